@@ -1,0 +1,71 @@
+"""array-api-strict as the device ``strict``: it has the standard's functions and refuses all else."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import Backend, DeviceError
+
+try:
+    import array_api_strict
+except ImportError:
+    array_api_strict = None
+
+
+class StrictBackend(Backend):
+    """NumPy behind array-api-strict, which proves that a rule uses the standard alone. For tests: slow.
+
+    It has three devices, ``strict``, ``strict:1`` and ``strict:2``, which refuse to be mixed.
+    """
+
+    library = "array_api_strict"
+
+    def __init__(self) -> None:
+        if array_api_strict is None:
+            raise DeviceError("strict: the package array-api-strict is missing: pip install array-api-strict")
+        self.array_type = type(array_api_strict.zeros(0))
+        self.xp = SimpleNamespace(**vars(array_api_strict), index_add=self.index_add)
+        self._devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
+        names = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+        names += ("float32", "float64", "complex64", "complex128")
+        self._dtypes = {np.dtype(name): getattr(array_api_strict, name) for name in names}
+        self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
+
+    def count(self) -> int:
+        return len(self._devices)
+
+    def describe(self, index: int) -> str:
+        return f"array-api-strict {array_api_strict.__version__}, {self._devices[index]!r}"
+
+    def native_device(self, index: int) -> Any:
+        return self._devices[index]
+
+    def index_of(self, x: Any) -> int:
+        return self._devices.index(x.device)
+
+    def to_host(self, x: Any) -> np.ndarray:
+        return np.asarray(x.to_device(self._devices[0]))
+
+    def from_host(self, x: np.ndarray, index: int) -> Any:
+        return array_api_strict.asarray(x, device=self._devices[index])
+
+    def transfer(self, x: Any, index: int) -> Any:
+        return x.to_device(self._devices[index])
+
+    def dtype(self, dtype: Any) -> Any:
+        return dtype if isinstance(dtype, type(array_api_strict.float32)) else self._dtypes[np.dtype(dtype)]
+
+    def numpy_dtype(self, dtype: Any) -> np.dtype:
+        return self._numpy_dtypes[dtype]
+
+    def index_add(self, x: Any, key: Any, values: Any) -> Any:
+        parts = tuple(self._host_key(part) for part in key) if isinstance(key, tuple) else self._host_key(key)
+        host = np.array(self.to_host(x))
+        np.add.at(host, parts, self.to_host(values))
+        return self.from_host(host, self.index_of(x))
+
+    def _host_key(self, part: Any) -> Any:
+        return self.to_host(part) if isinstance(part, self.array_type) else part

@@ -1,0 +1,152 @@
+"""Gradients on request: `grad` returns them, `backward` leaves them in ``.grad``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xgrad.engine import walk
+from xgrad.graph import Edge
+from xgrad.tensor import Tensor, wrap
+
+__all__ = ["backward", "grad"]
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> None:
+    """Add the gradients of one or several results to the ``.grad`` of every leaf behind them.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        The results, of any shape and on any device.
+    grad_tensors : Tensor or sequence of Tensor or None, optional
+        For each result its gradient, of the same shape, dtype and device; may be None for a scalar.
+    retain_graph : bool, optional
+        Whether to keep what the graph saved. By default as `create_graph`.
+    create_graph : bool, default False
+        Whether to record the pass itself.
+
+    Raises
+    ------
+    RuntimeError
+        If a result has no graph, the graph was freed, or a value that it saved has since changed.
+    ValueError
+        If a gradient is missing for a result that is not a scalar, or does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
+    >>> xgrad.autograd.backward(x * x, xgrad.ones(2))
+    >>> x.grad
+    Tensor([2., 4.])
+    """
+    keep = create_graph if retain_graph is None else retain_graph or create_graph
+    walk(_start("backward", tensors, grad_tensors), None, retain_graph=keep, create_graph=create_graph)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    *,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+    allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of `outputs` with respect to `inputs`, which may be leaves or computed tensors.
+
+    No ``.grad`` is touched, and only what lies between the two is computed.
+
+    Parameters
+    ----------
+    outputs : Tensor or sequence of Tensor
+        What to differentiate; the gradients of several add up.
+    inputs : Tensor or sequence of Tensor
+        With respect to what.
+    grad_outputs : Tensor or sequence of Tensor or None, optional
+        For each output its gradient, of the same shape, dtype and device; may be None for a scalar.
+    create_graph : bool, default False
+        Record the pass, so that the gradients can be differentiated in turn, to any order.
+    retain_graph : bool, optional
+        Whether to keep what the graph saved. By default as `create_graph`.
+    allow_unused : bool, default False
+        Return None for an input that the outputs do not depend on, rather than raise.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each input, of its shape, dtype and device.
+
+    Raises
+    ------
+    RuntimeError
+        As `backward`, and if an input is not part of the graph.
+    ValueError
+        As `backward`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor(3.0, requires_grad=True)
+    >>> (first,) = xgrad.autograd.grad(x * x * x, x, create_graph=True)
+    >>> xgrad.autograd.grad(first, x)
+    (Tensor(18.),)
+    """
+    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    edges = [x._edge for x in inputs]
+    for i, edge in enumerate(edges):
+        if edge is None:
+            raise RuntimeError(
+                f"grad: inputs[{i}] needs no gradient: call requires_grad_() before it is used"
+            )
+    keep = create_graph if retain_graph is None else retain_graph
+    start = _start("grad", outputs, grad_outputs)
+    found = walk(start, {e for e in edges if e is not None}, retain_graph=keep, create_graph=create_graph)
+    results = tuple(None if edge is None else found.get(edge) for edge in edges)
+    if not allow_unused and None in [None if r is None else 0 for r in results]:
+        unused = [i for i, result in enumerate(results) if result is None]
+        raise RuntimeError(
+            f"grad: the outputs do not depend on inputs {unused}: allow_unused=True returns None for them"
+        )
+    return results
+
+
+def _start(
+    name: str, results: Tensor | Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None
+) -> dict[Edge, Tensor]:
+    """Pair each result's edge with its gradient."""
+    results = [results] if isinstance(results, Tensor) else list(results)
+    if gradients is None or isinstance(gradients, Tensor):
+        gradients = [gradients] + [None] * (len(results) - 1)
+    if len(gradients) != len(results):
+        raise ValueError(
+            f"{name}: expected a gradient for each of {len(results)} results, got {len(gradients)}"
+        )
+    start: dict[Edge, Tensor] = {}
+    for tensor, gradient in zip(results, gradients, strict=True):
+        if tensor._edge is None:
+            raise RuntimeError(
+                f"{name}: this tensor has no graph: nothing that it was computed from requires a gradient, or it "
+                "was computed under no_grad()"
+            )
+        if gradient is None:
+            if tensor.size != 1:
+                raise ValueError(
+                    f"{name}: expected a scalar or a gradient, got a tensor of shape {tensor.shape} without one: "
+                    "sum it, or give a gradient of its shape"
+                )
+            gradient = wrap(tensor.device.xp.ones_like(tensor._data), tensor.device)
+        elif (gradient.shape, gradient.dtype, gradient.device) != (tensor.shape, tensor.dtype, tensor.device):
+            raise ValueError(
+                f"{name}: expected a gradient of shape {tensor.shape}, {tensor.dtype} on {tensor.device}, got "
+                f"shape {gradient.shape}, {gradient.dtype} on {gradient.device}"
+            )
+        earlier = start.get(tensor._edge)
+        start[tensor._edge] = gradient if earlier is None else earlier + gradient
+    return start

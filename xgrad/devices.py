@@ -1,0 +1,89 @@
+"""Which devices there are, which one is the default, and how data crosses from one to another."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from xgrad.backend import Device, DeviceError, backend_class, entry_points, open_backend
+
+
+def device_types() -> list[str]:
+    """Return the names of the installed backends, usable or not, ``cpu`` first."""
+    return sorted(entry_points(), key=lambda name: (name != "cpu", name))
+
+
+def devices() -> list[Device]:
+    """Return every device that can be used, the CPU first.
+
+    ``xgrad info`` says why another cannot.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.devices()[0]
+    Device('cpu')
+    """
+    found = []
+    for name in device_types():
+        try:
+            found += [Device(f"{name}:{i}") for i in range(open_backend(name).count())]
+        except DeviceError:
+            continue
+    return found
+
+
+def device_of(x: Any) -> Device | None:
+    """Return the device of an array of any installed library, None for anything else."""
+    root = type(x).__module__.partition(".")[0]
+    if root not in sys.modules:
+        return None
+    for name in device_types():
+        if backend_class(name).library == root and isinstance(x, open_backend(name).array_type):
+            return Device(f"{name}:{open_backend(name).index_of(x)}")
+    return None
+
+
+def transfer(x: Any, source: Device, target: Device) -> Any:
+    """Return the array `x` of one device on another: the only place where data crosses."""
+    if source is target:
+        return x
+    if source.backend is target.backend:
+        return target.backend.transfer(x, target.index)
+    return target.backend.from_host(source.backend.to_host(x), target.index)
+
+
+_default: ContextVar[Device | None] = ContextVar("xgrad_default_device", default=None)
+
+
+def current_device() -> Device:
+    """Return the device where new tensors are made: the innermost `default_device`, else the CPU."""
+    return _default.get() or Device("cpu")
+
+
+@contextmanager
+def default_device(device: str | Device) -> Iterator[Device]:
+    """Make new tensors on another device, within a ``with`` block or a decorated function.
+
+    The setting belongs to the thread or task that made it.
+
+    Parameters
+    ----------
+    device : str or Device
+        The device to use where a function is given no ``device``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> with xgrad.default_device("cpu"):
+    ...     xgrad.zeros(2).device
+    Device('cpu')
+    """
+    token = _default.set(Device(device))
+    try:
+        yield current_device()
+    finally:
+        _default.reset(token)

@@ -1,0 +1,50 @@
+"""Data types: the standard's names, the defaults, and what happens where kinds are mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import Device
+
+bool = np.dtype("bool")
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+float32, float64 = np.dtype("float32"), np.dtype("float64")
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+SCALARS = frozenset(type(v) for v in (True, 1, 1.0, 1j))
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_SCALAR_KINDS = {type(True): 0, type(1): 1, type(1.0): 2, type(1j): 3}
+_DEFAULTS = (bool, int64, float32, complex64)
+
+BOOLEAN, INTEGER, FLOATING = 0, 1, 2
+
+
+def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int] = ()) -> list[Any]:
+    """Give arrays of different kinds one kind, where the standard leaves the result undefined.
+
+    Bools become integers, integers floats, and reals complex, as soon as another operand is, or where the
+    op starts at the kind `lowest`. The dtype is that of the operand of the highest kind, or the default one
+    (float32) where that is a Python scalar: so float32 stays float32 on every device. Those at `exempt`, such
+    as indices and conditions, take no part.
+    """
+    kinds: list[int] = []
+    target: Any = None
+    highest = lowest
+    for i, raw in enumerate(raws):
+        if raw is None or i in exempt:
+            kinds.append(-1)
+            continue
+        dtype = None if type(raw) in SCALARS else device.backend.numpy_dtype(raw.dtype)
+        kind = _SCALAR_KINDS[type(raw)] if dtype is None else _KINDS[dtype.kind]
+        kinds.append(-1 if dtype is None else kind)
+        if kind > highest or (kind == highest and target is None):
+            target, highest = dtype, kind
+    if min((k for k in kinds if k >= 0), default=highest) == highest:
+        return raws
+    cast = device.backend.dtype(_DEFAULTS[highest] if target is None else target)
+    astype = device.xp.astype
+    return [astype(raw, cast) if 0 <= kind < highest else raw for raw, kind in zip(raws, kinds, strict=True)]

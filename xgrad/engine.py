@@ -1,0 +1,190 @@
+"""The backward walk: from results to leaves through the recorded graph, freeing it on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from xgrad import errors
+from xgrad.grad_mode import grad_enabled
+from xgrad.graph import Edge, Leaf, Node, Output, clock
+from xgrad.tensor import Tensor, namespace, wrap
+
+
+def walk(
+    gradients: dict[Edge, Tensor], wanted: Collection[Edge] | None, *, retain_graph: bool, create_graph: bool
+) -> dict[Edge, Tensor]:
+    """Carry gradients of results back through the graph.
+
+    In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors
+    and are recorded themselves.
+
+    Parameters
+    ----------
+    gradients : dict
+        For the edge of each result its gradient.
+    wanted : collection of edges, optional
+        What to compute gradients for. None adds them to the ``.grad`` of every leaf instead.
+
+    Returns
+    -------
+    dict
+        The gradients of those in `wanted` that the results depend on.
+    """
+    nodes = _reachable(gradients)
+    needed = None if wanted is None else _leading_to(wanted, nodes)
+    oldest = next((node.order for node in nodes if node.order), clock.last_change)
+    changed = clock.last_change > oldest
+    pending: dict[Edge, Any] = {e: g if create_graph else g._data for e, g in gradients.items()}
+    found: dict[Edge, Tensor] = {}
+    token = grad_enabled.set(create_graph)
+    try:
+        while nodes:
+            node = nodes.pop()
+            g = pending.pop(node, None)
+            if g is None or (needed is not None and node not in needed):
+                continue
+            if node.hooks:
+                g = _run_hooks(node, g, create_graph)
+            if wanted is None:
+                if type(node) is Leaf:
+                    _accumulate(node, _tensor(node, g))
+                    continue
+            elif node in wanted:
+                found[node] = _tensor(node, g)
+            if type(node) is Output:
+                parent = node[0]
+                pending.setdefault(parent, [None] * len(parent.shape))[node.slot] = g
+            elif type(node) is Node:
+                if changed:
+                    errors.check_unchanged(node)
+                _apply_rules(node, g, pending, needed, create_graph)
+            if not retain_graph and type(node) is not Leaf:
+                _free(node)
+    finally:
+        grad_enabled.reset(token)
+    return found
+
+
+def _reachable(roots: Collection[Edge]) -> list[Edge]:
+    """Return what the roots depend on, in the order of recording: every node stands behind its inputs."""
+    seen = set(roots)
+    stack = list(roots)
+    for node in stack:  # grows as it goes
+        if not node and type(node) is not Leaf:
+            raise RuntimeError(
+                f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
+                "retain_graph=True to the first pass, or compute the result again"
+            )
+        for edge in node:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+    stack.sort(key=lambda node: node.order)
+    return stack
+
+
+def _leading_to(wanted: Collection[Edge], nodes: list[Edge]) -> set[Edge]:
+    """Return the nodes from which a wanted one can be reached; the others need no gradient."""
+    needed = set(wanted)
+    for node in nodes:
+        if not needed.isdisjoint(node):
+            needed.add(node)
+    return needed
+
+
+def _apply_rules(
+    node: Node, g: Any, pending: dict[Edge, Any], needed: set[Edge] | None, create_graph: bool
+) -> None:
+    """Run the rules of one node and add their results to what is pending for its inputs."""
+    plan, device = node.plan, node.device
+    xp = namespace if create_graph else device.xp
+    if type(g) is list:
+        g = tuple([_zeros(node, i, xp) if part is None else part for i, part in enumerate(g)])
+    arguments = plan.arguments(node, g, xp, create_graph)
+    for i, rule, pick in plan.steps:
+        if i < 0:
+            results = _pairs(node, _call(rule, pick(arguments), device))
+        elif needed is None or node[i] in needed:
+            results = ((node[i], _call(rule, pick(arguments), device)),)
+        else:
+            continue
+        for edge, result in results:
+            if result.shape != edge.shape:
+                result = _sum_to(node, edge, result, xp)
+            if (result._data.dtype if create_graph else result.dtype) != edge.dtype:
+                result = xp.astype(result, edge.dtype)
+            earlier = pending.get(edge)
+            pending[edge] = result if earlier is None else earlier + result
+
+
+def _call(rule: Any, arguments: tuple[Any, ...], device: Any) -> Any:
+    if device.guard is None:
+        return rule(*arguments)
+    with device.guard():
+        return rule(*arguments)
+
+
+def _pairs(node: Node, results: Any) -> list[tuple[Edge, Any]]:
+    """Match what a joint rule returned with the inputs that need it."""
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    if len(results) != len(node) or not all(r is None or hasattr(r, "dtype") for r in results):
+        got = [None if r is None else type(r).__name__ for r in results]
+        raise RuntimeError(
+            f"{node.name}: backward returned {got}: expected an array or None for each of {len(node)}"
+        )
+    return [(e, r) for e, r in zip(node, results, strict=True) if e is not None and r is not None]
+
+
+def _zeros(node: Node, i: int, xp: Any) -> Any:
+    device = node.device if xp is namespace else node.device.native
+    return xp.zeros(node.shape[i], dtype=node.dtype[i], device=device)
+
+
+def _sum_to(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
+    """Sum a gradient over the axes along which its input was broadcast."""
+    shape, got = tuple(edge.shape), tuple(g.shape)
+    lead = len(got) - len(shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
+        raise RuntimeError(
+            f"{node.name}: a derivative rule returned a gradient of shape {got} for an input of shape {shape}: "
+            "expected that shape, or one that it broadcasts to"
+        )
+    axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
+    return xp.reshape(xp.sum(g, axis=axes), shape)
+
+
+def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
+    gradient = g if create_graph else _tensor(node, g)
+    for hook in list(node.hooks or ()):
+        new = hook(gradient)
+        if new is not None:
+            if not isinstance(new, Tensor) or new.shape != gradient.shape:
+                got = f"shape {new.shape}" if isinstance(new, Tensor) else type(new).__name__
+                raise RuntimeError(
+                    f"register_hook: a hook on {node.name} returned {got}: expected None or a tensor of shape "
+                    f"{gradient.shape}"
+                )
+            gradient = new
+    return gradient if create_graph else gradient._data
+
+
+def _tensor(node: Edge, g: Any) -> Tensor:
+    if isinstance(g, Tensor):
+        return g
+    return wrap(g if type(g) is node.device.array_type else node.device.coerce(g), node.device)
+
+
+def _accumulate(leaf: Leaf, g: Tensor) -> None:
+    if g.device is not leaf.device:
+        raise RuntimeError(f"backward: a leaf was moved to {leaf.device} after it was used on {g.device}")
+    if leaf.grad is None:
+        leaf.grad = g
+    else:
+        leaf.grad = leaf.grad + g
+
+
+def _free(node: Node | Output) -> None:
+    node.clear()
+    if type(node) is Node:
+        node.saved, node.constants = None, ()

@@ -1,0 +1,75 @@
+"""What errors say: what was expected, what was got, and what to do, naming the op and its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xgrad.graph import Leaf, Node
+from xgrad.tensor import Tensor
+
+if TYPE_CHECKING:
+    from xgrad.function import Function
+
+
+def _describe(function: Function, inputs: Sequence[Any]) -> str:
+    return ", ".join(
+        f"{name} of shape {x.shape}, {x.dtype}" if isinstance(x, Tensor) else f"{name} {x!r}"
+        for name, x in zip(function.input_names(len(inputs)), inputs, strict=False)
+    )
+
+
+def mixed_devices(function: Function, inputs: Sequence[Any]) -> str:
+    places = [
+        f"{name} on {x.device}"
+        for name, x in zip(function.input_names(len(inputs)), inputs, strict=False)
+        if isinstance(x, Tensor)
+    ]
+    return f"{function.name}: expected tensors of one device, got {', '.join(places)}: move them with .to(device)"
+
+
+def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exception:
+    """Return the error of an array library as one that names the op and its inputs."""
+    got = _describe(function, inputs)
+    shapes = [x.shape for x in inputs if isinstance(x, Tensor)]
+    if function.broadcasts:
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            return ValueError(
+                f"{function.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
+                f"got {got}"
+            )
+    kind = next(k for k in (IndexError, TypeError, ValueError, RuntimeError) if isinstance(error, k))
+    return kind(f"{function.name}: {error} (got {got})")
+
+
+def check_unchanged(node: Node) -> None:
+    """Refuse to use a saved value if the tensor that it came from has since been given another."""
+    roles, names = node.plan.roles, node.plan.function.input_names(len(node))
+    kept = range(len(node)) if "all" in roles else [role for role in roles if type(role) is int]
+    stale = [names[i] for i in kept if node[i] is not None and node[i].changed > node.order]
+    stale += [
+        names[i] for i, x in zip(node.plan.constants, node.constants, strict=True) if _changed(x) > node.order
+    ]
+    if "out" in roles and node.changed > node.order:
+        stale.append("result")
+    if stale:
+        described = ", ".join(f"{name!r} ({_origin(node, names, name)})" for name in stale)
+        raise RuntimeError(
+            f"backward: {node.name} needs the value that its {described} had, but it was changed through .data: "
+            "change it after the backward pass, or work on a copy"
+        )
+
+
+def _changed(x: Any) -> int:
+    return getattr(x, "_changed", 0)
+
+
+def _origin(node: Node, names: list[str], name: str) -> str:
+    edge = node if name == "result" else node[names.index(name)]
+    if edge is None:
+        return "a constant"
+    return f"{'a leaf' if type(edge) is Leaf else 'from ' + edge.name} of shape {tuple(edge.shape)}"

@@ -1,0 +1,151 @@
+"""The recorded graph: nodes, leaves, and the clock that orders recordings and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xgrad.backend import Device
+
+Hook = Callable[[Any], Any]
+
+
+class Clock:
+    """One running number for recordings and changes, so that comparing two tells which came first."""
+
+    def __init__(self) -> None:
+        self.tick = count(1).__next__
+        self.last_change = 0
+
+    def change(self) -> int:
+        """Note that a value changed behind the graph's back, and return when."""
+        self.last_change = self.tick()
+        return self.last_change
+
+
+clock = Clock()
+_tick, _fill = clock.tick, list.__init__
+
+
+class Leaf:
+    """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
+
+    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "shape")
+    name, order = "leaf", 0
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
+        self.shape, self.dtype, self.device = shape, dtype, device
+        self.grad: Any = None
+        self.hooks: list[Hook] | None = None
+        self.changed = 0
+
+    def __iter__(self) -> Iterator[Edge]:
+        return iter(())
+
+    def __repr__(self) -> str:
+        return f"<leaf {self.shape}>"
+
+    def change(self, raw: Any, device: Device, when: int) -> None:
+        """Follow a tensor that was given another value; its gradient moves along to another device."""
+        self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
+        if self.grad is not None and self.grad.device is not device:
+            self.grad = self.grad.detach().to(device)
+
+
+class Node(list["Edge | None"]):
+    """One recorded call of a function: what its rules need, and where their results go.
+
+    It is the list of its edges, with an entry for each input, None where no gradient is needed; the walk
+    empties it. It holds arrays and other nodes, never its own output, so a graph has no reference cycle.
+    """
+
+    # One object with few slots, since Python's collector visits them all: a tuple of edges beside it is half
+    # a second in a graph of a million nodes.
+    __slots__ = ("changed", "constants", "device", "dtype", "hooks", "order", "plan", "saved", "shape")
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
+
+    def __init__(self, plan: Any, edges: Any, saved: Any, constants: Any, out: Any, device: Device) -> None:
+        _fill(self, edges)
+        self.plan = plan
+        self.saved: tuple[Any, ...] | None = saved
+        self.constants = constants
+        self.order = _tick()
+        if type(out) is not tuple:
+            self.shape: Any = out.shape
+            self.dtype: Any = out.dtype
+        else:
+            self.shape, self.dtype = [part.shape for part in out], [part.dtype for part in out]
+        self.device = device
+        self.hooks: list[Hook] | None = None
+        self.changed = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the op."""
+        return str(self.plan.function.name)
+
+    @property
+    def inputs(self) -> dict[str, Edge | None]:
+        """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed."""
+        return dict(zip(self.plan.function.input_names(len(self)), self, strict=True))
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(
+            f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None
+        )
+        return f"<{self.name} {self.shape}: {inputs or 'freed'}>"
+
+    def change(self, raw: Any, device: Device, when: int) -> None:
+        """Note when the result was given another value."""
+        self.changed = when
+
+
+class Output(list[Node]):
+    """One result of a function that has several: it passes its gradient on to its place in the node's."""
+
+    __slots__ = ("changed", "device", "dtype", "hooks", "order", "shape", "slot")
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
+
+    def __init__(self, node: Node, slot: int, out: Any) -> None:
+        self.append(node)
+        self.slot, self.order = slot, _tick()
+        self.shape, self.dtype, self.device = out.shape, out.dtype, node.device
+        self.hooks: list[Hook] | None = None
+        self.changed = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the op, and which of its results this is."""
+        return f"{self[0].name}[{self.slot}]" if self else f"result {self.slot}"
+
+    @property
+    def inputs(self) -> dict[str, Edge | None]:
+        """The nodes and leaves behind the op's inputs, by name."""
+        return self[0].inputs if self else {}
+
+    def change(self, raw: Any, device: Device, when: int) -> None:
+        """Note when this result was given another value."""
+        self.changed = when
+        for node in self:
+            node.changed = when
+
+
+Edge = Node | Leaf | Output
+
+
+class HookHandle:
+    """What `Tensor.register_hook` returns: it takes the hook away again."""
+
+    def __init__(self, edge: Edge, hook: Hook) -> None:
+        self._hooks, self._hook = edge.hooks if edge.hooks is not None else [], hook
+        edge.hooks = self._hooks
+        self._hooks.append(hook)
+
+    def remove(self) -> None:
+        """Take the hook away; a second call does nothing."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)

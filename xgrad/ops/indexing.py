@@ -1,0 +1,264 @@
+"""Ops that read and write parts of a tensor, by key, by index, or along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import Device, DeviceError
+from xgrad.function import derivative, in_rule
+from xgrad.tensor import Tensor
+
+
+def _raw_key(key: Any, device: Device) -> Any:
+    """Return a key with the arrays of the device in the place of tensors, NumPy arrays and lists."""
+    if isinstance(key, tuple):
+        return tuple([_raw_key(part, device) for part in key])
+    if isinstance(key, Tensor):
+        if key.device is not device:
+            raise DeviceError(
+                f"indexing: expected a key on {device}, where the tensor is, got one on {key.device}: move it "
+                "with .to(device)"
+            )
+        key = key._data
+    elif isinstance(key, (list, np.ndarray)):
+        host = np.asarray(key)
+        key = device.backend.from_host(host.astype(np.int64) if not host.size else host, device.index)
+    elif isinstance(key, slice):
+        return slice(*[_number(part) for part in (key.start, key.stop, key.step)])
+    elif isinstance(key, (np.integer, np.bool_)):
+        return key.item()
+    if isinstance(key, device.array_type) and device.backend.numpy_dtype(key.dtype).kind not in "biu":
+        raise IndexError(f"indexing: expected integers or bools, got an array of {key.dtype}")
+    return key
+
+
+def _number(part: Any) -> int | None:
+    return None if part is None else part.__index__()
+
+
+@derivative(lambda g, xp, x_shape, key: in_rule(_scatter, xp, g, key=key, shape=x_shape))
+def _getitem(xp: Any, x: Any, /, *, key: Any) -> Any:
+    return x[key]
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """Return ``x[key]``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    key : int, slice, None, Ellipsis, integer or bool array, or a tuple of these
+        As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the result of a
+        bool array depends on its values, which makes a GPU wait.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the key selects.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds; on a GPU, indices in arrays wrap around instead.
+    DeviceError
+        If an array in the key is on another device.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> x[[0, 0, 2]].sum().backward()
+    >>> x.grad
+    Tensor([2., 0., 1.])
+    """
+    return _getitem(x, key=_raw_key(key, x.device))
+
+
+@derivative(lambda g, key: g[key])
+def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
+    zeros = xp.zeros(shape, dtype=x.dtype, device=x.device)
+    return xp.index_add(zeros, key, x)
+
+
+def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
+    """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of the shape that `key` selects.
+    key : as in `getitem`
+        Where to add; indices that repeat add up.
+    shape : tuple of int
+        The shape of the result.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape, and of the dtype of `x`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ops.scatter(xgrad.ones(3), [0, 0, 2], (3,))
+    Tensor([2., 0., 1.])
+    """
+    return _scatter(x, key=_raw_key(key, x.device), shape=shape)
+
+
+def _without(g: Any, xp: Any, key: Any) -> Any:
+    """Return a gradient with zeros at a key."""
+    return in_rule(_setitem, xp, g, 0, key=key)
+
+
+@derivative(_without, lambda g, key: g[key])
+def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
+    x = xp.asarray(x, copy=True)
+    x[key] = (
+        value if isinstance(value, (bool, int, float, complex)) else xp.astype(value, x.dtype, copy=False)
+    )
+    return x
+
+
+def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
+    """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    key : as in `getitem`
+        What to replace. Where an index repeats, one of its values stays, and all get its gradient.
+    value : Tensor, array or scalar
+        Of a shape that broadcasts to what the key selects; it is cast to the dtype of `x`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the value does not broadcast to what the key selects.
+    IndexError
+        If an index is out of bounds.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ops.setitem(xgrad.zeros(3), slice(1, None), xgrad.ones(2))
+    Tensor([0., 1., 1.])
+    """
+    return _setitem(x, value, key=_raw_key(key, x.device))
+
+
+@derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
+def _put(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
+    """Return zeros with slices added at indices along an axis: the derivative of `take`."""
+    zeros = xp.zeros(shape, dtype=x.dtype, device=x.device)
+    return xp.index_add(zeros, (*(slice(None),) * axis, indices), x)
+
+
+def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int | None) -> Any:
+    return in_rule(_put, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
+
+
+@derivative(_take_rule, None)
+def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
+    """Return the slices of `x` at some indices along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype, with at least one axis.
+    indices : Tensor
+        Integers, of shape (n,); those that repeat add up their gradients.
+    axis : int, optional
+        Along what to take; it may be left out where there is just one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with length n along `axis`.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds; on a GPU it wraps around instead.
+    DeviceError
+        If the two are on different devices.
+
+    Notes
+    -----
+    Python array API standard, indexing functions: ``take``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.take(xgrad.asarray([1.0, 2.0, 3.0]), xgrad.asarray([2, 0]))
+    Tensor([3., 1.])
+    """
+    if axis is None and len(x.shape) != 1:
+        raise ValueError(f"expected an axis for {len(x.shape)} axes")
+    return xp.take(x, indices, axis=0 if axis is None else axis)
+
+
+@derivative(lambda g, xp, indices, axis: xp.take_along_axis(g, indices, axis=axis), None)
+def _put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
+    """Return zeros with elements added at indices along an axis: the derivative of `take_along_axis`."""
+    key = [
+        xp.reshape(
+            xp.arange(n, dtype=indices.dtype, device=x.device), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a)
+        )
+        for a, n in enumerate(shape)
+    ]
+    key[axis] = indices
+    return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=x.device), tuple(key), x)
+
+
+def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int) -> Any:
+    return in_rule(_put_along_axis, xp, g, indices, axis=axis % len(x_shape), shape=x_shape)
+
+
+@derivative(_take_along_axis_rule, None)
+def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    """Return elements of `x` at indices that differ from place to place along the other axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype, with at least one axis.
+    indices : Tensor
+        Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
+    axis : int, default -1
+        Along what to take.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape, with the length of `indices` along `axis`.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds; on a GPU it wraps around instead.
+    DeviceError
+        If the two are on different devices.
+
+    Notes
+    -----
+    Python array API standard, indexing functions: ``take_along_axis``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> xgrad.take_along_axis(x, xgrad.asarray([[1], [0]]), axis=1)
+    Tensor([[2.],
+            [3.]])
+    """
+    return xp.take_along_axis(x, indices, axis=axis)
