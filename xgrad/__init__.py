@@ -6,7 +6,8 @@ This module is itself a namespace of the standard, whose arrays carry gradients.
 from math import e, inf, nan, pi
 
 from xgrad import autograd, ops
-from xgrad.backend import Device, DeviceError
+from xgrad.backend import DeviceError
+from xgrad.device import Device
 from xgrad.devices import default_device, devices
 from xgrad.dtypes import (
     bool,
@@ -147,8 +148,8 @@ __all__ = [
     "broadcast_to",
     "ceil",
     "clip",
-    "complex128",
     "complex64",
+    "complex128",
     "concat",
     "cos",
     "cumulative_sum",
@@ -174,10 +175,10 @@ __all__ = [
     "greater",
     "greater_equal",
     "inf",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "is_grad_enabled",
     "isfinite",
     "isinf",
@@ -235,10 +236,10 @@ __all__ = [
     "tanh",
     "to_device",
     "trunc",
+    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "uint8",
     "unstack",
     "var",
     "where",

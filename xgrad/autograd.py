@@ -102,9 +102,7 @@ def grad(
     edges = [x._edge for x in inputs]
     for i, edge in enumerate(edges):
         if edge is None:
-            raise RuntimeError(
-                f"grad: inputs[{i}] needs no gradient: call requires_grad_() before it is used"
-            )
+            raise RuntimeError(f"grad: inputs[{i}] needs no gradient: call requires_grad_() before it is used")
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
     found = walk(start, {e for e in edges if e is not None}, retain_graph=keep, create_graph=create_graph)
@@ -125,9 +123,7 @@ def _start(
     if gradients is None or isinstance(gradients, Tensor):
         gradients = [gradients] + [None] * (len(results) - 1)
     if len(gradients) != len(results):
-        raise ValueError(
-            f"{name}: expected a gradient for each of {len(results)} results, got {len(gradients)}"
-        )
+        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(gradients)}")
     start: dict[Edge, Tensor] = {}
     for tensor, gradient in zip(results, gradients, strict=True):
         if tensor._edge is None:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from xgrad.backend import Device, DeviceError, backend_class, entry_points, open_backend
+from xgrad.backend import DeviceError
+from xgrad.device import Device
+from xgrad.discovery import backend_class, entry_points, open_backend
 
 
 def device_types() -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from xgrad.backend import Device
+from xgrad.device import Device
 
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
@@ -15,9 +16,9 @@ uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 float32, float64 = np.dtype("float32"), np.dtype("float64")
 complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
-SCALARS = frozenset(type(v) for v in (True, 1, 1.0, 1j))
+SCALARS = frozenset({builtins.bool, int, float, complex})
 _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_SCALAR_KINDS = {type(True): 0, type(1): 1, type(1.0): 2, type(1j): 3}
+_SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
 _DEFAULTS = (bool, int64, float32, complex64)
 
 BOOLEAN, INTEGER, FLOATING = 0, 1, 2

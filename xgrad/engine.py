@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from xgrad import errors
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, Leaf, Node, Output, clock
-from xgrad.tensor import Tensor, namespace, wrap
+from xgrad.operators import namespace
+from xgrad.tensor import Tensor, wrap
 
 
 def walk(
     gradients: dict[Edge, Tensor], wanted: Collection[Edge] | None, *, retain_graph: bool, create_graph: bool
 ) -> dict[Edge, Tensor]:
-    """Carry gradients of results back through the graph.
+    """Carry gradients of results back through the graph, newest node first.
 
-    In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors
+    In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors,
     and are recorded themselves.
 
     Parameters
@@ -33,8 +34,7 @@ def walk(
     """
     nodes = _reachable(gradients)
     needed = None if wanted is None else _leading_to(wanted, nodes)
-    oldest = next((node.order for node in nodes if node.order), clock.last_change)
-    changed = clock.last_change > oldest
+    changed = clock.last_change > next((node.order for node in nodes if node.order), clock.last_change)
     pending: dict[Edge, Any] = {e: g if create_graph else g._data for e, g in gradients.items()}
     found: dict[Edge, Tensor] = {}
     token = grad_enabled.set(create_graph)
@@ -46,31 +46,36 @@ def walk(
                 continue
             if node.hooks:
                 g = _run_hooks(node, g, create_graph)
-            if wanted is None:
-                if type(node) is Leaf:
-                    _accumulate(node, _tensor(node, g))
-                    continue
-            elif node in wanted:
+            if wanted is not None and node in wanted:
                 found[node] = _tensor(node, g)
+            if isinstance(node, Leaf):
+                if wanted is None:
+                    _accumulate(node, _tensor(node, g))
+                continue
             if type(node) is Output:
-                parent = node[0]
-                pending.setdefault(parent, [None] * len(parent.shape))[node.slot] = g
+                pending.setdefault(node[0], [None] * len(node[0].shape))[node.slot] = g
             elif type(node) is Node:
                 if changed:
                     errors.check_unchanged(node)
-                _apply_rules(node, g, pending, needed, create_graph)
-            if not retain_graph and type(node) is not Leaf:
-                _free(node)
+                if node.device.guard is None:
+                    _apply_rules(node, g, pending, needed, create_graph)
+                else:
+                    with node.device.guard():
+                        _apply_rules(node, g, pending, needed, create_graph)
+                if not retain_graph:
+                    node.saved = node.constants = ()
+            if not retain_graph:
+                node.clear()
     finally:
         grad_enabled.reset(token)
     return found
 
 
-def _reachable(roots: Collection[Edge]) -> list[Edge]:
+def _reachable(roots: Iterable[Edge]) -> list[Edge]:
     """Return what the roots depend on, in the order of recording: every node stands behind its inputs."""
-    seen = set(roots)
-    stack = list(roots)
-    for node in stack:  # grows as it goes
+    nodes = list(roots)
+    seen = set(nodes)
+    for node in nodes:  # which grows on the way
         if not node and type(node) is not Leaf:
             raise RuntimeError(
                 f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
@@ -79,9 +84,9 @@ def _reachable(roots: Collection[Edge]) -> list[Edge]:
         for edge in node:
             if edge is not None and edge not in seen:
                 seen.add(edge)
-                stack.append(edge)
-    stack.sort(key=lambda node: node.order)
-    return stack
+                nodes.append(edge)
+    nodes.sort(key=lambda node: node.order)
+    return nodes
 
 
 def _leading_to(wanted: Collection[Edge], nodes: list[Edge]) -> set[Edge]:
@@ -93,20 +98,18 @@ def _leading_to(wanted: Collection[Edge], nodes: list[Edge]) -> set[Edge]:
     return needed
 
 
-def _apply_rules(
-    node: Node, g: Any, pending: dict[Edge, Any], needed: set[Edge] | None, create_graph: bool
-) -> None:
+def _apply_rules(node: Node, g: Any, pending: dict[Edge, Any], needed: set[Edge] | None, create_graph: bool) -> None:
     """Run the rules of one node and add their results to what is pending for its inputs."""
-    plan, device = node.plan, node.device
-    xp = namespace if create_graph else device.xp
+    plan, xp = node.plan, namespace if create_graph else node.device.xp
     if type(g) is list:
-        g = tuple([_zeros(node, i, xp) if part is None else part for i, part in enumerate(g)])
+        g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
     arguments = plan.arguments(node, g, xp, create_graph)
+    results: Iterable[tuple[Edge, Any]]
     for i, rule, pick in plan.steps:
         if i < 0:
-            results = _pairs(node, _call(rule, pick(arguments), device))
+            results = _pairs(node, rule(*pick(arguments)))
         elif needed is None or node[i] in needed:
-            results = ((node[i], _call(rule, pick(arguments), device)),)
+            results = ((node[i], rule(*pick(arguments))),)
         else:
             continue
         for edge, result in results:
@@ -118,27 +121,19 @@ def _apply_rules(
             pending[edge] = result if earlier is None else earlier + result
 
 
-def _call(rule: Any, arguments: tuple[Any, ...], device: Any) -> Any:
-    if device.guard is None:
-        return rule(*arguments)
-    with device.guard():
-        return rule(*arguments)
-
-
-def _pairs(node: Node, results: Any) -> list[tuple[Edge, Any]]:
+def _pairs(node: Node, results: Any) -> list[tuple[Any, Any]]:
     """Match what a joint rule returned with the inputs that need it."""
     results = results if isinstance(results, (tuple, list)) else (results,)
     if len(results) != len(node) or not all(r is None or hasattr(r, "dtype") for r in results):
         got = [None if r is None else type(r).__name__ for r in results]
-        raise RuntimeError(
-            f"{node.name}: backward returned {got}: expected an array or None for each of {len(node)}"
-        )
+        raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(node)}")
     return [(e, r) for e, r in zip(node, results, strict=True) if e is not None and r is not None]
 
 
-def _zeros(node: Node, i: int, xp: Any) -> Any:
-    device = node.device if xp is namespace else node.device.native
-    return xp.zeros(node.shape[i], dtype=node.dtype[i], device=device)
+def _zeros(node: Node, i: int, create_graph: bool) -> Any:
+    """Return the gradient of a result that nothing depends on."""
+    raw = node.device.xp.zeros(node.shape[i], dtype=node.dtype[i], device=node.device.native)
+    return wrap(raw, node.device) if create_graph else raw
 
 
 def _sum_to(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
@@ -155,16 +150,13 @@ def _sum_to(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
 
 
 def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
-    gradient = g if create_graph else _tensor(node, g)
+    gradient = _tensor(node, g)
     for hook in list(node.hooks or ()):
         new = hook(gradient)
         if new is not None:
             if not isinstance(new, Tensor) or new.shape != gradient.shape:
                 got = f"shape {new.shape}" if isinstance(new, Tensor) else type(new).__name__
-                raise RuntimeError(
-                    f"register_hook: a hook on {node.name} returned {got}: expected None or a tensor of shape "
-                    f"{gradient.shape}"
-                )
+                raise RuntimeError(f"register_hook: expected None or shape {gradient.shape} of a hook, got {got}")
             gradient = new
     return gradient if create_graph else gradient._data
 
@@ -178,13 +170,4 @@ def _tensor(node: Edge, g: Any) -> Tensor:
 def _accumulate(leaf: Leaf, g: Tensor) -> None:
     if g.device is not leaf.device:
         raise RuntimeError(f"backward: a leaf was moved to {leaf.device} after it was used on {g.device}")
-    if leaf.grad is None:
-        leaf.grad = g
-    else:
-        leaf.grad = leaf.grad + g
-
-
-def _free(node: Node | Output) -> None:
-    node.clear()
-    if type(node) is Node:
-        node.saved, node.constants = None, ()
+    leaf.grad = g if leaf.grad is None else leaf.grad + g

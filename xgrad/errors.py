@@ -50,10 +50,8 @@ def check_unchanged(node: Node) -> None:
     """Refuse to use a saved value if the tensor that it came from has since been given another."""
     roles, names = node.plan.roles, node.plan.function.input_names(len(node))
     kept = range(len(node)) if "all" in roles else [role for role in roles if type(role) is int]
-    stale = [names[i] for i in kept if node[i] is not None and node[i].changed > node.order]
-    stale += [
-        names[i] for i, x in zip(node.plan.constants, node.constants, strict=True) if _changed(x) > node.order
-    ]
+    stale = [names[i] for i in kept if (edge := node[i]) is not None and edge.changed > node.order]
+    stale += [names[i] for i, x in zip(node.plan.constants, node.constants, strict=True) if _changed(x) > node.order]
     if "out" in roles and node.changed > node.order:
         stale.append("result")
     if stale:

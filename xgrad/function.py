@@ -6,21 +6,22 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import numpy as np
 
 from xgrad import errors
-from xgrad.backend import Device, DeviceError
+from xgrad.backend import DeviceError
+from xgrad.device import Device
 from xgrad.devices import transfer
 from xgrad.dtypes import SCALARS, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node, Output
-from xgrad.tensor import Tensor, namespace, wrap
+from xgrad.operators import namespace
+from xgrad.tensor import Tensor, wrap
 
-P = ParamSpec("P")
 Rule = Callable[..., Any]
-_ABOUT = ("shape", "dtype", "device")  # `x_shape` in a rule: that of the input x, which need not be kept
+_ABOUT = ("shape", "device")  # `x_shape` in a rule: that of the input x, which need not be kept
 
 
 class Function:
@@ -33,7 +34,7 @@ class Function:
       after it are options, which can be given in the constructor or in the call.
     - ``backward(xp, g, ...)``: returns the gradient for the input, or a tuple with one for each input (None
       where there is none), from the gradient `g` of the result. The names of its other parameters say what
-      is kept for it: an input, an option, ``out`` for the result, ``x_shape`` or ``x_dtype`` of an input x.
+      is kept for it: an input, an option, ``out`` for the result, ``x_shape`` or ``x_device`` of an input x.
 
     Under ``create_graph=True`` the same `backward` runs on tensors, so a `Function` can be differentiated to
     any order if its `backward` uses nothing but its arguments. Gradients are summed over broadcast axes, and
@@ -77,55 +78,29 @@ class Function:
         self._declare(type(self).__name__, (self.backward,), options, joint=True)
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        forward: Callable[..., Any],
-        rules: Sequence[Rule | None],
-        lowest: int | None,
-        broadcasts: bool = False,
-        native: bool = False,
-    ) -> Function:
+    def of(cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any) -> Function:
         """Return the function of a forward rule and a derivative rule, or None, for each input."""
         self = object.__new__(cls)
-        self.forward, self.lowest, self.broadcasts, self.native = forward, lowest, broadcasts, native
+        vars(self).update(flags, forward=forward)
         self._declare(name, tuple(rules), {}, joint=False)
         return self
 
-    def _declare(
-        self, name: str, rules: tuple[Rule | None, ...], options: dict[str, Any], joint: bool
-    ) -> None:
-        self.name, self.rules, self.joint = name, rules, joint
+    def _declare(self, name: str, rules: tuple[Rule | None, ...], options: dict[str, Any], joint: bool) -> None:
         public = list(inspect.signature(self.forward).parameters.values())[1:]  # without xp
         positional = [p for p in public if p.kind <= p.VAR_POSITIONAL]
         self.variadic = any(p.kind == p.VAR_POSITIONAL for p in positional)
-        inputs = positional if joint or self.variadic else positional[: len(rules)]
-        self.inputs = tuple(p.name for p in inputs)
-        self.extra = tuple(p.name for p in positional[len(inputs) :])
-        self.options = tuple(p.name for p in public if p not in inputs)
+        self.name, self.rules, self.joint = name, rules, joint or self.variadic
+        count = len(positional) if self.joint else len(rules)
+        self.inputs = tuple([p.name for p in positional[:count]])
+        self.options = tuple([p.name for p in public[count:]])
         if unknown := options.keys() - set(self.options):
             raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
         public = [p.replace(default=options.get(p.name, p.default)) for p in public]
         self.signature = inspect.Signature(public)
-        self.defaults = {
-            p.name: p.default for p in public if p.name in self.options and p.default is not p.empty
-        }
-        self.differentiable = -1 if joint or self.variadic else sum(1 << i for i, r in enumerate(rules) if r)
-        for rule in rules:
-            if rule is not None:
-                self._reads(rule)
+        self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
+        self._positional = tuple([p.name for p in positional[count:]])
+        self._reads = [_reads(self, rule) for rule in rules]
         self.call = _caller(self)
-
-    def _reads(self, rule: Rule) -> tuple[str, ...]:
-        """Return the names of a rule's parameters, all of which must mean something."""
-        names = tuple(inspect.signature(rule).parameters)
-        known = {"g", "xp", "out", *self.inputs, *self.options}
-        known |= {f"{name}_{about}" for name in self.inputs for about in _ABOUT}
-        if unknown := [name for name in names if name not in known]:
-            raise TypeError(
-                f"{self.name}: a derivative rule asks for {unknown}: expected some of {sorted(known)}"
-            )
-        return names
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
@@ -144,16 +119,25 @@ class Function:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
         if len(args) == count or not given:
-            options = {**self.defaults, **dict(zip(self.extra, args[count:], strict=False)), **given}
-            if count <= len(args) <= count + len(self.extra) and options.keys() == set(self.options):
+            options = {**self.defaults, **dict(zip(self._positional, args[count:], strict=False)), **given}
+            if count <= len(args) <= count + len(self._positional) and options.keys() == set(self.options):
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)
         except TypeError as error:
             raise TypeError(f"{self.name}{self.signature}: {error}") from None
         bound.apply_defaults()
-        values = bound.arguments
-        return tuple(values[name] for name in self.inputs), {name: values[name] for name in self.options}
+        return tuple([bound.arguments[n] for n in self.inputs]), {n: bound.arguments[n] for n in self.options}
+
+
+def _reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
+    """Return the names of a rule's parameters, all of which must mean something."""
+    names = tuple(inspect.signature(rule).parameters) if rule else ()
+    known = {"g", "xp", "out", *function.inputs, *function.options}
+    known |= {f"{name}_{about}" for name in function.inputs for about in _ABOUT}
+    if unknown := [name for name in names if name not in known]:
+        raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known)}")
+    return names
 
 
 class Plan:
@@ -163,10 +147,12 @@ class Plan:
     ----------
     keep : callable or None
         From ``(out, inputs, raws, options)`` of a call to the tuple of what is kept.
+    roles : list
+        For each value that is kept the tensor it stands for: an input's number, "all" inputs, "out", or None.
     steps : list of (int, rule, callable)
         For each wanted input its rule, and what picks the rule's arguments from ``(g, xp, *kept)``. A joint
         rule stands alone, at -1.
-    constants : tuple of int
+    constants : list of int
         The inputs that are kept though they need no gradient.
     """
 
@@ -174,84 +160,67 @@ class Plan:
 
     def __init__(self, function: Function, wanted: Sequence[bool]) -> None:
         self.function = function
-        rules = (
-            [(-1, function.rules[0])] if function.joint or function.variadic else enumerate(function.rules)
-        )
         asked = [
-            (i, rule, function._reads(rule)) for i, rule in rules if rule is not None and (i < 0 or wanted[i])
+            (-1 if function.joint else i, rule, names)
+            for i, (rule, names) in enumerate(zip(function.rules, function._reads, strict=True))
+            if rule is not None and (function.joint or wanted[i])
         ]
-        kept = list(dict.fromkeys(n for _, _, names in asked for n in names if n not in ("g", "xp")))
+        kept = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in ("g", "xp")))
         place = {name: i for i, name in enumerate(["g", "xp", *kept])}
-        self.steps = [(i, rule, _pick([place[name] for name in names])) for i, rule, names in asked]
-        self.roles = [self._role(name) for name in kept]
-        self.constants = tuple(r for r in self.roles if type(r) is int and r >= 0 and not wanted[r])
-        self.keep = _keeper(function, kept)
-
-    def _role(self, name: str) -> int | str | None:
-        """Return which tensor a kept value stands for: an input's number, "out", "all" inputs, or None."""
-        if name in self.function.inputs:
-            return "all" if self.function.variadic else self.function.inputs.index(name)
-        return "out" if name == "out" else None
+        self.steps = [(i, rule, _picker([place[name] for name in names])) for i, rule, names in asked]
+        roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
+        self.roles = [roles.get(name, "out" if name == "out" else None) for name in kept]
+        self.constants = [role for role in self.roles if type(role) is int and not wanted[role]]
+        self.keep = _keeper(function, kept) if kept else None
 
     def arguments(self, node: Node, g: Any, xp: Any, as_tensors: bool) -> tuple[Any, ...]:
         """Return ``(g, xp, *kept)``, kept arrays as tensors with their edges if the pass is recorded."""
-        saved = node.saved
-        assert saved is not None
-        if as_tensors:
-            saved = tuple(
-                self._tensor(node, role, value) for role, value in zip(self.roles, saved, strict=True)
-            )
-        return (g, xp, *saved)
-
-    def _tensor(self, node: Node, role: int | str | None, value: Any) -> Any:
-        if role is None or value is None or type(value) in SCALARS:
-            return value
-        if role == "all":
-            return [self._tensor(node, i, v) for i, v in enumerate(value)]
-        if role == "out":
-            return _outputs(node, value) if type(value) is tuple else wrap(value, node.device, node)
-        assert isinstance(role, int)
-        return wrap(value, node.device, node[role])
+        if not as_tensors:
+            return (g, xp, *node.saved)
+        return (g, xp, *[_as_tensor(node, role, value) for role, value in zip(self.roles, node.saved, strict=True)])
 
 
-def _pick(places: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+def _as_tensor(node: Node, role: Any, value: Any) -> Any:
+    if role is None or value is None or type(value) in SCALARS:
+        return value
+    if role == "all":
+        return [_as_tensor(node, i, part) for i, part in enumerate(value)]
+    if type(value) is tuple:
+        return _outputs(node, value)
+    return wrap(value, node.device, node if role == "out" else node[role])
+
+
+def _picker(places: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """Return what picks the values at some places, as a tuple even if there is just one."""
     return itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
 
 
-def _keeper(function: Function, names: list[str]) -> Callable[..., tuple[Any, ...]] | None:
-    if not names:
-        return None
-    if not function.variadic and all(name == "out" or name in function.inputs for name in names):
-        pick = _pick([0 if name == "out" else 1 + function.inputs.index(name) for name in names])
+def _keeper(function: Function, kept: list[str]) -> Callable[..., tuple[Any, ...]]:
+    """Return what picks the values of some names out of a call."""
+    if not function.variadic and all(name == "out" or name in function.inputs for name in kept):
+        pick = _picker([0 if name == "out" else 1 + function.inputs.index(name) for name in kept])
         return lambda out, inputs, raws, options: pick((out, *raws))
-    getters = [_getter(function, name) for name in names]
-    return lambda out, inputs, raws, options: tuple([get(out, inputs, raws, options) for get in getters])
+    about = [name.rpartition("_") for name in kept if name not in ("out", *function.inputs, *function.options)]
 
+    def keep(out: Any, inputs: Sequence[Any], raws: list[Any], options: dict[str, Any]) -> tuple[Any, ...]:
+        values = {"out": out, **options}
+        values.update([(function.inputs[0], raws)] if function.variadic else zip(function.inputs, raws, strict=True))
+        for name, _, what in about:
+            if function.variadic:
+                values[f"{name}_{what}"] = [getattr(x, what, ()) for x in inputs]
+            else:
+                values[f"{name}_{what}"] = getattr(inputs[function.inputs.index(name)], what, ())
+        return tuple([values[name] for name in kept])
 
-def _getter(function: Function, name: str) -> Callable[..., Any]:
-    if name == "out":
-        return lambda out, inputs, raws, options: out
-    if name in function.options:
-        return lambda out, inputs, raws, options: options[name]
-    if name in function.inputs:
-        i = slice(None) if function.variadic else function.inputs.index(name)
-        return lambda out, inputs, raws, options: raws[i]
-    stem, _, about = name.rpartition("_")
-    if about == "device":
-        i = function.inputs.index(stem)
-        return lambda out, inputs, raws, options: inputs[i].device
-    if function.variadic:
-        return lambda out, inputs, raws, options: [getattr(raw, about) for raw in raws]
-    i = function.inputs.index(stem)
-    return lambda out, inputs, raws, options: getattr(raws[i], about, () if about == "shape" else None)
+    return keep
 
 
 def _caller(function: Function) -> Callable[..., Any]:
     """Return what users call: a closure, for an attribute looked up at each of a million calls has a price."""
-    name, lowest, variadic = function.name, function.lowest, function.variadic
+    lowest, variadic = function.lowest, function.variadic
     arity, binds = len(function.inputs), bool(function.options)
-    differentiable, crosses = function.differentiable, function.crosses
+    crosses = function.crosses
+    differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
     plans: dict[Any, Plan] = {}
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = [i for i, rule in enumerate(function.rules) if rule is None] if any(function.rules) else []
@@ -305,9 +274,7 @@ def _caller(function: Function) -> Callable[..., Any]:
 
         mask &= differentiable
         if not mask or not grad_enabled.get():
-            return (
-                wrap(out, device) if type(out) is not tuple else tuple([wrap(part, device) for part in out])
-            )
+            return wrap(out, device) if type(out) is not tuple else tuple([wrap(part, device) for part in out])
         key = (mask, len(inputs)) if variadic else mask
         plan = plans.get(key)
         if plan is None:
@@ -351,44 +318,3 @@ def _lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> l
     if scalars:
         raise TypeError(f"{function.name}{function.signature}: expected at least one tensor, got none")
     return lifted
-
-
-def derivative(
-    *rules: Rule | None, kind: int | None = None, broadcasts: bool = False
-) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
-    """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
-
-    Parameters
-    ----------
-    *rules : callable or None
-        For each of the first parameters after `xp` the rule of its gradient, None where there is none. The
-        names of a rule's parameters choose what is kept, see `Function`. Where the forward rule takes
-        ``*arrays``, one rule returns the gradients of all.
-    kind : int, optional
-        The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
-        promoted. By default dtypes are left alone.
-    broadcasts : bool, default False
-        Whether the inputs must broadcast against each other: it makes the better error.
-    """
-
-    def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        function = Function.of(forward.__name__, forward, rules, kind, broadcasts)
-        return public(function, forward.__doc__, forward.__module__)
-
-    return declare
-
-
-def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
-    """Return a function's callable with the name, signature and documentation that users look up."""
-    call: Any = function.call
-    call.__name__ = call.__qualname__ = function.name
-    call.__doc__, call.__module__ = doc, module
-    call.__signature__, call.function = function.signature, function
-    return call  # type: ignore[no-any-return]
-
-
-def in_rule(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Use an op of ours in a rule: on tensors the op, so that it is recorded; on arrays its forward rule."""
-    if isinstance(inputs[0], Tensor):
-        return op(*inputs, **options)
-    return op.function.forward(xp, *inputs, **options)

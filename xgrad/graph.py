@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xgrad.backend import Device
+    from xgrad.device import Device
 
 Hook = Callable[[Any], Any]
 
@@ -70,7 +70,7 @@ class Node(list["Edge | None"]):
     def __init__(self, plan: Any, edges: Any, saved: Any, constants: Any, out: Any, device: Device) -> None:
         _fill(self, edges)
         self.plan = plan
-        self.saved: tuple[Any, ...] | None = saved
+        self.saved: tuple[Any, ...] = saved
         self.constants = constants
         self.order = _tick()
         if type(out) is not tuple:
@@ -93,9 +93,7 @@ class Node(list["Edge | None"]):
         return dict(zip(self.plan.function.input_names(len(self)), self, strict=True))
 
     def __repr__(self) -> str:
-        inputs = ", ".join(
-            f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None
-        )
+        inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
         return f"<{self.name} {self.shape}: {inputs or 'freed'}>"
 
     def change(self, raw: Any, device: Device, when: int) -> None:

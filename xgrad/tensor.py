@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from xgrad.backend import Device
+from xgrad.device import Device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, clock
-
-# A tensor's operators are the functions of its namespace, found when they are called: they are written in
-# terms of tensors, so importing them here would be a circle.
-if TYPE_CHECKING:
-    import xgrad as namespace
-else:
-    namespace = sys.modules[__name__.partition(".")[0]]
-
-Axis = int | tuple[int, ...] | None
+from xgrad.operators import Operators, namespace
 
 
-class Tensor:
+class Tensor(Operators):
     """An array on a device that knows how it was computed.
 
     Parameters
@@ -52,19 +44,13 @@ class Tensor:
     Tensor([2., 4.])
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_changed",
-        "_data",
-        "_device",
-        "_edge",
-        "_owner",
-    )  # _changed, _owner: see .data
-    __array_ufunc__ = None  # so that `ndarray + tensor` asks the tensor
+    __slots__ = ("__weakref__", "_changed", "_data", "_device", "_edge", "_owner")  # _changed, _owner: by .data
 
     _data: Any
     _device: Device
     _edge: Edge | None
+    _owner: Tensor
+    _changed: int
 
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
@@ -82,7 +68,8 @@ class Tensor:
     @property
     def dtype(self) -> np.dtype:
         """The dtype, as one of `xgrad`'s own, whatever the device."""
-        return self._device.backend.numpy_dtype(self._data.dtype)
+        dtype: np.dtype = self._device.backend.numpy_dtype(self._data.dtype)
+        return dtype
 
     @property
     def device(self) -> Device:
@@ -97,22 +84,17 @@ class Tensor:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._device.backend.size(self._data)
+        return math.prod(self._data.shape)
 
     @property
-    def nbytes(self) -> int:
-        """The bytes that its elements take."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def T(self) -> Tensor:  # noqa: N802, the standard's name
+    def T(self) -> Tensor:
         """The transpose of a matrix."""
         if self.ndim != 2:
             raise ValueError(f"T: expected a matrix, got shape {self.shape}: use .mT or permute_dims")
         return self.mT
 
     @property
-    def mT(self) -> Tensor:  # noqa: N802, the standard's name
+    def mT(self) -> Tensor:
         """The transpose of each matrix in the last two axes."""
         return namespace.matrix_transpose(self)
 
@@ -146,10 +128,7 @@ class Tensor:
         """Ask for gradients of this leaf, or no longer, and return it; TypeError unless it is floating."""
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
-                raise TypeError(
-                    f"requires_grad: expected a floating or complex dtype, got {self.dtype}: use "
-                    "astype(tensor, xgrad.float32)"
-                )
+                raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
             self._edge = Leaf(self.shape, self._data.dtype, self._device)
         elif not requires_grad:
             if not self.is_leaf:
@@ -189,20 +168,10 @@ class Tensor:
         if expected != got:
             raise ValueError(f"{name}: expected (shape, dtype, device) {expected}, got {got}")
 
-    def backward(
-        self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False
-    ) -> None:
-        """Add the gradients of this tensor to the ``.grad`` of every leaf behind it: see `autograd.backward`.
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+        """Add the gradients of this tensor to the ``.grad`` of every leaf behind it: see `xgrad.autograd.backward`.
 
-        Parameters
-        ----------
-        gradient : Tensor, optional
-            That of some scalar with respect to this tensor, like it in shape, dtype and device; 1 for a scalar.
-        retain_graph : bool, default False
-            Keep what the graph saved, for another pass. By default it is freed on the way.
-        create_graph : bool, default False
-            Record the pass, so that gradients can be differentiated. Since ``.grad`` then refers to the graph,
-            `xgrad.autograd.grad` is the better choice.
+        `gradient` is that of this tensor, like it in shape, dtype and device, and may be left out for a scalar.
         """
         namespace.autograd.backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph)
 
@@ -228,9 +197,9 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The values without their history; what is written here changes this tensor behind the graph's back.
+        """The values without their history; writing here changes this tensor behind the graph's back.
 
-        A backward pass that would need the value from before is refused.
+        A backward pass that would need the value from before is then refused.
         """
         view = self.detach()
         view._owner = self
@@ -263,15 +232,10 @@ class Tensor:
             raise ValueError(f"to_device: expected stream=None, got {stream!r}")
         return self.to(device)
 
-    def cpu(self) -> Tensor:
-        """Return this tensor on the CPU."""
-        return self.to("cpu")
+    def cpu(self) -> Tensor: return self.to("cpu")
 
     def numpy(self) -> np.ndarray:
-        """Return the values as a NumPy array; on the CPU a view, which cannot be written to.
-
-        RuntimeError if the tensor needs a gradient, which would be lost: use ``.detach()`` first.
-        """
+        """Return the values as a NumPy array, on the CPU a read-only view; needs ``.detach()`` of a gradient first."""
         if self._edge is not None:
             raise RuntimeError("NumPy conversion: this tensor needs a gradient, which would be lost: use .detach()")
         view = self._device.backend.to_host(self._data).view()
@@ -283,15 +247,15 @@ class Tensor:
             raise TypeError(f"NumPy conversion: this tensor is on {self._device}: use .detach().cpu().numpy()")
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
+    def tolist(self) -> Any:
+        """Return the values as nested lists of Python scalars."""
+        return self._device.backend.to_host(self._data).tolist()
+
     def item(self) -> Any:
         """Return the only element as a Python scalar; ValueError if there is another number of them."""
         if self.size != 1:
             raise ValueError(f"item: expected one element, got shape {self.shape}")
         return self._device.backend.to_host(self._data).item()
-
-    def tolist(self) -> Any:
-        """Return the values as nested lists of Python scalars."""
-        return self._device.backend.to_host(self._data).tolist()
 
     def __bool__(self) -> bool: return bool(self.item())
     def __int__(self) -> int: return int(self.item())
@@ -311,29 +275,13 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i, ...] for i in range(len(self)))
 
-    def __contains__(self, value: Any) -> bool:
-        return bool(namespace.any(self == value))
-
     def __reduce__(self) -> tuple[Any, ...]:
-        self._check_leaf("pickle")
+        if not self.is_leaf:
+            raise RuntimeError("copy: expected a leaf, got a computed tensor, whose graph stays: use .detach()")
         host = self._device.backend.to_host(self._data)
         return _rebuild, (type(self), host, self._device, self.requires_grad)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        self._check_leaf("copy")
-        twin = wrap(self._device.xp.asarray(self._data, copy=True), self._device, cls=type(self))
-        memo[id(self)] = twin.requires_grad_(self.requires_grad)
-        return twin
-
-    def __copy__(self) -> Tensor: return self.__deepcopy__({})
-
-    def _check_leaf(self, name: str) -> None:
-        if not self.is_leaf:
-            raise RuntimeError(f"{name}: expected a leaf, got a computed tensor, whose graph stays: use .detach()")
-
-    # Indexing and operators
-
-    def __getitem__(self, key: Any) -> Tensor: return namespace.ops.getitem(self, key)
+    # Writing
 
     def __setitem__(self, key: Any, value: Any) -> None:
         new = namespace.ops.setitem(self, key, value)
@@ -341,82 +289,16 @@ class Tensor:
             self._change(new._data, self._device)
         elif type(self._edge) is Leaf:
             raise RuntimeError(
-                "x[key] = value: x is a leaf that requires a gradient, and would no longer be one: assign under "
-                "no_grad(), or to a computed tensor such as x * 1"
+                "x[key] = value: x is a leaf that requires a gradient, and would not stay one: assign under no_grad()"
             )
         else:
             self._data, self._edge = new._data, new._edge
-
-    __hash__ = object.__hash__
-
-    def __add__(self, other: Any) -> Tensor: return namespace.add(self, other)
-    def __radd__(self, other: Any) -> Tensor: return namespace.add(other, self)
-    def __sub__(self, other: Any) -> Tensor: return namespace.subtract(self, other)
-    def __rsub__(self, other: Any) -> Tensor: return namespace.subtract(other, self)
-    def __mul__(self, other: Any) -> Tensor: return namespace.multiply(self, other)
-    def __rmul__(self, other: Any) -> Tensor: return namespace.multiply(other, self)
-    def __truediv__(self, other: Any) -> Tensor: return namespace.divide(self, other)
-    def __rtruediv__(self, other: Any) -> Tensor: return namespace.divide(other, self)
-    def __pow__(self, other: Any) -> Tensor: return namespace.pow(self, other)
-    def __rpow__(self, other: Any) -> Tensor: return namespace.pow(other, self)
-    def __matmul__(self, other: Any) -> Tensor: return namespace.matmul(self, other)
-    def __rmatmul__(self, other: Any) -> Tensor: return namespace.matmul(other, self)
-    def __floordiv__(self, other: Any) -> Tensor: return namespace.floor_divide(self, other)
-    def __rfloordiv__(self, other: Any) -> Tensor: return namespace.floor_divide(other, self)
-    def __mod__(self, other: Any) -> Tensor: return namespace.remainder(self, other)
-    def __rmod__(self, other: Any) -> Tensor: return namespace.remainder(other, self)
-    def __and__(self, other: Any) -> Tensor: return namespace.bitwise_and(self, other)
-    def __rand__(self, other: Any) -> Tensor: return namespace.bitwise_and(other, self)
-    def __or__(self, other: Any) -> Tensor: return namespace.bitwise_or(self, other)
-    def __ror__(self, other: Any) -> Tensor: return namespace.bitwise_or(other, self)
-    def __xor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(self, other)
-    def __rxor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(other, self)
-    def __eq__(self, other: object) -> Tensor: return namespace.equal(self, other)  # type: ignore[override]
-    def __ne__(self, other: object) -> Tensor: return namespace.not_equal(self, other)  # type: ignore[override]
-    def __lt__(self, other: Any) -> Tensor: return namespace.less(self, other)
-    def __le__(self, other: Any) -> Tensor: return namespace.less_equal(self, other)
-    def __gt__(self, other: Any) -> Tensor: return namespace.greater(self, other)
-    def __ge__(self, other: Any) -> Tensor: return namespace.greater_equal(self, other)
-    def __neg__(self) -> Tensor: return namespace.negative(self)
-    def __pos__(self) -> Tensor: return namespace.positive(self)
-    def __abs__(self) -> Tensor: return namespace.abs(self)
-    def __invert__(self) -> Tensor: return namespace.bitwise_invert(self)
-
-    # The methods that habit demands: the functions of the same names
-    def exp(self) -> Tensor: return namespace.exp(self)
-    def log(self) -> Tensor: return namespace.log(self)
-    def sqrt(self) -> Tensor: return namespace.sqrt(self)
-    def abs(self) -> Tensor: return namespace.abs(self)
-    def tanh(self) -> Tensor: return namespace.tanh(self)
-    def sigmoid(self) -> Tensor: return namespace.sigmoid(self)
-    def relu(self) -> Tensor: return namespace.relu(self)
-    def astype(self, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
-    def squeeze(self, axis: int | tuple[int, ...]) -> Tensor: return namespace.squeeze(self, axis)
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.sum, self, axis, keepdims)
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.mean, self, axis, keepdims)
-    def prod(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.prod, self, axis, keepdims)
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.max, self, axis, keepdims)
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.min, self, axis, keepdims)
-    def any(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.any, self, axis, keepdims)
-    def all(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.all, self, axis, keepdims)
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.argmax, self, axis, keepdims)
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.argmin, self, axis, keepdims)
-    def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.var(self, axis=axis, correction=correction, keepdims=keepdims)
-    def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.std(self, axis=axis, correction=correction, keepdims=keepdims)
-
-    def reshape(self, *shape: Any) -> Tensor:
-        """Return the same elements in another shape, given as numbers or as one tuple."""
-        return namespace.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     # fmt: on
-
-
-def _reduce(op: Callable[..., Tensor], x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    return op(x, axis=axis, keepdims=keepdims)
 
 
 def wrap(raw: Any, device: Device, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor around an array that is on `device` already."""
-    tensor = _new(cls)
+    tensor: Tensor = _new(cls)
     tensor._data, tensor._device, tensor._edge = raw, device, edge
     return tensor
 

@@ -12,7 +12,7 @@ from xgrad.backend import Backend, DeviceError
 try:
     import array_api_strict
 except ImportError:
-    array_api_strict = None
+    array_api_strict = None  # type: ignore[assignment]
 
 
 class StrictBackend(Backend):
@@ -29,8 +29,7 @@ class StrictBackend(Backend):
         self.array_type = type(array_api_strict.zeros(0))
         self.xp = SimpleNamespace(**vars(array_api_strict), index_add=self.index_add)
         self._devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
-        names = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-        names += ("float32", "float64", "complex64", "complex128")
+        names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
         self._dtypes = {np.dtype(name): getattr(array_api_strict, name) for name in names}
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
 

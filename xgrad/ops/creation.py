@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend import Device
+from xgrad.device import Device
 from xgrad.devices import current_device, device_of, transfer
 from xgrad.dtypes import SCALARS, complex64, float32, int64
 from xgrad.ops.shape import astype, to_device
@@ -537,9 +537,7 @@ def full_like(
     >>> xgrad.full_like(xgrad.zeros(2), 7)
     Tensor([7., 7.])
     """
-    return full(
-        x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad
-    )
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 
 def _to_raw(
@@ -564,9 +562,7 @@ def _to_raw(
             copy = None if target is not source else copy and not isinstance(data, np.ndarray)
     target = target or source
     moved = transfer(raw, source, target)
-    if copy is False and (
-        moved is not raw or (dtype is not None and target.backend.dtype(dtype) != raw.dtype)
-    ):
+    if copy is False and (moved is not raw or (dtype is not None and target.backend.dtype(dtype) != raw.dtype)):
         raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
     copied = None if moved is not raw else copy
     if dtype is not None:
@@ -583,9 +579,7 @@ def _host_array(data: Any) -> np.ndarray:
     try:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:
-        raise type(error)(
-            f"Tensor: expected numbers of a regular shape, got {type(data).__name__}: {error}"
-        ) from error
+        raise type(error)(f"Tensor: expected numbers of a regular shape, got {type(data).__name__}: {error}") from error
     if host.dtype.kind not in "biufc":
         raise TypeError(f"Tensor: expected numbers, got {type(data).__name__} of dtype {host.dtype}")
     if host.dtype.kind in "fc" and (type(data) in SCALARS or isinstance(data, (list, tuple))):

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend import Device, DeviceError
-from xgrad.function import derivative, in_rule
+from xgrad.backend import DeviceError
+from xgrad.declare import derivative, in_rule
+from xgrad.device import Device
 from xgrad.tensor import Tensor
 
 
@@ -38,7 +39,11 @@ def _number(part: Any) -> int | None:
     return None if part is None else part.__index__()
 
 
-@derivative(lambda g, xp, x_shape, key: in_rule(_scatter, xp, g, key=key, shape=x_shape))
+def _getitem_rule(g: Any, xp: Any, x_shape: tuple[int, ...], key: Any) -> Any:
+    return in_rule(_scatter, xp, g, key=key, shape=x_shape)
+
+
+@derivative(_getitem_rule)
 def _getitem(xp: Any, x: Any, /, *, key: Any) -> Any:
     return x[key]
 
@@ -117,9 +122,7 @@ def _without(g: Any, xp: Any, key: Any) -> Any:
 @derivative(_without, lambda g, key: g[key])
 def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
     x = xp.asarray(x, copy=True)
-    x[key] = (
-        value if isinstance(value, (bool, int, float, complex)) else xp.astype(value, x.dtype, copy=False)
-    )
+    x[key] = value if isinstance(value, (bool, int, float, complex)) else xp.astype(value, x.dtype, copy=False)
     return x
 
 
@@ -211,9 +214,7 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 def _put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with elements added at indices along an axis: the derivative of `take_along_axis`."""
     key = [
-        xp.reshape(
-            xp.arange(n, dtype=indices.dtype, device=x.device), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a)
-        )
+        xp.reshape(xp.arange(n, dtype=indices.dtype, device=x.device), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
         for a, n in enumerate(shape)
     ]
     key[axis] = indices

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.declare import derivative
 from xgrad.dtypes import INTEGER
-from xgrad.function import derivative
 
 
 def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) -> tuple[Any, Any, Any]:

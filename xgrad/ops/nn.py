@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import FLOATING, INTEGER
-from xgrad.function import derivative, in_rule
 from xgrad.tensor import Tensor
 
 
@@ -128,9 +128,7 @@ def _class_axis(x: Any) -> int:
     return 0 if len(x.shape) == 1 else 1
 
 
-def _cross_entropy_rule(
-    g: Any, xp: Any, input: Any, target: Any, reduction: str, label_smoothing: float
-) -> Any:
+def _cross_entropy_rule(g: Any, xp: Any, input: Any, target: Any, reduction: str, label_smoothing: float) -> Any:
     """The derivative of the loss of one row: its probabilities, less 1 at the target."""
     axis = _class_axis(input)
     wanted = xp.astype(_one_hot(xp, target, input), input.dtype)
@@ -163,9 +161,7 @@ def _check_reduction(name: str, reduction: str) -> None:
         raise ValueError(f"{name}: expected a reduction of 'mean', 'sum' or 'none', got {reduction!r}")
 
 
-def cross_entropy(
-    input: Tensor, target: Tensor, *, reduction: str = "mean", label_smoothing: float = 0.0
-) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Return the cross-entropy between softmax probabilities and classes, in nats.
 
     Parameters
@@ -204,9 +200,7 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
     if target.dtype.kind not in "iu":
-        raise TypeError(
-            f"cross_entropy: expected target of integers, got {target.dtype}: use argmax or astype"
-        )
+        raise TypeError(f"cross_entropy: expected target of integers, got {target.dtype}: use argmax or astype")
     shape = input.shape
     if not shape or target.shape != (shape[1:] if len(shape) == 1 else shape[:1] + shape[2:]):
         raise ValueError(
@@ -267,7 +261,5 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     """
     _check_reduction("mse_loss", reduction)
     if input.shape != target.shape:
-        raise ValueError(
-            f"mse_loss: expected input and target of one shape, got {input.shape} and {target.shape}"
-        )
+        raise ValueError(f"mse_loss: expected input and target of one shape, got {input.shape} and {target.shape}")
     return _mse(input, target, reduction=reduction)

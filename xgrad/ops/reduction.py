@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, INTEGER
-from xgrad.function import derivative
 
 Axis = int | tuple[int, ...] | None
 
@@ -350,9 +350,7 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     return total if keepdims else xp.squeeze(total, axis=_axes(len(x.shape), axis))
 
 
-def _cumulative_sum_rule(
-    g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | None, include_initial: bool
-) -> Any:
+def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | None, include_initial: bool) -> Any:
     axis = 0 if axis is None else axis % len(x_shape)
     if include_initial:
         g = g[(slice(None),) * axis + (slice(1, None), ...)]

@@ -6,9 +6,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xgrad.backend import Device
+from xgrad.declare import derivative
+from xgrad.device import Device
 from xgrad.devices import transfer
-from xgrad.function import Function, derivative
+from xgrad.function import Function
 from xgrad.tensor import Tensor
 
 
@@ -49,9 +50,7 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
     return xp.reshape(x, (shape,) if isinstance(shape, int) else tuple(shape))
 
 
-@derivative(
-    lambda g, xp, axes: xp.permute_dims(g, tuple(sorted(range(len(axes)), key=lambda i: axes[i] % len(axes))))
-)
+@derivative(lambda g, xp, axes: xp.permute_dims(g, tuple(sorted(range(len(axes)), key=lambda i: axes[i] % len(axes)))))
 def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     """Return `x` with its axes in another order.
 

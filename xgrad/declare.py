@@ -1,0 +1,123 @@
+"""How an op of xgrad is declared, its derivative rules beside its forward rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec
+
+from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER
+from xgrad.function import Function, Rule
+from xgrad.tensor import Tensor
+
+P = ParamSpec("P")
+
+
+def derivative(
+    *rules: Rule | None, kind: int | None = None, broadcasts: bool = False
+) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
+    """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
+
+    Parameters
+    ----------
+    *rules : callable or None
+        For each of the first parameters after `xp` the rule of its gradient, None where there is none. The
+        names of a rule's parameters choose what is kept, see `Function`. Where the forward rule takes
+        ``*arrays``, one rule returns the gradients of all.
+    kind : int, optional
+        The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
+        promoted. By default dtypes are left alone.
+    broadcasts : bool, default False
+        Whether the inputs must broadcast against each other: it makes the better error.
+    """
+
+    def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
+        function = Function.of(forward.__name__, forward, rules, lowest=kind, broadcasts=broadcasts)
+        return public(function, forward.__doc__, forward.__module__)
+
+    return declare
+
+
+def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
+    """Return a function's callable with the name, signature and documentation that users look up."""
+    call: Any = function.call
+    call.__name__ = call.__qualname__ = function.name
+    call.__doc__, call.__module__ = doc, module
+    call.__signature__, call.function = function.signature, function
+    return call  # type: ignore[no-any-return]
+
+
+def in_rule(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
+    """Use an op of ours in a rule: on tensors the op, so that it is recorded; on arrays its forward rule."""
+    if isinstance(inputs[0], Tensor):
+        return op(*inputs, **options)
+    return op.function.forward(xp, *inputs, **options)
+
+
+_KINDS = {
+    BOOLEAN: "any dtype",
+    INTEGER: "numbers; bools count as integers",
+    FLOATING: "integers count as float32",
+}
+
+_DOC = """{summary}
+
+Parameters
+----------
+{names} : Tensor
+    Of any shape{broadcast}, on one device; {kind}.{scalar}
+
+Returns
+-------
+Tensor
+    {result}
+
+Raises
+------
+{raises}DeviceError
+    If the tensors are on several devices.
+
+Notes
+-----
+{gradient} Python array API standard, elementwise functions: ``{name}``.
+
+Examples
+--------
+>>> import xgrad
+>>> xgrad.{name}({call})
+Tensor({value})
+"""
+
+
+def elementwise(name: str, *rules: Rule | None, doc: str, example: str, kind: int = INTEGER) -> Callable[..., Tensor]:
+    """Declare a function of the standard that works element by element, given a rule for each input.
+
+    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors.
+    """
+
+    def unary(xp: Any, x: Any, /) -> Any:
+        return getattr(xp, name)(x)
+
+    def binary(xp: Any, x1: Any, x2: Any, /) -> Any:
+        return getattr(xp, name)(x1, x2)
+
+    forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
+    function = Function.of(name, forward, rules, lowest=kind, broadcasts=True, native=True)
+    return public(function, _document(name, names, doc, example, kind, any(rules)), "xgrad.ops.elementwise")
+
+
+def _document(name: str, names: str, summary: str, example: str, kind: int, differentiable: bool) -> str:
+    arguments, _, value = example.partition(" -> ")
+    binary = "," in names
+    return _DOC.format(
+        name=name,
+        names=names,
+        summary=summary,
+        kind=_KINDS[kind],
+        broadcast="s that broadcast" if binary else "",
+        scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
+        result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
+        raises="ValueError\n    If the shapes do not broadcast.\n" if binary else "",
+        gradient="Differentiable to any order." if differentiable else "Not differentiable: no gradient flows.",
+        call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
+        value=value,
+    )

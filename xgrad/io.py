@@ -1,0 +1,141 @@
+"""Tensors in files, in the safetensors format, which PyTorch and others read and which runs no code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import Device
+from xgrad.files import write
+from xgrad.ops import asarray
+from xgrad.tensor import Tensor
+
+__all__ = ["load", "save"]
+
+
+def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
+    """Save tensors by name, such as the ``state_dict()`` of a module, as a safetensors file.
+
+    The file is written whole or not at all: if this fails, the one that was there before is unchanged.
+
+    Parameters
+    ----------
+    tensors : mapping of str to Tensor
+        What to save, from any devices. Gradients and graphs are not saved, nor is the device.
+    path : str or os.PathLike
+        Where to save it.
+
+    Raises
+    ------
+    TypeError
+        If `tensors` is not such a mapping, or a dtype is complex128, which the format lacks.
+    OSError
+        If the file cannot be written; FileNotFoundError if its folder does not exist.
+
+    Notes
+    -----
+    Every file that this library writes by itself is of this format. Its specification:
+    https://huggingface.co/docs/safetensors
+
+    Examples
+    --------
+    >>> import tempfile, xgrad
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     xgrad.save({"x": xgrad.ones(2)}, f"{folder}/x.safetensors")
+    ...     xgrad.load(f"{folder}/x.safetensors")
+    {'x': Tensor([1., 1.])}
+    """
+    from safetensors.numpy import save as serialize  # not at the top: slow to import
+
+    if not isinstance(tensors, Mapping):
+        raise TypeError(
+            f"save: expected a mapping of names to tensors, got {type(tensors).__name__}: of a module, give "
+            "its state_dict()"
+        )
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"save: expected an existing folder, got {target.parent}: make it first")
+    if target.is_dir():
+        raise IsADirectoryError(f"save: expected the path of a file, got the folder {target}: add a file name")
+    host = {name: _to_host(name, tensor) for name, tensor in tensors.items()}
+    write(target, serialize(host, metadata={"format": "xgrad"}))
+
+
+def _to_host(name: Any, tensor: Any) -> np.ndarray:
+    if not isinstance(name, str):
+        raise TypeError(f"save: expected a str as the name of each tensor, got {name!r}")
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"save: expected a Tensor for {name!r}, got {type(tensor).__name__}: use xgrad.asarray"
+        )
+    if tensor.dtype.name == "complex128":
+        raise TypeError(f"save: {name!r} is complex128, which safetensors lacks: save its two parts")
+    # The file format wants the elements in order, and would be given those of another layout as they lie.
+    return np.asarray(tensor.detach().cpu().numpy(), order="C")
+
+
+def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> dict[str, Tensor]:
+    """Load the tensors of a safetensors file, of whatever origin.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    device : str or Device, optional
+        Where to put them, by default the `default_device`.
+
+    Returns
+    -------
+    dict of str to Tensor
+        By name, in the dtypes that they were saved in.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is not of the format, or damaged.
+    TypeError
+        If a tensor has a dtype that this library lacks, such as float16.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.load("weights.safetensors")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: load: expected a safetensors file, found no weights.safetensors
+    """
+    from safetensors import SafetensorError, safe_open  # not at the top: slow to import
+
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(
+            f"load: expected a safetensors file, found {'the folder' if source.is_dir() else 'no'} {source}"
+        )
+    place = None if device is None else Device(device)
+    try:
+        with safe_open(source, framework="np") as file:
+            return {name: _from_file(file, name, source, place) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(
+            f"load: expected a safetensors file, got {source}, which is damaged or of another kind: {error}"
+        ) from error
+
+
+_SUPPORTED = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F32", "F64", "C64"}
+
+
+def _from_file(file: Any, name: str, source: Path, device: Device | None) -> Tensor:
+    dtype = file.get_slice(name).get_dtype()
+    if dtype not in _SUPPORTED:
+        raise TypeError(
+            f"load: {name!r} in {source} has the dtype {dtype}, which xgrad lacks: save it as F32 first"
+        )
+    return asarray(file.get_tensor(name), device=device, copy=True)

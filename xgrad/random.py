@@ -1,0 +1,524 @@
+"""Random numbers, the same for the same seed on every device, in a stream of each thread's or task's own."""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xgrad.backend import Device
+from xgrad.devices import current_device
+from xgrad.dtypes import float32, float64, int64
+from xgrad.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Draw = Callable[[np.random.Generator], Any]
+
+__all__ = ["Generator", "manual_seed", "normal", "rand", "randint", "randn", "randperm", "uniform"]
+
+Shape = int | tuple[int, ...]
+
+
+class Generator:
+    """A stream of random numbers that a seed determines.
+
+    Each call draws from a part of its own of the sequence of Philox [1]_ under the seed, so what a call gives
+    depends on the seed and on how many calls came before, not on their sizes.
+
+    Parameters
+    ----------
+    seed : int, optional
+        From 0 to 2**64 - 1. By default one from the operating system.
+
+    Raises
+    ------
+    TypeError
+        If the seed is not an int.
+    ValueError
+        If it is out of range.
+
+    References
+    ----------
+    .. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+       SC 2011.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> a, b = xgrad.random.Generator(7), xgrad.random.Generator(7)
+    >>> bool(xgrad.all(a.rand(3) == b.rand(3)))
+    True
+    """
+
+    __slots__ = ("_state",)
+    _state: tuple[int, int]  # the seed, and the number of calls so far
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._state = _entropy() if seed is None else (_seed("Generator", seed), 0)
+
+    @property
+    def seed(self) -> int:
+        """The seed that the stream began with."""
+        return self._state[0]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(seed={self.seed})"
+
+    def _draw(self, draw: Draw, device: str | Device | None, requires_grad: bool = False) -> Tensor:
+        seed, calls = self._state
+        self._state = seed, calls + 1
+        # numpy.random is loaded by its first use, here: it takes a tenth of NumPy's own time.
+        host = np.asarray(draw(np.random.Generator(np.random.Philox(key=seed, counter=calls << 128))))
+        place = current_device() if device is None else Device(device)
+        tensor = wrap(place.backend.from_host(host, place.index), place)
+        return tensor.requires_grad_() if requires_grad else tensor
+
+    def rand(
+        self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        """Return numbers spread evenly over [0, 1): see `rand`."""
+        size, kind = _shape("rand", shape), _floating("rand", dtype)
+        return self._draw(lambda bits: bits.random(size, kind), device, requires_grad)
+
+    def randn(
+        self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        """Return numbers of the standard normal distribution: see `randn`."""
+        size, kind = _shape("randn", shape), _floating("randn", dtype)
+        return self._draw(lambda bits: bits.standard_normal(size, kind), device, requires_grad)
+
+    def uniform(
+        self,
+        shape: Shape,
+        low: float = 0.0,
+        high: float = 1.0,
+        *,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        """Return numbers spread evenly from `low` to `high`: see `uniform`."""
+        size, kind = _shape("uniform", shape), _floating("uniform", dtype)
+        low, high = float(low), float(high)
+        if not low <= high:
+            raise ValueError(f"uniform: expected low <= high, got {low} and {high}")
+        return self._draw(lambda bits: bits.random(size, kind) * (high - low) + low, device, requires_grad)
+
+    def normal(
+        self,
+        shape: Shape,
+        mean: float = 0.0,
+        std: float = 1.0,
+        *,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        """Return numbers of a normal distribution: see `normal`."""
+        size, kind = _shape("normal", shape), _floating("normal", dtype)
+        mean, std = float(mean), float(std)
+        if not std >= 0:
+            raise ValueError(f"normal: expected std >= 0, got {std}")
+        return self._draw(lambda bits: bits.standard_normal(size, kind) * std + mean, device, requires_grad)
+
+    def randint(self, low: int, high: int, shape: Shape, *, device: str | Device | None = None) -> Tensor:
+        """Return integers from `low` up to `high`, which is left out: see `randint`."""
+        size = _shape("randint", shape)
+        for name, value in (("low", low), ("high", high)):
+            if not _is_int(value):
+                raise TypeError(f"randint: expected an int for {name}, got {value!r}")
+        if not -(2**63) <= low < high <= 2**63:
+            raise ValueError(f"randint: expected low < high, both in the range of int64, got {low} and {high}")
+        return self._draw(lambda bits: bits.integers(low, high, size, int64), device)
+
+    def randperm(self, n: int, *, device: str | Device | None = None) -> Tensor:
+        """Return the integers below `n` in random order: see `randperm`."""
+        if not _is_int(n) or n < 0:
+            raise ValueError(f"randperm: expected a number of integers n >= 0, got {n!r}")
+        return self._draw(lambda bits: bits.permutation(np.arange(n, dtype=int64)), device)
+
+
+_context: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)
+
+
+class _ContextGenerator(Generator):
+    """The stream of the thread or task that asks.
+
+    Its state is a value in a context variable, never an object there: a task starts with a copy of the
+    context, and would share the object.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def _state(self) -> tuple[int, int]:
+        state = _context.get()
+        if state is None:
+            _context.set(state := _entropy())
+        return state
+
+    @_state.setter
+    def _state(self, state: tuple[int, int]) -> None:
+        _context.set(state)
+
+    def __reduce__(self) -> str:
+        return "_default"
+
+
+_default = _ContextGenerator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Restart the random numbers of this thread or task from a seed, and return their generator.
+
+    Equal seeds give the same bits on every device. A thread that has not called this has a seed from the
+    operating system; a task starts where the one that made it stood. Neither notices what others draw.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2**64 - 1.
+
+    Returns
+    -------
+    Generator
+        The one that functions use when they are given none: always that of the thread or task which asks it.
+
+    Raises
+    ------
+    TypeError
+        If the seed is not an int.
+    ValueError
+        If it is out of range.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> _ = xgrad.manual_seed(7)
+    >>> first = xgrad.random.rand(3)
+    >>> _ = xgrad.manual_seed(7)
+    >>> bool(xgrad.all(first == xgrad.random.rand(3)))
+    True
+    """
+    _context.set((_seed("manual_seed", seed), 0))
+    return _default
+
+
+def rand(
+    shape: Shape,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return random numbers spread evenly over [0, 1).
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype, optional
+        float32, the default, or float64.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether gradients are wanted of it.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length is negative.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.random.rand((2, 3)).shape
+    (2, 3)
+    """
+    source = _source("rand", generator)
+    return source.rand(shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def randn(
+    shape: Shape,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return random numbers of the normal distribution with mean 0 and standard deviation 1.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype, optional
+        float32, the default, or float64.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether gradients are wanted of it.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length is negative.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.random.randn((2, 3)).shape
+    (2, 3)
+    """
+    source = _source("randn", generator)
+    return source.randn(shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def uniform(
+    shape: Shape,
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return random numbers spread evenly from `low` to `high`, which rounding alone can reach.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    low, high : float
+        Between what, by default 0 and 1.
+    dtype : dtype, optional
+        float32, the default, or float64.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether gradients are wanted of it.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length is negative, or `low` is above `high`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.random.uniform(100, -1.0, 1.0)
+    >>> bool(xgrad.all(xgrad.abs(x) <= 1))
+    True
+    """
+    source = _source("uniform", generator)
+    return source.uniform(shape, low, high, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def normal(
+    shape: Shape,
+    mean: float = 0.0,
+    std: float = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return random numbers of a normal distribution.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    mean, std : float
+        Its mean and standard deviation, by default 0 and 1.
+    dtype : dtype, optional
+        float32, the default, or float64.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether gradients are wanted of it.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length or `std` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.random.normal(2, 5.0, 0.0)
+    Tensor([5., 5.])
+    """
+    source = _source("normal", generator)
+    return source.normal(shape, mean, std, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def randint(
+    low: int,
+    high: int,
+    shape: Shape,
+    *,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return random integers from `low` up to `high`, which is left out, all equally likely.
+
+    Parameters
+    ----------
+    low, high : int
+        Between what.
+    shape : int or tuple of int
+        The shape.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape, int64.
+
+    Raises
+    ------
+    TypeError
+        If the shape or a bound is not of ints.
+    ValueError
+        If a length is negative, or no int64 lies between the bounds.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.random.randint(3, 4, (2, 2))
+    Tensor([[3, 3],
+            [3, 3]])
+    """
+    return _source("randint", generator).randint(low, high, shape, device=device)
+
+
+def randperm(
+    n: int, *, device: str | Device | None = None, generator: Generator | None = None
+) -> Tensor:
+    """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of shape (n,), int64.
+
+    Raises
+    ------
+    ValueError
+        If `n` is not an int of 0 or more.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> sorted(xgrad.random.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+    return _source("randperm", generator).randperm(n, device=device)
+
+
+def _source(name: str, generator: Generator | None) -> Generator:
+    if generator is None:
+        return _default
+    if not isinstance(generator, Generator):
+        raise TypeError(
+            f"{name}: expected an xgrad.random.Generator, got {type(generator).__name__}: make one with "
+            "xgrad.random.Generator(seed)"
+        )
+    return generator
+
+
+def _entropy() -> tuple[int, int]:
+    return int.from_bytes(os.urandom(8)), 0
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _seed(name: str, seed: Any) -> int:
+    if not _is_int(seed):
+        raise TypeError(f"{name}: expected an int as the seed, got {seed!r}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"{name}: expected a seed from 0 to 2**64 - 1, got {seed}")
+    return int(seed)
+
+
+def _shape(name: str, shape: Any) -> tuple[int, ...]:
+    lengths = (shape,) if _is_int(shape) else shape
+    if not isinstance(lengths, (tuple, list)) or not all(map(_is_int, lengths)):
+        raise TypeError(f"{name}: expected an int or a tuple of ints as the shape, got {shape!r}")
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"{name}: expected a shape without negative lengths, got {shape!r}")
+    return tuple(map(int, lengths))
+
+
+def _floating(name: str, dtype: Any) -> Any:
+    if dtype is None:
+        return float32
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = None
+    if kind not in (float32, float64):
+        raise TypeError(f"{name}: expected a dtype of xgrad.float32 or xgrad.float64, got {dtype}: use astype")
+    return kind
