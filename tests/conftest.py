@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 import xgrad
 from xgrad.backend import DeviceError
 from xgrad.devices import current_device
@@ -14,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--device",
         action="append",
-        help="run the tests that take a device on this one, and only those; may be repeated (default: all that are usable)",
+        help="run the tests that take a device on this one, and only those; may be repeated",
     )
 
 

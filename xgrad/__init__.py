@@ -3,9 +3,12 @@
 This module is itself a namespace of the standard, whose arrays carry gradients.
 """
 
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from xgrad import autograd, ops
+from xgrad import autograd, nn, ops, optim, random, testing
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import default_device, devices
@@ -26,6 +29,7 @@ from xgrad.dtypes import (
 )
 from xgrad.function import Function
 from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.io import load, save
 from xgrad.ops import (
     abs,
     add,
@@ -118,11 +122,22 @@ from xgrad.ops import (
     zeros,
     zeros_like,
 )
+from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
+
+if _TYPE_CHECKING:
+    from xgrad import data
 
 __version__ = "0.1.0"
 
 newaxis = None
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "data":  # its imports would make `import xgrad` a tenth slower
+        return _import_module("xgrad.data")
+    raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
+
 
 __all__ = [
     "Device",
@@ -153,6 +168,7 @@ __all__ = [
     "concat",
     "cos",
     "cumulative_sum",
+    "data",
     "default_device",
     "devices",
     "divide",
@@ -186,6 +202,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "load",
     "log",
     "log1p",
     "logical_and",
@@ -193,6 +210,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "logsumexp",
+    "manual_seed",
     "matmul",
     "matrix_transpose",
     "max",
@@ -204,21 +222,25 @@ __all__ = [
     "nan",
     "negative",
     "newaxis",
+    "nn",
     "no_grad",
     "not_equal",
     "ones",
     "ones_like",
     "ops",
+    "optim",
     "permute_dims",
     "pi",
     "positive",
     "pow",
     "prod",
+    "random",
     "reciprocal",
     "relu",
     "remainder",
     "reshape",
     "round",
+    "save",
     "sigmoid",
     "sign",
     "sin",
@@ -234,6 +256,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "testing",
     "to_device",
     "trunc",
     "uint8",

@@ -44,8 +44,11 @@ def device_of(x: Any) -> Device | None:
     if root not in sys.modules:
         return None
     for name in device_types():
-        if backend_class(name).library == root and isinstance(x, open_backend(name).array_type):
-            return Device(f"{name}:{open_backend(name).index_of(x)}")
+        try:
+            if backend_class(name).library == root and isinstance(x, open_backend(name).array_type):
+                return Device(f"{name}:{open_backend(name).index_of(x)}")
+        except DeviceError:
+            continue
     return None
 
 

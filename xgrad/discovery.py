@@ -23,7 +23,10 @@ def backend_class(name: str) -> type[Backend]:
     if name not in points:
         known = ", ".join(sorted(points)) or "none: is xgrad installed? (pip install -e .)"
         raise DeviceError(f"unknown device {name!r}: the installed backends are {known}")
-    cls: type[Backend] = points[name].load()
+    try:
+        cls: type[Backend] = points[name].load()
+    except (ImportError, AttributeError) as error:
+        raise DeviceError(f"{name}: the plug-in {points[name].value} cannot be loaded: {error}") from error
     return cls
 
 

@@ -44,6 +44,7 @@ def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int
         kinds.append(-1 if dtype is None else kind)
         if kind > highest or (kind == highest and target is None):
             target, highest = dtype, kind
+    raws = [int(raw) if type(raw) is builtins.bool and highest else raw for raw in raws]
     if min((k for k in kinds if k >= 0), default=highest) == highest:
         return raws
     cast = device.backend.dtype(_DEFAULTS[highest] if target is None else target)

@@ -66,6 +66,9 @@ def walk(
                     node.saved = node.constants = ()
             if not retain_graph:
                 node.clear()
+    except Exception as error:
+        error.add_note(f"in the derivative rule of {node.name}, which was applied to inputs {list(node)}")
+        raise
     finally:
         grad_enabled.reset(token)
     return found
@@ -168,6 +171,4 @@ def _tensor(node: Edge, g: Any) -> Tensor:
 
 
 def _accumulate(leaf: Leaf, g: Tensor) -> None:
-    if g.device is not leaf.device:
-        raise RuntimeError(f"backward: a leaf was moved to {leaf.device} after it was used on {g.device}")
     leaf.grad = g if leaf.grad is None else leaf.grad + g

@@ -48,6 +48,12 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
 
 def check_unchanged(node: Node) -> None:
     """Refuse to use a saved value if the tensor that it came from has since been given another."""
+    for edge in node:
+        if type(edge) is Leaf and edge.moved > node.order:
+            raise RuntimeError(
+                f"backward: {node.name} was applied to a leaf that has since been given shape {tuple(edge.shape)} on "
+                f"{edge.device} through .data: change it after the backward pass"
+            )
     roles, names = node.plan.roles, node.plan.function.input_names(len(node))
     kept = range(len(node)) if "all" in roles else [role for role in roles if type(role) is int]
     stale = [names[i] for i in kept if (edge := node[i]) is not None and edge.changed > node.order]

@@ -95,7 +95,7 @@ class Function:
         self.options = tuple([p.name for p in public[count:]])
         if unknown := options.keys() - set(self.options):
             raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
-        public = [p.replace(default=options.get(p.name, p.default)) for p in public]
+        public = [p.replace(default=options.get(p.name, p.default), annotation=p.empty) for p in public]
         self.signature = inspect.Signature(public)
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
         self._positional = tuple([p.name for p in positional[count:]])
@@ -244,6 +244,7 @@ def _caller(function: Function) -> Callable[..., Any]:
                 raws.append(raw)
                 edges.append(edge)
             elif type(x) in SCALARS or x is None:
+                mixed = mixed or x is True or x is False
                 raws.append(x)
                 edges.append(None)
             else:

@@ -32,14 +32,14 @@ _tick, _fill = clock.tick, list.__init__
 class Leaf:
     """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
 
-    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "shape")
+    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "moved", "shape")
     name, order = "leaf", 0
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
         self.shape, self.dtype, self.device = shape, dtype, device
         self.grad: Any = None
         self.hooks: list[Hook] | None = None
-        self.changed = 0
+        self.changed = self.moved = 0
 
     def __iter__(self) -> Iterator[Edge]:
         return iter(())
@@ -49,6 +49,8 @@ class Leaf:
 
     def change(self, raw: Any, device: Device, when: int) -> None:
         """Follow a tensor that was given another value; its gradient moves along to another device."""
+        if (raw.shape, device) != (self.shape, self.device):
+            self.moved = when
         self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
         if self.grad is not None and self.grad.device is not device:
             self.grad = self.grad.detach().to(device)

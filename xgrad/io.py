@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from xgrad.backend import Device
+from xgrad.device import Device
+from xgrad.devices import current_device
 from xgrad.files import write
 from xgrad.ops import asarray
 from xgrad.tensor import Tensor
@@ -32,7 +32,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        If `tensors` is not such a mapping, or a dtype is complex128, which the format lacks.
+        If `tensors` is not such a mapping, or has what the format cannot hold: complex128, or the name
+        ``__metadata__``.
     OSError
         If the file cannot be written; FileNotFoundError if its folder does not exist.
 
@@ -56,11 +57,11 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
             f"save: expected a mapping of names to tensors, got {type(tensors).__name__}: of a module, give "
             "its state_dict()"
         )
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"save: expected an existing folder, got {target.parent}: make it first")
-    if target.is_dir():
+    target = os.fspath(path)
+    if os.path.isdir(target):
         raise IsADirectoryError(f"save: expected the path of a file, got the folder {target}: add a file name")
+    if not os.path.isdir(folder := os.path.dirname(target) or "."):
+        raise FileNotFoundError(f"save: expected an existing folder, got {folder}: make it first")
     host = {name: _to_host(name, tensor) for name, tensor in tensors.items()}
     write(target, serialize(host, metadata={"format": "xgrad"}))
 
@@ -68,10 +69,10 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
 def _to_host(name: Any, tensor: Any) -> np.ndarray:
     if not isinstance(name, str):
         raise TypeError(f"save: expected a str as the name of each tensor, got {name!r}")
+    if name == "__metadata__":
+        raise TypeError(f"save: the name {name!r} is taken by the format: choose another")
     if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"save: expected a Tensor for {name!r}, got {type(tensor).__name__}: use xgrad.asarray"
-        )
+        raise TypeError(f"save: expected a Tensor for {name!r}, got {type(tensor).__name__}: use xgrad.asarray")
     if tensor.dtype.name == "complex128":
         raise TypeError(f"save: {name!r} is complex128, which safetensors lacks: save its two parts")
     # The file format wants the elements in order, and would be given those of another layout as they lie.
@@ -114,12 +115,11 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     """
     from safetensors import SafetensorError, safe_open  # not at the top: slow to import
 
-    source = Path(path)
-    if not source.is_file():
-        raise FileNotFoundError(
-            f"load: expected a safetensors file, found {'the folder' if source.is_dir() else 'no'} {source}"
-        )
-    place = None if device is None else Device(device)
+    source = os.fspath(path)
+    if not os.path.isfile(source):
+        found = "the folder" if os.path.isdir(source) else "no"
+        raise FileNotFoundError(f"load: expected a safetensors file, found {found} {source}")
+    place = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:
             return {name: _from_file(file, name, source, place) for name in file.keys()}  # noqa: SIM118
@@ -132,10 +132,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
 _SUPPORTED = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F32", "F64", "C64"}
 
 
-def _from_file(file: Any, name: str, source: Path, device: Device | None) -> Tensor:
+def _from_file(file: Any, name: str, source: str, device: Device) -> Tensor:
     dtype = file.get_slice(name).get_dtype()
     if dtype not in _SUPPORTED:
-        raise TypeError(
-            f"load: {name!r} in {source} has the dtype {dtype}, which xgrad lacks: save it as F32 first"
-        )
+        raise TypeError(f"load: {name!r} in {source} has the dtype {dtype}, which xgrad lacks: save it as F32 first")
     return asarray(file.get_tensor(name), device=device, copy=True)

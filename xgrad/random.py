@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xgrad.backend import Device
+from xgrad.device import Device
 from xgrad.devices import current_device
 from xgrad.dtypes import float32, float64, int64
 from xgrad.tensor import Tensor, wrap
@@ -69,11 +70,11 @@ class Generator:
         return f"{type(self).__name__}(seed={self.seed})"
 
     def _draw(self, draw: Draw, device: str | Device | None, requires_grad: bool = False) -> Tensor:
+        place = current_device() if device is None else Device(device)
         seed, calls = self._state
         self._state = seed, calls + 1
         # numpy.random is loaded by its first use, here: it takes a tenth of NumPy's own time.
         host = np.asarray(draw(np.random.Generator(np.random.Philox(key=seed, counter=calls << 128))))
-        place = current_device() if device is None else Device(device)
         tensor = wrap(place.backend.from_host(host, place.index), place)
         return tensor.requires_grad_() if requires_grad else tensor
 
@@ -104,8 +105,8 @@ class Generator:
         """Return numbers spread evenly from `low` to `high`: see `uniform`."""
         size, kind = _shape("uniform", shape), _floating("uniform", dtype)
         low, high = float(low), float(high)
-        if not low <= high:
-            raise ValueError(f"uniform: expected low <= high, got {low} and {high}")
+        if not -math.inf < low <= high < math.inf:
+            raise ValueError(f"uniform: expected low <= high, both finite, got {low} and {high}")
         return self._draw(lambda bits: bits.random(size, kind) * (high - low) + low, device, requires_grad)
 
     def normal(
@@ -338,7 +339,7 @@ def uniform(
     TypeError
         If the shape or dtype is none of the above.
     ValueError
-        If a length is negative, or `low` is above `high`.
+        If a length is negative, or `low` is above `high` or infinite.
 
     Examples
     --------
@@ -443,9 +444,7 @@ def randint(
     return _source("randint", generator).randint(low, high, shape, device=device)
 
 
-def randperm(
-    n: int, *, device: str | Device | None = None, generator: Generator | None = None
-) -> Tensor:
+def randperm(n: int, *, device: str | Device | None = None, generator: Generator | None = None) -> Tensor:
     """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
 
     Parameters
@@ -518,7 +517,7 @@ def _floating(name: str, dtype: Any) -> Any:
     try:
         kind = np.dtype(dtype)
     except TypeError:
-        kind = None
+        kind = int64
     if kind not in (float32, float64):
-        raise TypeError(f"{name}: expected a dtype of xgrad.float32 or xgrad.float64, got {dtype}: use astype")
+        raise TypeError(f"{name}: expected a dtype of xgrad.float32 or xgrad.float64, got {dtype}")
     return kind

@@ -61,7 +61,9 @@ def gradcheck(
         raise TypeError("gradcheck: expected an input that requires a gradient, got none")
     for i in wanted:
         if inputs[i].dtype != np.float64:
-            raise TypeError(f"gradcheck: expected float64 for inputs[{i}], got {inputs[i].dtype}: use dtype=xgrad.float64")
+            raise TypeError(
+                f"gradcheck: expected float64 for inputs[{i}], got {inputs[i].dtype}: use dtype=xgrad.float64"
+            )
     for k, out in enumerate(_outputs(fn(*inputs))):
         if out.dtype.kind != "f":
             continue

@@ -11,17 +11,17 @@ import numpy as np
 
 from xgrad.backend import Backend
 
-# What NumPy 2.0 already does as the standard says, without the cost of a wrapper.
+# What NumPy does as the standard says, without the cost of a wrapper; what an older NumPy lacks, array-api-compat has.
 _NATIVE = """
-abs acos acosh add all any asin asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift
-bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh divide equal exp
-expand_dims expm1 flip floor_divide full_like greater greater_equal hypot imag isfinite isinf isnan less
-less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor max maximum mean
-min minimum moveaxis multiply negative nextafter not_equal positive prod real reciprocal remainder repeat
-reshape roll round searchsorted sign signbit sin sinh sqrt square squeeze stack subtract sum take tan tanh
-tile tril triu vecdot where zeros_like ones_like matmul permute_dims matrix_transpose argmax argmin
-bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128
-e inf nan newaxis pi
+abs acos acosh add all any arange argmax argmin asarray asin asinh astype atan atan2 atanh bitwise_and bitwise_invert
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
+cumulative_sum divide empty empty_like equal exp expand_dims expm1 eye flip floor_divide full full_like greater
+greater_equal hypot imag isfinite isinf isnan less less_equal linspace log log10 log1p log2 logaddexp logical_and
+logical_not logical_or logical_xor matmul matrix_transpose max maximum mean min minimum moveaxis multiply negative
+nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat reshape roll round
+searchsorted sign signbit sin sinh sqrt square squeeze stack std subtract sum take take_along_axis tan tanh tile tril
+triu var vecdot where zeros zeros_like
+bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
 
@@ -29,9 +29,7 @@ class _Namespace:
     """NumPy where it is conforming, array-api-compat for the rest, which loads at its first use."""
 
     def __init__(self) -> None:
-        for name in _NATIVE:
-            setattr(self, name, getattr(np, name))
-        self.pow = np.power
+        vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)

@@ -9,7 +9,7 @@ import numpy as np
 from xgrad.device import Device
 from xgrad.devices import current_device, device_of, transfer
 from xgrad.dtypes import SCALARS, complex64, float32, int64
-from xgrad.ops.shape import astype, to_device
+from xgrad.ops.shape import astype, broadcast_to, native_dtype, to_device
 from xgrad.tensor import Tensor, wrap
 
 
@@ -64,7 +64,11 @@ def asarray(
         if copy is False and not (device in (None, obj.device) and dtype in (None, obj.dtype)):
             raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
         moved = obj if device is None else to_device(obj, device)
-        return moved if dtype is None and not copy else astype(moved, dtype or moved.dtype, copy=bool(copy))
+        return (
+            moved
+            if dtype is None and not copy
+            else astype(moved, moved.dtype if dtype is None else dtype, copy=bool(copy))
+        )
     tensor = wrap(*_to_raw(obj, dtype=dtype, device=device, copy=copy))
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -237,15 +241,13 @@ def full(
     >>> xgrad.full(2, 7)
     Tensor([7, 7])
     """
-    value = _to_raw(fill_value, device="cpu")[0]
-    return _make(
-        "full",
-        shape,
-        value.item(),
-        dtype=value.dtype if dtype is None else dtype,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    if isinstance(fill_value, Tensor):  # which may have a history
+        filled = broadcast_to(
+            asarray(fill_value, dtype=dtype, device=device), (shape,) if isinstance(shape, int) else shape
+        )
+        return filled.detach().requires_grad_() if requires_grad else filled
+    dtype = asarray(fill_value).dtype if dtype is None else dtype
+    return _make("full", shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def arange(
@@ -543,45 +545,35 @@ def full_like(
 def _to_raw(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
-    """Return the array and the device for the values that a user gives in any form.
-
-    `copy` is the standard's: True makes a copy, False refuses to, None makes one where it must.
-    """
-    target = None if device is None else Device(device)
+    """Return the array and the device for the values that a user gives in any form."""
     if isinstance(data, Tensor):
-        raw, source = data._data, data._device
+        raw, source = data._data, data.device
+    elif type(data) in SCALARS or isinstance(data, (list, tuple)) or (found := device_of(data)) is None:
+        if copy is False:
+            raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
+        raw, source = _host_array(data, dtype), Device("cpu")
+        copy = None  # it is one, or an object's own array
+        device = current_device() if device is None else device
     else:
-        found = None if type(data) in SCALARS or isinstance(data, (list, tuple)) else device_of(data)
-        if found is not None:
-            raw, source = data, found
-        else:
-            raw, source = _host_array(data), Device("cpu")
-            target = target or current_device()
-            if copy is False:
-                raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
-            copy = None if target is not source else copy and not isinstance(data, np.ndarray)
-    target = target or source
+        raw, source = data, found
+    target = source if device is None else Device(device)
     moved = transfer(raw, source, target)
-    if copy is False and (moved is not raw or (dtype is not None and target.backend.dtype(dtype) != raw.dtype)):
+    dtype = moved.dtype if dtype is None else native_dtype(dtype, target)
+    if copy is False and (moved is not raw or dtype != moved.dtype):
         raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
-    copied = None if moved is not raw else copy
-    if dtype is not None:
-        try:
-            dtype = target.backend.dtype(dtype)
-        except TypeError as error:
-            raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
-        if dtype != moved.dtype:
-            return target.xp.astype(moved, dtype), target
-    return (target.xp.asarray(moved, copy=True) if copied else moved), target
+    if dtype != moved.dtype:
+        return target.xp.astype(moved, dtype), target
+    return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
 
 
-def _host_array(data: Any) -> np.ndarray:
+def _host_array(data: Any, dtype: Any) -> np.ndarray:
+    """Return values that no library of ours holds as a NumPy array, Python's floats in the default dtype."""
     try:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:
         raise type(error)(f"Tensor: expected numbers of a regular shape, got {type(data).__name__}: {error}") from error
     if host.dtype.kind not in "biufc":
         raise TypeError(f"Tensor: expected numbers, got {type(data).__name__} of dtype {host.dtype}")
-    if host.dtype.kind in "fc" and (type(data) in SCALARS or isinstance(data, (list, tuple))):
-        host = host.astype(complex64 if host.dtype.kind == "c" else float32)
+    if dtype is None and host.dtype.kind in "fc" and (type(data) in SCALARS or isinstance(data, (list, tuple))):
+        return host.astype(complex64 if host.dtype.kind == "c" else float32)
     return host

@@ -8,9 +8,9 @@ from xgrad.declare import derivative, elementwise
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 
 
-def _halves(g: Any, xp: Any, wins: Any, ties: Any) -> Any:
-    """Give the gradient to the winner, and half of it to each where there is a tie."""
-    return xp.where(ties, g / 2, xp.where(wins, g, 0))
+def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
+    """Give the gradient to the winner, half of it to each where there is a tie, and all of it to a NaN."""
+    return xp.where(ties, g / 2, xp.where(loses, 0, g))
 
 
 # fmt: off
@@ -39,12 +39,12 @@ floor_divide = elementwise("floor_divide", None, None,
 remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * xp.floor(x1 / x2),
     doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]")
 maximum = elementwise("maximum",
-    lambda g, xp, x1, x2: _halves(g, xp, x1 > x2, x1 == x2),
-    lambda g, xp, x1, x2: _halves(g, xp, x2 > x1, x1 == x2),
-    doc="Return the larger of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [3., 5.]")
-minimum = elementwise("minimum",
     lambda g, xp, x1, x2: _halves(g, xp, x1 < x2, x1 == x2),
     lambda g, xp, x1, x2: _halves(g, xp, x2 < x1, x1 == x2),
+    doc="Return the larger of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [3., 5.]")
+minimum = elementwise("minimum",
+    lambda g, xp, x1, x2: _halves(g, xp, x1 > x2, x1 == x2),
+    lambda g, xp, x1, x2: _halves(g, xp, x2 > x1, x1 == x2),
     doc="Return the smaller of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [1., 3.]")
 
 # Exponentials, roots, trigonometry
@@ -284,7 +284,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, small, 1) / (1 + small)
 
 
-@derivative(lambda g, xp, out: xp.where(out > 0, g, 0), kind=INTEGER)
+@derivative(lambda g, xp, out: xp.where(out <= 0, 0, g), kind=INTEGER)
 def relu(xp: Any, x: Any, /) -> Any:
     """Return positive elements, and 0 for the others; its derivative at 0 is 0.
 

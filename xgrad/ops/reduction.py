@@ -181,6 +181,8 @@ def _products_before(xp: Any, x: Any) -> Any:
     Doubling, in log2(n) multiplications: no division, so zeros do no harm, and differentiable like any product.
     """
     n = x.shape[-1]
+    if n == 0:
+        return x
     x = xp.concat([xp.ones_like(x[..., :1]), x[..., :-1]], axis=-1)
     step = 1
     while step < n:

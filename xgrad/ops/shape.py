@@ -451,18 +451,19 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
     """
     if device is not None:
         x = to_device(x, device)
-    target = _dtype(x, dtype)
+    target = native_dtype(dtype, x.device)
     if target == x._data.dtype and not copy:
         return x
     floating = x.device.backend.numpy_dtype(target).kind in "fc"
     return _astype(x if floating else x.detach(), dtype=target)
 
 
-def _dtype(x: Tensor, dtype: Any) -> Any:
+def native_dtype(dtype: Any, device: Device) -> Any:
+    """Return the dtype that a user names as that of a device's library."""
     try:
-        return x.device.backend.dtype(dtype)
-    except TypeError as error:
-        raise TypeError(f"astype: expected a dtype such as xgrad.float32, got {dtype!r}") from error
+        return device.backend.dtype(dtype)
+    except (TypeError, KeyError) as error:
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
 
 
 def _bring_back(g: Any, x_device: Device, device: Device) -> Any:

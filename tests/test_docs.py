@@ -1,0 +1,50 @@
+"""Public names have documentation whose examples run; the namespace is what the design says."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+import pytest
+
+import xgrad
+
+MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.nn, xgrad.nn.functional, xgrad.nn.init, xgrad.nn.utils,
+           xgrad.ops, xgrad.optim, xgrad.random, xgrad.testing]  # fmt: skip
+
+
+def public() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for module in MODULES:
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not name.startswith("_") and callable(value) and not isinstance(value, types.ModuleType):
+                found.setdefault(f"{value.__module__}.{name}", value)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(public()))
+def test_public_names_are_documented_with_an_example(name: str) -> None:
+    doc = inspect.getdoc(public()[name]) or ""
+    assert ">>> " in doc or issubclass_of_error(public()[name]), f"{name} has no example"
+    assert doc.splitlines()[0].endswith("."), f"{name}: the summary is no sentence"
+
+
+def issubclass_of_error(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
+def test_functions_look_like_functions() -> None:
+    """help(), IDEs and the standard's own suite go by name, signature and documentation."""
+    assert (xgrad.exp.__name__, str(inspect.signature(xgrad.exp))) == ("exp", "(x, /)")
+    assert str(inspect.signature(xgrad.sum)) == "(x, /, *, axis=None, dtype=None, keepdims=False)"
+    assert str(inspect.signature(xgrad.clip)) == "(x, min=None, max=None)"
+    assert inspect.isroutine(xgrad.add)
+
+
+def test_fixed_names_exist() -> None:
+    names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
+    for name in f"{names} manual_seed nn optim data random testing autograd".split():
+        assert hasattr(xgrad, name)
+        assert name in xgrad.__all__

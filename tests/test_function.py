@@ -1,0 +1,183 @@
+"""Functions that users write work as ours do, at every order and on every device; mistakes are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import xgrad
+from xgrad import Function, Tensor
+from xgrad.testing import gradcheck, gradgradcheck
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return x * x * x
+
+    @staticmethod
+    def backward(xp: Any, g: Any, x: Any) -> Any:
+        return g * 3 * x * x
+
+
+class Hypot(Function):
+    """Two inputs, the result reused, an option."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any, *, scale: float = 1.0) -> Any:
+        return scale * xp.sqrt(x * x + y * y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, out: Any, x: Any, y: Any, scale: float) -> Any:
+        g = g * scale * scale / out
+        return g * x, g * y
+
+
+class SinCos(Function):
+    """Two results."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.sin(x), xp.cos(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, out: Any) -> Any:
+        return g[0] * out[1] - g[1] * out[0]
+
+
+class Total(Function):
+    """Any number of inputs."""
+
+    @staticmethod
+    def forward(xp: Any, *arrays: Any) -> Any:
+        out = arrays[0]
+        for array in arrays[1:]:
+            out = out + array
+        return out
+
+    @staticmethod
+    def backward(xp: Any, g: Any, arrays: Any) -> Any:
+        return [g for _ in arrays]
+
+
+def leaf(device: str, values: Any = (0.5, -1.2, 2.0)) -> Tensor:
+    return Tensor(values, dtype=xgrad.float64, device=device, requires_grad=True)
+
+
+def test_first_and_second_order(device: str) -> None:
+    x, y = leaf(device), leaf(device, (1.0, 2.0, -0.3))
+    for fn, inputs in [
+        (Cube(), [x]),
+        (Hypot(), [x, y]),
+        (Hypot(scale=2.0), [x, y]),
+        (lambda a, b: Hypot()(a, b, scale=-1.5), [x, y]),
+        (SinCos(), [x]),
+        (Total(), [x, y, x * 2.0]),
+    ]:
+        inputs = [t if t.is_leaf else t.detach().requires_grad_() for t in inputs]
+        assert gradcheck(fn, inputs)
+        assert gradgradcheck(fn, inputs)
+
+
+def test_third_order() -> None:
+    x = leaf("cpu", 2.0)
+    y = Cube()(x)
+    for expected in (12, 12, 6):
+        (y,) = xgrad.autograd.grad(y, x, create_graph=True)
+        assert y.item() == expected
+
+
+def test_broadcasting_scalars_and_arrays(device: str) -> None:
+    x = leaf(device, [[1.0], [2.0]])
+    out = Hypot()(x, leaf(device))
+    out.sum().backward()
+    assert out.shape == (2, 3)
+    assert x.grad is not None and x.grad.shape == (2, 1)
+    assert Hypot()(3.0, 4.0).item() == 5
+    assert Hypot()(x, 4.0).requires_grad
+
+
+def test_inputs_by_name_and_what_is_wrong_with_arguments() -> None:
+    assert Hypot()(x=3.0, y=4.0).item() == 5
+    with pytest.raises(TypeError, match=r"Hypot.*missing a required argument: 'y'"):
+        Hypot()(3.0)
+    with pytest.raises(TypeError, match=r"Hypot.*'size'"):
+        Hypot()(3.0, 4.0, size=2)
+    with pytest.raises(TypeError, match=r"unknown option \['size'\]: expected one of \['scale'\]"):
+        Hypot(size=2)
+
+
+def test_a_rule_that_asks_for_what_is_not_there() -> None:
+    class Wrong(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(xp: Any, g: Any, z: Any) -> Any:
+            return g
+
+    with pytest.raises(TypeError, match=r"Wrong: a rule asks for \['z'\]: expected some of \['g', 'out', 'x'"):
+        Wrong()
+
+
+def test_a_function_without_a_rule() -> None:
+    class Half(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return x
+
+    with pytest.raises(TypeError, match=r"Half: expected a static method backward\(xp, ...\)"):
+        Half()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda g: g[:1], r"Bad: a derivative rule returned a gradient of shape \(1,\) for an input of shape \(3,\)"),
+        (lambda g: (g, g), r"Bad: backward returned \['ndarray', 'ndarray'\]: expected an array or None for each of 1"),
+        (lambda g: 1.0, r"Bad: backward returned \['float'\]"),
+    ],
+)
+def test_a_rule_that_returns_nonsense(result: Any, message: str) -> None:
+    class Bad(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(xp: Any, g: Any) -> Any:
+            return result(g)
+
+    with pytest.raises(RuntimeError, match=message):
+        Bad()(leaf("cpu")).sum().backward()
+
+
+def test_an_error_in_a_rule_names_the_op() -> None:
+    class Bad(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(xp: Any, g: Any) -> Any:
+            raise KeyError("oops")
+
+    with pytest.raises(KeyError, match="oops") as caught:
+        Bad()(leaf("cpu")).sum().backward()
+    assert any("the derivative rule of Bad" in note for note in caught.value.__notes__)
+
+
+def test_none_is_no_gradient() -> None:
+    class First(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any, y: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(xp: Any, g: Any) -> Any:
+            return g, None
+
+    x, y = leaf("cpu"), leaf("cpu")
+    assert xgrad.autograd.grad(First()(x, y).sum(), [x, y], allow_unused=True)[1] is None

@@ -1,0 +1,38 @@
+"""What is loaded when, checked in fresh processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+HEAVY = "cupy torch jax scipy sklearn matplotlib tqdm safetensors array_api_strict array_api_compat pandas".split()
+
+
+def modules_after(code: str, *, from_root: bool = False) -> set[str]:
+    """Return the modules loaded after running some code in a new interpreter."""
+    script = f"{code}\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_import_loads_no_array_library_but_numpy() -> None:
+    loaded = modules_after("import xgrad")
+    assert "numpy" in loaded
+    assert not loaded & set(HEAVY)
+    assert not {name for name in loaded if name.startswith(("xgrad.cli", "xgrad_"))}
+
+
+def test_training_on_the_cpu_loads_no_other_backend() -> None:
+    loaded = modules_after(
+        "import xgrad\nx = xgrad.ones(3, requires_grad=True)\n(x * x).sum().backward()\n"
+        "xgrad.optim.Adam([x]).step()\nx[0, ...]; xgrad.linspace(0, 1, 3); xgrad.clip(x, 0, 1)"
+    )
+    assert "xgrad_numpy" in loaded
+    assert not loaded & set(HEAVY) | (loaded & {"xgrad_cupy", "xgrad_strict"})
+
+
+def test_only_what_belongs_to_the_package_is_importable() -> None:
+    script = "import importlib.util as u; print([n for n in ('backends', 'tests', 'benchmarks') if u.find_spec(n)])"
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
