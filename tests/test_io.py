@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -139,3 +141,8 @@ def test_an_unknown_device(tmp_path):
     xgrad.save({"x": xgrad.ones(1)}, tmp_path / "file")
     with pytest.raises(xgrad.DeviceError, match="unknown device 'tpu'"):
         xgrad.load(tmp_path / "file", device="tpu")
+
+
+def test_nothing_of_this_is_loaded_early():
+    code = "import sys, xgrad; print(sorted({'safetensors', 'numpy.random', 'difflib', 'tempfile'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

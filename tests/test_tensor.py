@@ -307,7 +307,7 @@ def test_grad_takes_only_what_fits() -> None:
 def test_indices_out_of_bounds_are_refused() -> None:
     x = Tensor([1.0, 2.0])
     for key in (2, -3, (0, 0), [0, 5]):
-        with pytest.raises(IndexError, match=r"_getitem.*got x of shape \(2,\), float32|_getitem"):
+        with pytest.raises(IndexError, match=r"getitem: .*got x of shape \(2,\), float32"):
             x[key]
     with pytest.raises(IndexError, match="indexing: expected integers or bools, got an array of float32"):
         x[Tensor([0.0])]

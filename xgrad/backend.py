@@ -85,8 +85,12 @@ class Backend:
         return np.dtype(dtype)
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
-        """Add `values` into ``x[key]`` in place, repeated indices adding up, and return `x`."""
+        """Return `x`, which may be overwritten, with `values` added at `key`; repeated indices add up."""
         raise NotImplementedError
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of the library and of what it runs on, by name."""
+        return {}
 
     def synchronize(self, index: int) -> None:
         """Wait until the device has done all that was asked of it."""

@@ -31,7 +31,7 @@ def derivative(
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        function = Function.of(forward.__name__, forward, rules, lowest=kind, broadcasts=broadcasts)
+        function = Function.of(forward.__name__.lstrip("_"), forward, rules, lowest=kind, broadcasts=broadcasts)
         return public(function, forward.__doc__, forward.__module__)
 
     return declare

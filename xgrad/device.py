@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
@@ -80,6 +80,10 @@ class Device:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (str(self),)
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Return a context in which this is the current device of its library."""
+        return nullcontext() if self.guard is None else self.guard()
 
     def synchronize(self) -> None:
         """Wait until the device has done all that was asked of it: call this before reading a clock."""

@@ -49,4 +49,5 @@ def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int
         return raws
     cast = device.backend.dtype(_DEFAULTS[highest] if target is None else target)
     astype = device.xp.astype
-    return [astype(raw, cast) if 0 <= kind < highest else raw for raw, kind in zip(raws, kinds, strict=True)]
+    with device.active():
+        return [astype(raw, cast) if 0 <= kind < highest else raw for raw, kind in zip(raws, kinds, strict=True)]

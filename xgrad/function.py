@@ -75,7 +75,7 @@ class Function:
         for method in ("forward", "backward"):
             if not hasattr(self, method):
                 raise TypeError(f"{type(self).__name__}: expected a static method {method}(xp, ...)")
-        self._declare(type(self).__name__, (self.backward,), options, joint=True)
+        self._declare(getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True)
 
     @classmethod
     def of(cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any) -> Function:

@@ -37,11 +37,6 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     OSError
         If the file cannot be written; FileNotFoundError if its folder does not exist.
 
-    Notes
-    -----
-    Every file that this library writes by itself is of this format. Its specification:
-    https://huggingface.co/docs/safetensors
-
     Examples
     --------
     >>> import tempfile, xgrad

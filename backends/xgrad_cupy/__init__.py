@@ -1,0 +1,275 @@
+"""CuPy arrays as the device ``cuda``: NVIDIA GPUs, one device for each.
+
+What is not as on ``cpu``:
+
+- Ops are queued and return at once. To read a value (`item`, `numpy`, ``if x:``), or a result whose shape
+  depends on values (a bool mask as a key), waits for the GPU.
+- Indices in arrays are not checked: those out of bounds wrap around.
+- Repeated indices add up in no fixed order, so the last bits of the gradient of an indexing op differ from run
+  to run.
+- float32 denormals count as 0. The signs of zeros, and `floor_divide` and `remainder` at zeros and infinities,
+  may differ from NumPy's.
+- Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
+
+The environment variables that matter are CUDA's ``CUDA_VISIBLE_DEVICES`` and CuPy's ``CUPY_CACHE_DIR`` (where
+compiled kernels are kept: a first run is slow), ``CUPY_TF32=1`` (faster float32 products with 10 bits of
+mantissa) and ``CUPY_ACCELERATORS``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial, wraps
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import Backend, DeviceError
+
+_INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
+_NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
+
+# The sizes in bytes for which the results of `to_host` are in pinned memory. Below, it gains nothing; above, too
+# much of the host's memory would be pinned, for CuPy keeps what it has pinned once.
+_PINNED = range(1 << 16, 1 << 28)
+
+# What atomics can add to, and for the other integers what to add in.
+_ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")))
+_WIDER = {np.dtype(f"{kind}{bits}"): np.dtype(f"{kind}32") for kind in ("int", "uint") for bits in (8, 16)}
+
+
+class CupyBackend(Backend):
+    """NVIDIA GPUs through CuPy, which is imported here and nowhere else."""
+
+    library = "cupy"
+    asynchronous = True
+
+    def __init__(self) -> None:
+        self._cp, count = _open_cupy()
+        self._empty_pinned = import_module("cupyx").empty_pinned
+        self._devices = [self._cp.cuda.Device(i) for i in range(count)]
+        self.array_type = self._cp.ndarray
+        self.xp = namespace(self._cp)
+        self.xp.index_add = self.index_add
+
+    def count(self) -> int:
+        return len(self._devices)
+
+    def describe(self, index: int) -> str:
+        found = self._cp.cuda.runtime.getDeviceProperties(index)
+        return (
+            f"{found['name'].decode()}, compute capability {found['major']}.{found['minor']}, "
+            f"{found['totalGlobalMem'] / 2**30:.0f} GiB"
+        )
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of what lies between xgrad and the GPU."""
+        cuda = self._cp.cuda
+        numbers = {"cuda_runtime": cuda.get_local_runtime_version(), "cuda_driver": cuda.runtime.driverGetVersion()}
+        return {"cupy": self._cp.__version__} | {name: _version(number) for name, number in numbers.items()}
+
+    def native_device(self, index: int) -> Any:
+        return self._devices[index]
+
+    def index_of(self, x: Any) -> int:
+        return int(x.device.id)
+
+    def guard(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
+        if len(self._devices) == 1:
+            return None
+        device = self._devices[index]  # can be entered many times over: it keeps a stack for each thread
+        return lambda: device
+
+    def to_host(self, x: Any) -> np.ndarray:
+        with x.device:  # whose stream is then the current one
+            out = self._pinned(x.shape, x.dtype) if x.nbytes in _PINNED else None
+            host: np.ndarray = x.get(out=out)
+            return host
+
+    def from_host(self, x: np.ndarray, index: int) -> Any:
+        with self._devices[index]:
+            if x.nbytes >= _PINNED.stop:
+                x = np.ascontiguousarray(x, x.dtype.newbyteorder("="))
+                moved = self._cp.empty(x.shape, x.dtype)
+                moved.set(x)
+                self._cp.cuda.get_current_stream().synchronize()
+                return moved
+            # The GPU reads later. CuPy gives it a copy, but not of what is pinned already, such as a result of
+            # `to_host`, which might change before. So copy here; CuPy keeps the copy until it has been read.
+            staged = self._pinned(x.shape, x.dtype, "F" if x.flags.fnc else "C") if x.ndim and x.size else None
+            if staged is not None:
+                staged[...] = x
+            return self._cp.asarray(x if staged is None else staged)
+
+    def _pinned(self, shape: tuple[int, ...], dtype: Any, order: str = "C") -> np.ndarray | None:
+        """Return an array in memory that the GPU can read and write by itself, or None if there is no more."""
+        try:
+            array: np.ndarray = self._empty_pinned(shape, dtype, order)
+        except self._cp.cuda.runtime.CUDARuntimeError:
+            return None
+        return array
+
+    def transfer(self, x: Any, index: int) -> Any:
+        source, target = x.device, self._devices[index]
+        if source == target:
+            return x
+        stream = self._cp.cuda.get_current_stream
+        with source:
+            x = self._cp.ascontiguousarray(x)  # another layout cannot be copied between devices
+            ready = stream().record()
+        with target:
+            stream().wait_event(ready)
+            moved = self._cp.asarray(x)
+            read = stream().record()
+        with source:
+            stream().wait_event(read)  # only then may the memory of `x` have another use
+        return moved
+
+    def coercer(self, index: int) -> Callable[[Any], Any]:
+        def coerce(value: Any) -> Any:
+            with self._devices[index]:
+                return self._cp.asarray(value)
+
+        return coerce
+
+    def index_add(self, x: Any, key: Any, values: Any) -> Any:
+        return index_add(self._cp, x, key, values)
+
+    def synchronize(self, index: int) -> None:
+        self._devices[index].synchronize()
+
+    def memory(self, index: int) -> dict[str, int]:
+        pool = self._cp.get_default_memory_pool()
+        with self._devices[index]:  # of which the pool then tells
+            free, total = self._devices[index].mem_info
+            return {"used": pool.used_bytes(), "reserved": pool.total_bytes(), "free": free, "total": total}
+
+
+def namespace(cp: Any) -> SimpleNamespace:
+    """Return array-api-compat's namespace for CuPy, with what makes it wait, slow or wrong replaced."""
+    compat: Any = import_module("array_api_compat.cupy")
+    own = SimpleNamespace(**vars(compat))
+    for name in ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"):
+        setattr(own, name, _on_device(cp, getattr(cp, name)))
+    for name in ("empty_like", "full_like", "ones_like", "zeros_like"):
+        setattr(own, name, _on_device(cp, getattr(cp, name), like=True))
+    frequencies = {name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")}
+    own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
+    own.sign = cp.sign  # compat's waits for the GPU, as does its clip
+    own.clip = _clip
+    own.matmul = _matmul
+    own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
+    own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
+    return own
+
+
+def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Callable[..., Any]:
+    """Make a creation function honour `device`, which CuPy's do not have and array-api-compat's ignore."""
+
+    @wraps(create)
+    def created(*args: Any, device: Any = None, **options: Any) -> Any:
+        if device is None and like:
+            device = args[0].device
+        with cp.cuda.Device(device):  # the current one, if None
+            return create(*args, **options)
+
+    return created
+
+
+def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    return x.clip(min, max)
+
+
+def _matmul(x1: Any, x2: Any, /) -> Any:
+    """Multiply, a stack by one matrix in one product: CuPy's batched one copies both, and knows no TF32."""
+    if x1.ndim > 2 and x2.ndim == 2:
+        rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
+        return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])
+    return x1 @ x2
+
+
+def _scan(flat: Callable[..., Any], general: Callable[..., Any], x: Any, /, **options: Any) -> Any:
+    """Accumulate; CuPy has a fast kernel, for which no axis may be given."""
+    if x.ndim == 1 and x.size and options.get("axis") in (None, 0, -1) and not options.get("include_initial"):
+        return flat(x, dtype=options.get("dtype"))
+    return general(x, **options)
+
+
+def index_add(cp: Any, x: Any, key: Any, values: Any) -> Any:
+    """Add `values` into ``x[key]`` in place, repeated indices adding up, and return `x`."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(part, cp.ndarray) and part.dtype.kind in "iu" for part in parts):
+        x[key] += values  # no index repeats
+    elif not x.size:
+        return x  # CuPy's kernel would divide by the length
+    elif x.dtype in _ADDABLE:
+        cp.add.at(x, key, values)
+    elif x.dtype.kind == "c":
+        cp.add.at(x.real, key, values.real)
+        cp.add.at(x.imag, key, values.imag)
+    elif x.dtype in _WIDER:
+        sums = x.astype(_WIDER[x.dtype])
+        cp.add.at(sums, key, values.astype(sums.dtype))
+        x[...] = sums
+    else:
+        raise TypeError(
+            f"index_add: expected integers, or floats or complex numbers of NumPy's, got {x.dtype}: cast to float32"
+        )
+    return x
+
+
+def _open_cupy() -> tuple[Any, int]:
+    """Return CuPy, found to work, and the number of GPUs; DeviceError says what is missing."""
+    try:
+        cp: Any = import_module("cupy")
+    except ModuleNotFoundError as error:
+        if error.name == "cupy":
+            raise DeviceError(f"cuda: the package CuPy is missing: {_INSTALL}") from error
+        raise DeviceError(f"cuda: CuPy lacks a package: {_reason(error)}: {_INSTALL}") from error
+    except Exception as error:
+        raise DeviceError(f"cuda: CuPy does not load: {_reason(error)}: {_INSTALL}") from error
+    runtime = cp.cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+    except Exception as error:
+        status = getattr(error, "status", None)
+        if status == _INSUFFICIENT_DRIVER and not runtime.driverGetVersion():
+            raise DeviceError("cuda: no NVIDIA driver: install one, and see that nvidia-smi finds the GPU") from error
+        if status == _INSUFFICIENT_DRIVER:
+            has, needs = _version(runtime.driverGetVersion()), _version(runtime.runtimeGetVersion())
+            raise DeviceError(
+                f"cuda: the NVIDIA driver knows CUDA up to {has}, CuPy was built for {needs}: update the driver, or "
+                "uninstall this CuPy and pip install 'xgrad[cuda12]'"
+            ) from error
+        if status != _NO_DEVICE:
+            raise DeviceError(f"cuda: the NVIDIA driver fails: {_reason(error)}: see nvidia-smi") from error
+        count = 0
+    if not count:
+        raise DeviceError("cuda: no GPU: see nvidia-smi, and whether CUDA_VISIBLE_DEVICES hides it")
+    try:
+        ones = cp.ones((2, 2), dtype=np.float32)
+        right = (ones @ ones + ones).get().tolist() == [[3, 3], [3, 3]]
+    except Exception as error:
+        raise DeviceError(
+            f"cuda: there is a GPU, but CuPy fails on it: {_reason(error)}: if CUDA's libraries are missing, {_INSTALL}"
+        ) from error
+    if not right:
+        raise DeviceError("cuda: CuPy's results on this GPU are wrong: see that driver, CUDA and CuPy fit together")
+    return cp, count
+
+
+def _version(number: int) -> str:
+    """Return as people write it what CUDA calls 12080."""
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _reason(error: Exception) -> str:
+    """Return the line of an error that says what is wrong: CuPy's come with frames and advice."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" =")]
+    if "Original error:" in lines[:-1]:
+        return lines[lines.index("Original error:") + 1]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from xgrad.backend import Backend, DeviceError
-
-try:
-    import array_api_strict
-except ImportError:
-    array_api_strict = None  # type: ignore[assignment]
 
 
 class StrictBackend(Backend):
@@ -24,20 +20,29 @@ class StrictBackend(Backend):
     library = "array_api_strict"
 
     def __init__(self) -> None:
-        if array_api_strict is None:
-            raise DeviceError("strict: the package array-api-strict is missing: pip install array-api-strict")
+        try:
+            array_api_strict: Any = import_module("array_api_strict")
+        except ImportError as error:
+            raise DeviceError(
+                "strict: the package array-api-strict is missing: pip install array-api-strict"
+            ) from error
+        self._library = array_api_strict
         self.array_type = type(array_api_strict.zeros(0))
         self.xp = SimpleNamespace(**vars(array_api_strict), index_add=self.index_add)
         self._devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
         names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
         self._dtypes = {np.dtype(name): getattr(array_api_strict, name) for name in names}
+        self._dtype_type = type(array_api_strict.float32)
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
 
     def count(self) -> int:
         return len(self._devices)
 
     def describe(self, index: int) -> str:
-        return f"array-api-strict {array_api_strict.__version__}, {self._devices[index]!r}"
+        return f"array-api-strict {self._library.__version__}, {self._devices[index]!r}"
+
+    def versions(self) -> dict[str, str]:
+        return {"array-api-strict": self._library.__version__}
 
     def native_device(self, index: int) -> Any:
         return self._devices[index]
@@ -49,13 +54,13 @@ class StrictBackend(Backend):
         return np.asarray(x.to_device(self._devices[0]))
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        return array_api_strict.asarray(x, device=self._devices[index])
+        return self._library.asarray(x, device=self._devices[index])
 
     def transfer(self, x: Any, index: int) -> Any:
         return x.to_device(self._devices[index])
 
     def dtype(self, dtype: Any) -> Any:
-        return dtype if isinstance(dtype, type(array_api_strict.float32)) else self._dtypes[np.dtype(dtype)]
+        return dtype if isinstance(dtype, self._dtype_type) else self._dtypes[np.dtype(dtype)]
 
     def numpy_dtype(self, dtype: Any) -> np.dtype:
         return self._numpy_dtypes[dtype]

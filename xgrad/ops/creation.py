@@ -80,11 +80,8 @@ def _make(
     place = current_device() if device is None else Device(device)
     options |= {"dtype": place.backend.dtype(float32 if dtype is None else dtype), "device": place.native}
     function = getattr(place.xp, name)
-    if place.guard is None:
+    with place.active():
         raw = function(*args, **options)
-    else:
-        with place.guard():
-            raw = function(*args, **options)
     tensor = wrap(raw, place)
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -561,9 +558,10 @@ def _to_raw(
     dtype = moved.dtype if dtype is None else native_dtype(dtype, target)
     if copy is False and (moved is not raw or dtype != moved.dtype):
         raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
-    if dtype != moved.dtype:
-        return target.xp.astype(moved, dtype), target
-    return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
+    with target.active():
+        if dtype != moved.dtype:
+            return target.xp.astype(moved, dtype), target
+        return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
 
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -361,6 +360,8 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 class _Unstack(Function):
     """The one op so far with several results."""
 
+    name = "unstack"
+
     @staticmethod
     def forward(xp: Any, x: Any, *, axis: int) -> tuple[Any, ...]:
         before = (slice(None),) * (axis % len(x.shape))
@@ -468,13 +469,13 @@ def native_dtype(dtype: Any, device: Device) -> Any:
 
 def _bring_back(g: Any, x_device: Device, device: Device) -> Any:
     """Send a gradient to where its tensor was; outside a recorded pass it is an array, not a tensor."""
-    return _move(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
+    return _to_device(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
 
 
-class _Move(Function):
+class _ToDevice(Function):
     """The one op whose result is on another device than its input."""
 
-    crosses = True
+    name, crosses = "to_device", True
 
     @staticmethod
     def forward(xp: Any, x: Any, *, device: Device) -> Any:
@@ -485,7 +486,7 @@ class _Move(Function):
         return _bring_back(g, x_device, device)
 
 
-_move = _Move()
+_to_device = _ToDevice()
 
 
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
@@ -515,4 +516,4 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     Device('cpu')
     """
     target = Device(device)
-    return x if x.device is target else operator.call(_move, x, device=target)
+    return x if x.device is target else _to_device(x, device=target)

@@ -1,0 +1,1 @@
+"""Measurements, and the check of a machine with a GPU."""

@@ -1,0 +1,438 @@
+"""Check xgrad on the GPU of this machine and write down how fast it is: ``python -m benchmarks.gpu_check``.
+
+It runs each of `PARTS` in a process of its own, since an error on a GPU can spoil all that the process does
+afterwards, and writes one JSON file named after the GPU. Without a usable GPU it says why, in one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+import xgrad
+
+ROOT = Path(__file__).resolve().parents[1]
+FLOATS, COMPLEX = ("float32", "float64"), ("complex64", "complex128")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+BUDGET = 570.0  # seconds for all of `PARTS` together
+GRACE = 10.0  # seconds to end in, for a part that ran out of time
+
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command to run, at most for `limit` seconds.
+
+    In it ``python`` is the running one and ``TMP`` an empty folder. `figures` makes what is written down of its output
+    and that folder; if that says that something ``failed``, so has the part.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    limit: float
+    figures: Callable[[str, Path], Report]
+
+
+def last_line(output: str, folder: Path) -> Report:
+    """Return the JSON object that a part of this module prints last."""
+    figures: Report = json.loads(output.rstrip().rpartition("\n")[2])
+    return figures
+
+
+def junit(output: str, folder: Path) -> Report:
+    """Return how many tests passed, failed and were skipped, with the failures by name, from pytest's XML."""
+    cases = list(ElementTree.parse(folder / "tests.xml").iter("testcase"))
+    failed = {}
+    for case in cases:
+        for bad in (*case.iter("failure"), *case.iter("error")):
+            lines = bad.get("message", "").splitlines() or [""]
+            failed[f"{case.get('classname')}::{case.get('name')}"] = lines[0][:200]
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    return {"passed": len(cases) - skipped - len(failed), "skipped": skipped, "failed": failed}
+
+
+def trained(output: str, folder: Path) -> Report:
+    """Return what the training printed and wrote down for its last epoch."""
+    last = [(folder / "train" / name).read_text("utf-8").splitlines()[-1] for name in ("metrics.jsonl", "timing.jsonl")]
+    return {"output": output.splitlines(), **json.loads(last[0]), **json.loads(last[1])}
+
+
+OWN = ("python", "-m", "benchmarks.gpu_check", "--part")
+TRAIN = "python -m xgrad train mnist --no-download --fallback digits --device cuda --epochs 1 --out TMP/train"
+TESTS = "python -m pytest tests -q --device cuda --junitxml TMP/tests.xml"
+PARTS = (
+    Part("agreement", (*OWN, "agreement"), 120, last_line),  # most of it compiles kernels, the first time
+    Part("launch", (*OWN, "launch"), 30, last_line),
+    Part("transfer", (*OWN, "transfer"), 30, last_line),
+    Part("train", tuple(TRAIN.split()), 90, trained),
+    Part("tests", tuple(TESTS.split()), BUDGET, junit),  # all the time that the others leave
+)
+
+
+def run_part(part: Part, limit: float) -> Report:
+    """Run one part and return its record; whatever goes wrong is in its ``status``, which else is ``ok``."""
+    record: Report = {"name": part.name, "command": " ".join(part.command), "figures": {}}
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        if limit <= 0:
+            status, output = "not run: no time was left", ""
+        else:
+            status, output = _run([_resolved(word, folder) for word in part.command], limit)
+        output = output.replace(folder, "TMP")
+        try:
+            record["figures"] = part.figures(output, Path(folder))
+        except (OSError, ValueError, SyntaxError) as error:
+            status = f"no figures: {error}" if status == "ok" else status
+    if status == "ok" and (failed := record["figures"].get("failed")):
+        status = f"failed: {len(failed)}"
+    record |= {"status": status, "seconds": round(time.monotonic() - start, 1)}
+    if status != "ok":
+        record["output"] = output[-4000:]
+    return record
+
+
+def _resolved(word: str, folder: str) -> str:
+    return sys.executable if word == "python" else re.sub("^TMP", lambda _: folder, word)
+
+
+def _run(command: Sequence[str], limit: float) -> tuple[str, str]:
+    """Run a command, and return how it ended and what it printed."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
+        try:
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            return f"cannot run: {error.strerror}: {Path(command[0]).name}", ""
+        try:
+            code = process.wait(limit)
+            status = "ok" if code == 0 else f"exit status {code}"
+        except subprocess.TimeoutExpired:
+            status = f"out of time after {limit:.0f} s"
+            process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)  # pytest then still reports
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        file.seek(0)
+        return status, file.read()
+
+
+# What is measured
+
+
+def launch(name: str, blocks: int = 9, calls: int = 300) -> Report:
+    """Return the µs that a call takes on small arrays: of the array library alone, of ours, and of ours recorded."""
+    device = xgrad.Device(name)
+    raw = device.backend.from_host(np.ones((8, 8), np.float32), device.index)
+    plain, tracked = (xgrad.ones((8, 8), device=device, requires_grad=track) for track in (False, True))
+    figures: Report = {}
+    for op, inputs in (("add", 2), ("matmul", 2), ("sum", 1)):
+        library, ours = getattr(device.xp, op), getattr(xgrad, op)
+        for kind, function, x in (("library", library, raw), ("ours", ours, plain), ("recorded", ours, tracked)):
+            spent = microseconds(partial(function, *[x] * inputs), device, blocks, calls)
+            figures[f"{op} {kind}"] = round(spent, 2)
+    return figures
+
+
+def transfer(name: str, sizes: Sequence[int] = (1 << 12, 1 << 20, 1 << 26), blocks: int = 9) -> Report:
+    """Return how fast arrays of some sizes in bytes go to the device and back, in µs and GB/s."""
+    device = xgrad.Device(name)
+    backend, figures = device.backend, {}
+    for size in sizes:
+        host = np.ones(size // 4, np.float32)
+        there = backend.from_host(host, device.index)
+        ways = {
+            "to the device": partial(backend.from_host, host, device.index),
+            "back": partial(backend.to_host, there),
+        }
+        for way, move in ways.items():
+            spent = microseconds(move, device, blocks, 1)
+            figures[f"{size} {way}"] = {"us": round(spent, 1), "gb_s": round(size / spent / 1e3, 2)}
+    return figures
+
+
+def microseconds(call: Callable[[], Any], device: xgrad.Device, blocks: int, calls: int) -> float:
+    """Return how long a call takes: of several blocks of calls the median, the first one not counted."""
+    times = []
+    for _ in range(blocks + 1):
+        device.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        device.synchronize()
+        times.append((time.perf_counter() - start) / calls * 1e6)
+    return median(times[1:])
+
+
+# What must agree with NumPy
+
+
+class Check(NamedTuple):
+    """A function to call with some arrays, moved to the device, and what must come out."""
+
+    label: str
+    expected: np.ndarray
+    function: Callable[..., Any]
+    arrays: tuple[np.ndarray, ...] = ()
+
+
+def agreement(name: str) -> Report:
+    """Return how many checks agree with NumPy, and what the others said."""
+    device, passed, failed = xgrad.Device(name), 0, {}
+    backend = device.backend
+    for check in (*reductions(device), *additions(device), *transfers(device), *functions(device)):
+        try:
+            got = check.function(*[backend.from_host(x, device.index) for x in check.arrays])
+            np.testing.assert_array_equal(backend.to_host(got), check.expected, strict=True)
+            assert backend.index_of(got) == device.index, "the result is on another device"
+        except Exception as error:
+            failed[check.label] = f"{type(error).__name__}: {error}"[:500]
+        except KeyboardInterrupt:
+            failed[check.label] = "out of time"
+            break
+        else:
+            passed += 1
+    return {"passed": passed, "failed": failed}
+
+
+def reductions(device: xgrad.Device) -> Iterator[Check]:
+    """Yield argmax, argmin, max and min where there are infinities, NaN and ties, for each way that CuPy reduces."""
+    inf, nan = np.inf, np.nan
+    long = np.zeros(100_003)
+    long[[77_777, 88_888]], long[[5, 99_999]] = inf, -inf
+    cases = {
+        "one": [inf],
+        "infinities": [-inf, inf, 0, inf, -inf],
+        "all low": [-inf, -inf, -inf],
+        "all high": [inf, inf, inf],
+        "nan": [1, nan, inf, 2],
+        "rows": [[-inf, -inf, -inf], [inf, 1, inf], [2, -inf, 2]],
+        "long": long,
+        "wide": np.stack([long, -long]),
+    }
+    for (label, values), dtype, op in product(cases.items(), FLOATS, ("argmax", "argmin", "max", "min")):
+        x = np.asarray(values, dtype)
+        for axis in (None, *range(x.ndim)):
+            expected = np.asarray(getattr(np, op)(x, axis=axis))
+            yield Check(f"{op} {label} {dtype} {axis}", expected, partial(getattr(device.xp, op), axis=axis), (x,))
+
+
+def additions(device: xgrad.Device) -> Iterator[Check]:
+    """Yield additions by index, with indices that repeat."""
+    a, b, mask = np.asarray([0, 2, 0, -1]), np.asarray([[1], [1]]), np.asarray([True, False, True])
+    keys: dict[str, Any] = {
+        "array": a,
+        "second axis": (slice(None), a),
+        "two arrays": (b, a),
+        "array and number": (a, 1),
+        "apart": (a, slice(None), a),
+        "0-d": np.asarray(1),
+        "empty": np.zeros(0, np.int64),
+        "mask": mask,
+        "mask behind": (slice(None), mask),
+        "array and mask": (np.asarray([1, 1]), mask),
+        "number": 1,
+        "slices": (slice(None, None, -2), None, Ellipsis),
+    }
+    for (label, key), dtype in product(keys.items(), (*FLOATS, *COMPLEX, "float16", *INTEGERS)):
+        if dtype != "float32" and label not in ("second axis", "mask"):
+            continue  # a kernel is compiled for each
+        x = np.ones((3, 3, 3), dtype)
+        values = (np.arange(x[key].size) % 7).astype(dtype).reshape(x[key].shape)
+        if x.dtype.kind == "c":
+            values *= np.asarray(1 - 2j, dtype)
+        expected = x.copy()
+        np.add.at(expected, key, values)
+        yield Check(f"index_add {label} {dtype}", expected, partial(_add, device, key), (x, values))
+
+
+def _add(device: xgrad.Device, key: Any, x: Any, values: Any) -> Any:
+    parts = [
+        device.backend.from_host(part, device.index) if isinstance(part, np.ndarray) else part
+        for part in (key if isinstance(key, tuple) else (key,))
+    ]
+    x = device.xp.asarray(x, copy=True)  # what came from the host may share its memory
+    return device.xp.index_add(x, tuple(parts) if isinstance(key, tuple) else parts[0], values)
+
+
+def transfers(device: xgrad.Device) -> Iterator[Check]:
+    """Yield arrays of all layouts that go to the device and back."""
+    grid, large = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(300_000.0).reshape(300, 1000)
+    frozen = grid.copy()
+    frozen.flags.writeable = False
+    cases = {
+        "0-d": np.asarray(2.5),
+        "no elements": np.zeros((0, 3), np.float32),
+        "column-major": np.asfortranarray(grid),
+        "backwards": grid[::-1, ::-2],
+        "broadcast": np.broadcast_to(grid[0], (5, 4)),
+        "permuted": np.ones((2, 3, 4)).transpose(1, 0, 2),
+        "read-only": frozen,
+        "large": large,
+        "large column-major": large.T,
+    }
+    cases |= {dtype: np.arange(5).astype(dtype) for dtype in ("bool", *FLOATS, *COMPLEX, *INTEGERS)}
+    for label, x in cases.items():
+        yield Check(f"to the device and back: {label}", x, lambda x: x, (x,))
+    yield Check("back from a view", large[::-1, 1:], lambda x: x[::-1, 1:], (large,))
+    if device.backend.asynchronous:  # elsewhere memory may be shared
+        for size, pinned in product((16, 1 << 20, 1 << 24), (False, True)):
+            label = f"the source changes after the call: {size}{' pinned' if pinned else ''}"
+            yield Check(label, np.ones((4, size), np.float32), partial(_overwrite, device, size, pinned))
+    for other, (label, x) in product(range(device.backend.count()), (("", grid), (" of a view", grid[::-1, ::2]))):
+        yield Check(f"from device {other}{label}", x, partial(_from, device, other, x))
+
+
+def _overwrite(device: xgrad.Device, size: int, pinned: bool) -> Any:
+    backend = device.backend
+    x = np.ones(size, np.float32)
+    if pinned:  # as are large results
+        x = backend.to_host(backend.from_host(x, device.index))
+    moved = [backend.from_host(x, device.index) for _ in range(4)]
+    x[...] = 0
+    return device.xp.stack(moved)
+
+
+def _from(device: xgrad.Device, other: int, x: np.ndarray) -> Any:
+    return device.backend.transfer(device.backend.from_host(x, other), device.index)
+
+
+def functions(device: xgrad.Device) -> Iterator[Check]:
+    """Yield what our namespace for CuPy does otherwise than array-api-compat's."""
+    xp, on = device.xp, {"dtype": device.backend.dtype("float32"), "device": device.native}
+    x = np.asarray([np.nan, -np.inf, -2, -0.5, 0, 3, np.inf], np.float32)
+    stack, matrix = np.arange(24.0).reshape(2, 3, 4), np.arange(20.0).reshape(4, 5)
+    yield Check("sign", np.sign(x), xp.sign, (x,))
+    for low, high in ((-1.0, 2.0), (None, 2.0), (-1.0, None)):
+        yield Check(f"clip {low} {high}", np.clip(x, low, high), partial(xp.clip, min=low, max=high), (x,))
+    for shape in ((6,), (0,), (3, 4)):
+        ones = np.ones(shape, np.float32)
+        yield Check(f"cumulative_sum {shape}", ones.cumsum(axis=-1), partial(xp.cumulative_sum, axis=-1), (ones,))
+    for label, a, b in (("", stack, matrix), (" transposed", stack, matrix[:, :4].T), (" empty", stack[:0], matrix)):
+        yield Check(f"matmul of a stack{label}", a @ b, xp.matmul, (a, b))
+    for dtype in ("float32", "int64", "complex64"):
+        a = np.arange(9).reshape(3, 3).astype(dtype)
+        yield Check(f"matmul {dtype}", a @ a, xp.matmul, (a, a))
+    for made, create in (
+        (np.zeros((2, 3)), partial(xp.zeros, (2, 3))),
+        (np.full(2, -7.5), partial(xp.full, (2,), -7.5)),
+        (np.arange(1.0, 7, 2), partial(xp.arange, 1, 7, 2)),
+        (np.linspace(0, 1, 5), partial(xp.linspace, 0, 1, 5)),
+        (np.eye(2, 3, 1), partial(xp.eye, 2, 3, k=1)),
+    ):
+        yield Check(f"{create.func.__name__} on a device", made.astype(np.float32), partial(create, **on))
+    yield Check("ones_like", np.ones_like(x), xp.ones_like, (x,))
+
+
+MEASURES: dict[str, Callable[[str], Report]] = {"agreement": agreement, "launch": launch, "transfer": transfer}
+
+
+# The report
+
+
+def slug(name: str) -> str:
+    """Return a name as part of a file name."""
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") or "gpu"
+
+
+def describe(device: xgrad.Device) -> Report:
+    """Return what the figures depend on: hardware, versions, commit and date."""
+    about = device.backend.describe(device.index)
+    changed = _said("git", "status", "--porcelain", "--untracked-files=no")
+    return {
+        "gpu": about.partition(",")[0],
+        "device": about,
+        "count": device.backend.count(),
+        "driver": (_said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "").partition("\n")[0],
+        **getattr(device.backend, "versions", dict)(),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "xgrad": xgrad.__version__,
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "commit": _said("git", "rev-parse", "HEAD"),
+        "changed": bool(changed),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _said(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def write(report: Report, folder: Path) -> Path:
+    """Write the report into a file named after the GPU, without this machine's folders, and return its path."""
+    text = json.dumps(report, indent=1, allow_nan=False)
+    private = {"XGRAD_DATA": os.environ.get("XGRAD_DATA"), ".": str(ROOT), "PREFIX": sys.prefix, "~": str(Path.home())}
+    for shown, path in private.items():
+        text = text.replace(json.dumps(path)[1:-1], shown) if path else text
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{slug(report['gpu'])}.json"
+    file.write_text(text + "\n", encoding="utf-8")
+    return file
+
+
+def run(todo: Sequence[Part], budget: float = BUDGET) -> list[Report]:
+    """Run all parts, whatever becomes of the earlier ones, within so many seconds, and return their records."""
+    end, records = time.monotonic() + budget, []
+    for part in todo:
+        record = run_part(part, min(part.limit, end - GRACE - time.monotonic()))
+        records.append(record)
+        print(f"{part.name:10} {record['seconds']:6.1f} s  {record['status']}", flush=True)
+    return records
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status: 0 if there is a GPU and all is well on it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_check", description="Check xgrad on a GPU.")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "benchmarks" / "results" / "gpu", help="folder for the results"
+    )
+    parser.add_argument("--part", choices=MEASURES, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.part:
+        print(json.dumps(MEASURES[options.part]("cuda")))
+        return 0
+    try:
+        device = xgrad.Device("cuda")
+    except xgrad.DeviceError as error:
+        print(f"gpu-check: {error}")
+        return 1
+    report = describe(device)
+    print(report["device"])
+    report["parts"] = run(PARTS)
+    report["ok"] = all(part["status"] == "ok" for part in report["parts"])
+    print(write(report, options.out))
+    return 0 if report["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""The parts of ``make gpu-check`` that need no GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xgrad
+
+PATH = Path(xgrad.__file__).parents[1] / "benchmarks" / "gpu_check.py"
+
+
+@pytest.fixture(scope="module")
+def check() -> Any:
+    spec = importlib.util.spec_from_file_location("gpu_check", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["gpu_check"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["gpu_check"]
+
+
+def python(code: str) -> tuple[str, ...]:
+    return ("python", "-c", code)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("NVIDIA H100 80GB HBM3", "nvidia-h100-80gb-hbm3"), ("  Tesla/T4 ", "tesla-t4"), ("?", "gpu")],
+)
+def test_slug(check: Any, name: str, expected: str) -> None:
+    assert check.slug(name) == expected
+
+
+def test_without_a_gpu_one_line_says_why(
+    check: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def refuse(name: str) -> None:
+        raise xgrad.DeviceError("cuda: no GPU: look for one")
+
+    monkeypatch.setattr(check.xgrad, "Device", refuse)
+    assert check.main(["--out", str(tmp_path / "results")]) == 1
+    assert capsys.readouterr().out == "gpu-check: cuda: no GPU: look for one\n"
+    assert not (tmp_path / "results").exists()
+
+
+def test_junit_counts_and_names_failures(check: Any, tmp_path: Path) -> None:
+    (tmp_path / "tests.xml").write_text(
+        """<testsuites><testsuite tests="4" failures="1" errors="1" skipped="1">
+        <testcase classname="tests.test_a" name="test_good[cuda]"/>
+        <testcase classname="tests.test_a" name="test_bad[cuda]"><failure message="assert 1 == 2&#10;more">x</failure>
+        </testcase>
+        <testcase classname="tests.test_a" name="test_ugly"><error message="boom"/></testcase>
+        <testcase classname="tests.test_b" name="test_not_here"><skipped message="no"/></testcase>
+        </testsuite></testsuites>"""
+    )
+    assert check.junit("", tmp_path) == {
+        "passed": 1,
+        "skipped": 1,
+        "failed": {"tests.test_a::test_bad[cuda]": "assert 1 == 2", "tests.test_a::test_ugly": "boom"},
+    }
+
+
+def test_a_part_that_works(check: Any) -> None:
+    code = "print('chatter'); import json, sys; print(json.dumps({'us': 1.5, 'folder': sys.argv[1][-3:]}))"
+    record = check.run_part(check.Part("good", (*python(code), "TMP/abc"), 60, check.last_line), 60)
+    assert record.pop("seconds") < 60
+    assert record == {
+        "name": "good",
+        "command": f"python -c {code} TMP/abc",
+        "status": "ok",
+        "figures": {"us": 1.5, "folder": "abc"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("print('{}'); raise SystemExit(3)", "exit status 3"),
+        ("print('no JSON')", "no figures: "),
+        ('print(\'{"failed": {"one": "a", "two": "b"}}\')', "failed: 2"),
+    ],
+)
+def test_a_part_that_fails(check: Any, code: str, status: str) -> None:
+    record = check.run_part(check.Part("bad", python(code), 60, check.last_line), 60)
+    assert record["status"].startswith(status)
+    assert record["output"]
+
+
+def test_a_command_that_is_missing(check: Any) -> None:
+    record = check.run_part(check.Part("none", ("no-such-command",), 60, check.last_line), 60)
+    assert record["status"].startswith("cannot run: ")
+
+
+def test_a_part_that_takes_too_long_may_still_report(check: Any) -> None:
+    code = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('{\"done\": 7}')"
+    record = check.run_part(check.Part("slow", python(code), 60, check.last_line), 1.5)
+    assert record["status"] == "out of time after 2 s"
+    assert record["seconds"] < 10
+    assert record["figures"] == {"done": 7}
+
+
+def test_a_part_that_does_not_end_is_killed(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "GRACE", 0.2)
+    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    start = time.monotonic()
+    record = check.run_part(check.Part("stuck", python(code), 60, check.last_line), 1.5)
+    assert time.monotonic() - start < 20
+    assert record["status"].startswith("out of time")
+
+
+def test_every_part_runs_whatever_became_of_the_others(check: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [
+        check.Part("bad", python("raise SystemExit(1)"), 60, check.last_line),
+        check.Part("good", python("print('{}')"), 60, check.last_line),
+    ]
+    assert [record["status"] for record in check.run(parts)] == ["exit status 1", "ok"]
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert [record["status"] for record in check.run(parts, budget=0)] == ["not run: no time was left"] * 2
+
+
+def test_the_report_is_one_file_of_the_gpus_name(check: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XGRAD_DATA", str(tmp_path / "data"))
+    output = f"{tmp_path / 'data' / 'mnist'} {check.ROOT / 'xgrad'} {Path.home() / 'x'} {Path(sys.prefix) / 'lib'}"
+    path = check.write({"gpu": "Some GPU", "output": output}, tmp_path / "results")
+    assert path == tmp_path / "results" / "some-gpu.json"
+    assert json.loads(path.read_text()) == {"gpu": "Some GPU", "output": "XGRAD_DATA/mnist ./xgrad ~/x PREFIX/lib"}
+
+
+def test_the_whole_report(check: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On the CPU in the GPU's place, with other parts."""
+    device = xgrad.Device("cpu")
+    monkeypatch.setattr(check.xgrad, "Device", lambda name: device)
+    for code, status in (("print('{}')", 0), ("raise SystemExit(1)", 1)):
+        monkeypatch.setattr(check, "PARTS", [check.Part("one", python(code), 60, check.last_line)])
+        assert check.main(["--out", str(tmp_path)]) == status
+        (path,) = tmp_path.glob("*.json")
+        report = json.loads(path.read_text())
+        assert report["ok"] is (status == 0)
+        assert {"gpu", "driver", "numpy", "python", "xgrad", "commit", "date", "parts"} <= report.keys()
+        assert [part["name"] for part in report["parts"]] == ["one"]
+
+
+def test_all_parts_fit_into_ten_minutes(check: Any) -> None:
+    assert check.BUDGET + 2 * check.GRACE <= 600
+    *others, last = check.PARTS
+    assert last.name == "tests"
+    assert sum(part.limit for part in others) < check.BUDGET / 2
+
+
+def test_what_is_measured_runs_on_the_cpu(check: Any) -> None:
+    agreed = check.agreement("cpu")
+    assert agreed["failed"] == {}
+    assert agreed["passed"] > 150
+    assert set(check.launch("cpu", blocks=2, calls=2)) >= {"add library", "matmul ours", "sum recorded"}
+    assert check.transfer("cpu", sizes=(64,), blocks=2).keys() == {"64 to the device", "64 back"}
+
+
+def test_a_disagreement_is_reported_by_name(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = xgrad.Device("cpu")
+    monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)
+    failed = check.agreement("cpu")["failed"]
+    assert failed
+    assert all(label.startswith("argmax") for label in failed)
