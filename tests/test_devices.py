@@ -7,6 +7,7 @@ import pickle
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xgrad
@@ -149,3 +150,26 @@ def test_strict_devices_have_names_and_figures() -> None:
         device.synchronize()
         assert isinstance(device.memory(), dict)
         assert device.backend.describe(device.index)
+
+
+def test_a_tensor_never_shares_the_users_memory() -> None:
+    source = np.zeros(2, np.float32)
+    made = [Tensor(source, device=device) for device in ("cpu", "strict")]
+    source[0] = 1
+    assert [x.tolist() for x in made] == [[0, 0], [0, 0]]
+
+
+def test_numpy_arrays_go_to_the_default_device_but_operands_stay() -> None:
+    with xgrad.default_device("strict"):
+        assert xgrad.asarray(np.ones(2)).device is Device("strict")
+        with pytest.raises(DeviceError, match="got x1 on strict, x2 on cpu"):
+            xgrad.ones(2) + np.ones(2)
+
+
+def test_a_leaf_of_another_dtype_takes_its_gradient_along() -> None:
+    x = Tensor([1.0], requires_grad=True)
+    (x * x).sum().backward()
+    x.data = x.data.astype(xgrad.float64)
+    assert x.grad is not None and x.grad.dtype == xgrad.float64
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [4]

@@ -74,7 +74,7 @@ def test_what_is_no_number_is_refused(data: Any) -> None:
 def test_ragged_lists_and_unknown_dtypes_are_refused() -> None:
     with pytest.raises(ValueError, match="Tensor: expected numbers of a regular shape, got list"):
         Tensor([[1.0], [1.0, 2.0]])
-    with pytest.raises(TypeError, match="dtype: expected one such as xgrad.float32, got 'float33'"):
+    with pytest.raises(TypeError, match=r"dtype: expected one such as xgrad\.float32, got 'float33'"):
         Tensor([1.0], dtype="float33")
 
 

@@ -52,9 +52,10 @@ def walk(
                 if wanted is None:
                     _accumulate(node, _tensor(node, g))
                 continue
-            if type(node) is Output:
-                pending.setdefault(node[0], [None] * len(node[0].shape))[node.slot] = g
-            elif type(node) is Node:
+            if isinstance(node, Output):
+                parent: Any = node[0]
+                pending.setdefault(parent, [None] * len(parent.shape))[node.slot] = g
+            else:
                 if changed:
                     errors.check_unchanged(node)
                 if node.device.guard is None:
@@ -62,12 +63,11 @@ def walk(
                 else:
                     with node.device.guard():
                         _apply_rules(node, g, pending, needed, create_graph)
-                if not retain_graph:
-                    node.saved = node.constants = ()
             if not retain_graph:
+                node.saved = node.constants = ()
                 node.clear()
     except Exception as error:
-        error.add_note(f"in the derivative rule of {node.name}, which was applied to inputs {list(node)}")
+        error.add_note(f"in the backward pass, at {node!r}")
         raise
     finally:
         grad_enabled.reset(token)

@@ -13,7 +13,7 @@ import numpy as np
 from xgrad import errors
 from xgrad.backend import DeviceError
 from xgrad.device import Device
-from xgrad.devices import transfer
+from xgrad.devices import device_of, transfer
 from xgrad.dtypes import SCALARS, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node, Output
@@ -75,7 +75,11 @@ class Function:
         for method in ("forward", "backward"):
             if not hasattr(self, method):
                 raise TypeError(f"{type(self).__name__}: expected a static method {method}(xp, ...)")
+        self._given = options
         self._declare(getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **self._given), ()
 
     @classmethod
     def of(cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any) -> Function:
@@ -314,7 +318,7 @@ def _lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> l
                     f"{function.name}: expected a tensor, an array or a number for {name}, got "
                     f"{type(x).__name__}: make a tensor with xgrad.asarray"
                 )
-            x = namespace.asarray(x)
+            x = namespace.asarray(x, device=device_of(x) or "cpu")
         lifted.append(x)
     if scalars:
         raise TypeError(f"{function.name}{function.signature}: expected at least one tensor, got none")

@@ -48,12 +48,12 @@ class Leaf:
         return f"<leaf {self.shape}>"
 
     def change(self, raw: Any, device: Device, when: int) -> None:
-        """Follow a tensor that was given another value; its gradient moves along to another device."""
+        """Follow a tensor that was given another value; its gradient takes on the new device and dtype."""
         if (raw.shape, device) != (self.shape, self.device):
             self.moved = when
         self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
-        if self.grad is not None and self.grad.device is not device:
-            self.grad = self.grad.detach().to(device)
+        if self.grad is not None:
+            self.grad = self.grad.detach().to(device, dtype=raw.dtype)
 
 
 class Node(list["Edge | None"]):
@@ -103,38 +103,33 @@ class Node(list["Edge | None"]):
         self.changed = when
 
 
-class Output(list[Node]):
+class Output(Node):
     """One result of a function that has several: it passes its gradient on to its place in the node's."""
 
-    __slots__ = ("changed", "device", "dtype", "hooks", "order", "shape", "slot")
-    __hash__ = object.__hash__  # type: ignore[assignment]
-    __eq__ = object.__eq__
+    __slots__ = ("slot",)
 
     def __init__(self, node: Node, slot: int, out: Any) -> None:
-        self.append(node)
-        self.slot, self.order = slot, _tick()
-        self.shape, self.dtype, self.device = out.shape, out.dtype, node.device
-        self.hooks: list[Hook] | None = None
-        self.changed = 0
+        super().__init__(node.plan, [node], (), (), out, node.device)
+        self.slot = slot
 
     @property
     def name(self) -> str:
         """The name of the op, and which of its results this is."""
-        return f"{self[0].name}[{self.slot}]" if self else f"result {self.slot}"
+        return f"{super().name}[{self.slot}]"
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name."""
-        return self[0].inputs if self else {}
+        return self[0].inputs if self else {}  # type: ignore[union-attr]
 
     def change(self, raw: Any, device: Device, when: int) -> None:
         """Note when this result was given another value."""
         self.changed = when
         for node in self:
-            node.changed = when
+            node.changed = when  # type: ignore[union-attr]
 
 
-Edge = Node | Leaf | Output
+Edge = Node | Leaf
 
 
 class HookHandle:

@@ -102,7 +102,8 @@ class Tensor(Operators):
         return namespace
 
     def __repr__(self) -> str:
-        text = np.array2string(self._device.backend.to_host(self._data), separator=", ", prefix="Tensor(")
+        name, host = type(self).__name__, self._device.backend.to_host(self._data)
+        text = np.array2string(host, separator=", ", prefix=f"{name}(")
         if not self.size:
             text += f", shape={self.shape}"
         if not self.size or self.dtype.name not in ("float32", "int64", "bool"):
@@ -111,7 +112,7 @@ class Tensor(Operators):
             text += f", device='{self._device}'"
         if self.requires_grad:
             text += ", requires_grad=True" if self.is_leaf else f", grad_fn=<{self.grad_fn.name}>"
-        return f"{type(self).__name__}({text})"
+        return f"{name}({text})"
 
     # The graph
 

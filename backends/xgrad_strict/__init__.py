@@ -51,10 +51,10 @@ class StrictBackend(Backend):
         return self._devices.index(x.device)
 
     def to_host(self, x: Any) -> np.ndarray:
-        return np.asarray(x.to_device(self._devices[0]))
+        return np.array(x.to_device(self._devices[0]))
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        return self._library.asarray(x, device=self._devices[index])
+        return self._library.asarray(x, copy=True, device=self._devices[index])
 
     def transfer(self, x: Any, index: int) -> Any:
         return x.to_device(self._devices[index])

@@ -334,18 +334,6 @@ def test_a_write_that_dies_leaves_nothing(call, error, small, serve, cache, monk
     assert is_small(mnist())
 
 
-def test_a_write_replaces_whole(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    with monkeypatch.context() as patch:
-        patch.delattr(os, "replace")
-        with pytest.raises(AttributeError):
-            mirrors.write(path, b"new")
-    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
-    mirrors.write(path, b"new")
-    assert path.read_bytes() == b"new" and list(tmp_path.iterdir()) == [path]
-
-
 # Digits
 
 
@@ -394,10 +382,7 @@ def test_digits_do_not_change():
 
 def test_digits_are_those_of_scikit_learn():
     original = pytest.importorskip("sklearn.datasets").load_digits()
-    every = [
-        bytes([y]) + x.astype(np.uint8).tobytes()
-        for x, y in zip(original.images, original.target, strict=True)
-    ]
+    every = [bytes([y]) + x.astype(np.uint8).tobytes() for x, y in zip(original.images, original.target, strict=True)]
     train, test = rows(digits().train), rows(digits().test)
     chosen = set(test)
     assert train == [row for row in every if row not in chosen]

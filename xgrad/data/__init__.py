@@ -1,6 +1,17 @@
-"""Data: files, and the image sets that the examples learn from."""
+"""Data: files, batches, and the image sets that the examples learn from."""
 
 from xgrad.data.datasets import Dataset, Split, digits, mnist
 from xgrad.data.idx import DataError, DataNotFoundError, read_idx
+from xgrad.data.loader import DataLoader, TensorDataset
 
-__all__ = ["DataError", "DataNotFoundError", "Dataset", "Split", "digits", "mnist", "read_idx"]
+__all__ = [
+    "DataError",
+    "DataLoader",
+    "DataNotFoundError",
+    "Dataset",
+    "Split",
+    "TensorDataset",
+    "digits",
+    "mnist",
+    "read_idx",
+]

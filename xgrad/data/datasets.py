@@ -30,6 +30,12 @@ class Split:
         Grey values, uint8, of shape (N, H, W).
     labels : numpy.ndarray
         Class numbers, uint8, of shape (N,).
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> len(xgrad.data.digits().test)
+    360
     """
 
     images: npt.NDArray[np.uint8]
@@ -65,6 +71,12 @@ class Dataset:
         The largest grey value: ``images / scale`` lies in [0, 1].
     source : str
         Authors, title and licence.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.data.digits().classes
+    10
     """
 
     name: str
@@ -192,9 +204,7 @@ def _cache() -> Path:
     return Path(base or Path.home() / ".cache") / "xgrad"
 
 
-def _not_found(
-    missing: Sequence[str], places: Sequence[Path], failures: Sequence[str] = ()
-) -> DataNotFoundError:
+def _not_found(missing: Sequence[str], places: Sequence[Path], failures: Sequence[str] = ()) -> DataNotFoundError:
     tried = f", nor at a mirror ({'; '.join(failures)})" if failures else ""
     return DataNotFoundError(
         f"MNIST: expected {', '.join(missing)} (each as it is or with .gz), found none of them in "
@@ -208,7 +218,6 @@ def _load(name: str, path: Path) -> npt.NDArray[np.uint8]:
     content = read_bytes(path)
     if (got := hashlib.sha256(content).hexdigest()) != _SHA256[name]:
         raise DataError(
-            f"{path}: expected contents with the SHA-256 {_SHA256[name]}, got {got}; "
-            "delete the file and fetch it again"
+            f"{path}: expected contents with the SHA-256 {_SHA256[name]}, got {got}; delete the file and fetch it again"
         )
     return parse_idx(content, str(path))

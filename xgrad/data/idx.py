@@ -68,8 +68,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         return gzip.decompress(content)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path}: expected a complete gzip file, got a damaged one ({error}); "
-            "delete it and fetch it again"
+            f"{path}: expected a complete gzip file, got a damaged one ({error}); delete it and fetch it again"
         ) from error
 
 
@@ -106,7 +105,6 @@ def parse_idx(content: bytes, name: str) -> npt.NDArray[Any]:
         array = np.frombuffer(content, dtype, math.prod(shape), start).reshape(shape)
     except ValueError as error:
         raise DataError(
-            f"{name}: expected a shape that NumPy can hold, got {shape} ({error}); "
-            "check that this is the right file"
+            f"{name}: expected a shape that NumPy can hold, got {shape} ({error}); check that this is the right file"
         ) from error
     return array.astype(dtype.newbyteorder("="))

@@ -2,14 +2,13 @@
 
 import gzip
 import hashlib
-import os
-import tempfile
 import zlib
 from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
 from xgrad.data.idx import DataError
+from xgrad.files import write
 
 #: Where MNIST is downloaded from, in this order.
 MIRRORS = (
@@ -41,17 +40,3 @@ def fetch(path: Path, sha256: str) -> list[str]:
             write(path, content)
             return []
     return failures
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

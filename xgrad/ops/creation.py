@@ -543,16 +543,17 @@ def _to_raw(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
     """Return the array and the device for the values that a user gives in any form."""
+    host = type(data) in SCALARS or isinstance(data, (list, tuple))
     if isinstance(data, Tensor):
         raw, source = data._data, data.device
-    elif type(data) in SCALARS or isinstance(data, (list, tuple)) or (found := device_of(data)) is None:
+    elif not host and (found := device_of(data)) is not None:
+        raw, source = data, found
+    else:
         if copy is False:
             raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
-        raw, source = _host_array(data, dtype), Device("cpu")
-        copy = None  # it is one, or an object's own array
-        device = current_device() if device is None else device
-    else:
-        raw, source = data, found
+        raw, source, copy = _host_array(data, dtype), Device("cpu"), None
+    if device is None and isinstance(raw, np.ndarray) and not isinstance(data, Tensor):
+        device = current_device()
     target = source if device is None else Device(device)
     moved = transfer(raw, source, target)
     dtype = moved.dtype if dtype is None else native_dtype(dtype, target)

@@ -1,0 +1,313 @@
+"""Layers and losses: values, shapes, starts and errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn
+
+F = nn.functional
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    xgrad.manual_seed(0)
+
+
+@pytest.fixture
+def torch():
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    torch.set_num_threads(1)
+    return torch
+
+
+def close(ours: xgrad.Tensor, theirs, tolerance: float = 1e-5) -> bool:
+    np.testing.assert_allclose(ours.detach().cpu().numpy(), theirs.detach().numpy(), tolerance, tolerance)
+    return True
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(3,), (5, 3), (2, 4, 3), (0, 3)])
+def test_linear_is_that_of_pytorch(bias, shape, device, torch):
+    ours, theirs = nn.Linear(3, 2, bias, device=device), torch.nn.Linear(3, 2, bias)
+    theirs.load_state_dict({name: torch.tensor(x.tolist()) for name, x in ours.state_dict().items()})
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    a, b = xgrad.asarray(x, device=device, requires_grad=True), torch.tensor(x, requires_grad=True)
+    (ours(a) ** 2).sum().backward()
+    (theirs(b) ** 2).sum().backward()
+    assert close(ours(a), theirs(b))
+    assert close(a.grad, b.grad)
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert close(p.grad, q.grad)
+
+
+def test_linear(device):
+    layer = nn.Linear(7, 5, device=device, dtype=xgrad.float64)
+    assert layer.weight.shape == (5, 7)
+    assert layer.bias.shape == (5,)
+    assert {(x.dtype, str(x.device)) for x in layer.parameters()} == {(xgrad.float64, device)}
+    assert nn.Linear(7, 5, False).bias is None
+    assert nn.Linear(np.int64(2), 1).in_features == 2
+    before = layer.weight.tolist()
+    layer.reset_parameters()
+    assert layer.weight.tolist() != before
+
+
+def test_a_seed_starts_the_same_net_on_every_device(device):
+    states = []
+    for place in ("cpu", device):
+        xgrad.manual_seed(4)
+        states.append(nn.MLP([5, 4, 3], device=place).state_dict())
+    for name, x in states[0].items():
+        assert x.numpy().tobytes() == states[1][name].cpu().numpy().tobytes()
+
+
+def test_linear_starts_as_in_pytorch(torch):
+    torch.manual_seed(0)
+    ours, theirs = nn.Linear(400, 500), torch.nn.Linear(400, 500)
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        x, y = p.detach().numpy(), q.detach().numpy()
+        assert abs(x).max() <= 1 / 20
+        assert abs(x).max() > 0.98 / 20
+        assert abs(x.std() / y.std() - 1) < 0.1
+        assert abs(x.mean()) < 5e-3
+
+
+@pytest.mark.parametrize("name", ["ReLU", "Sigmoid", "Tanh", "Identity", "Flatten"])
+def test_layers_without_parameters_are_those_of_pytorch(name, device, torch):
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    layer = getattr(nn, name)()
+    assert close(layer(xgrad.asarray(x, device=device)), getattr(torch.nn, name)()(torch.tensor(x)))
+    assert not list(layer.parameters())
+
+
+def test_flatten():
+    x = xgrad.ones((2, 3, 4, 5))
+    assert nn.Flatten(0)(x).shape == (120,)
+    assert nn.Flatten(1, 2)(x).shape == (2, 12, 5)
+    assert nn.Flatten(-2)(x).shape == (2, 3, 20)
+    assert nn.Flatten()(xgrad.ones((0, 3, 4))).shape == (0, 12)
+    assert repr(nn.Flatten()) == "Flatten(start_axis=1, end_axis=-1)"
+    for layer, shape in ((nn.Flatten(), (3,)), (nn.Flatten(2, 1), (2, 3, 4)), (nn.Flatten(0, 7), (2, 3))):
+        with pytest.raises(ValueError, match=r"Flatten: expected axes .*, got an input of shape"):
+            layer(xgrad.ones(shape))
+
+
+def test_sequential():
+    relu = nn.ReLU()
+    net = nn.Sequential(nn.Linear(2, 3), relu, nn.Linear(3, 3), relu)
+    assert len(net) == 4
+    assert [type(m) for m in net] == [nn.Linear, nn.ReLU] * 2
+    assert net[1] is net[-1] is relu
+    assert len(net[1:]) == 3
+    assert type(nn.MLP([2, 3, 4])[:2]) is nn.Sequential
+    assert net(-xgrad.ones((1, 2))).tolist() == relu(net[2](relu(net[0](-xgrad.ones((1, 2)))))).tolist()
+    assert nn.Sequential()(5) == 5
+    with pytest.raises(IndexError):
+        net[4]
+    with pytest.raises(TypeError, match=r"Sequential: expected modules, got <class .*ReLU'> at 1: call the class"):
+        nn.Sequential(nn.Linear(2, 2), nn.ReLU)
+    with pytest.raises(TypeError, match=r"Sequential: expected modules, got .* at 0"):
+        nn.Sequential(xgrad.tanh)
+
+
+def test_mlp():
+    net = nn.MLP([3, 4, 4, 1], activation=nn.Tanh)
+    assert sum(p.size for p in net.parameters()) == 41
+    assert [type(m).__name__ for m in net] == ["Linear", "Tanh", "Linear", "Tanh", "Linear"]
+    assert [type(m).__name__ for m in nn.MLP([784, 128, 10])] == ["Linear", "ReLU", "Linear"]
+    assert len(nn.MLP((3, 1))) == 1
+    for name, kind in (("relu", nn.ReLU), ("tanh", nn.Tanh), ("sigmoid", nn.Sigmoid)):
+        assert type(nn.MLP([2, 2, 2], name)[1]) is kind
+    assert nn.MLP([2, 2, 2], lambda: nn.Sequential(nn.Tanh()))(xgrad.ones((1, 2))).shape == (1, 2)
+
+
+@pytest.mark.parametrize("dtype", [xgrad.float32, xgrad.float64])
+def test_mlp_fits_four_points(device, dtype):
+    net = nn.MLP([3, 4, 4, 1], "tanh", device=device, dtype=dtype)
+    points = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+    x = xgrad.asarray(points, device=device, dtype=dtype)
+    y = xgrad.asarray([[1.0], [-1.0], [-1.0], [1.0]], device=device, dtype=dtype)
+    for _ in range(100):
+        loss = ((net(x) - y) ** 2).sum()
+        net.zero_grad()
+        loss.backward()
+        for p in net.parameters():
+            p.data -= 0.05 * p.grad
+    assert loss.item() < 0.01
+    assert {p.dtype for p in net.parameters()} == {dtype}
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_are_those_of_pytorch(reduction, device, torch):
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(2, 6, 4)).astype("float32")
+    target = generator.integers(0, 4, 6)
+    ours = [xgrad.asarray(a, device=device) for a in (x, y, target)]
+    theirs = [torch.tensor(a) for a in (x, y, target)]
+    assert close(nn.MSELoss(reduction)(*ours[:2]), torch.nn.MSELoss(reduction=reduction)(*theirs[:2]))
+    for smoothing in (0.0, 0.3):
+        a = nn.CrossEntropyLoss(reduction, label_smoothing=smoothing)(ours[0], ours[2])
+        b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(theirs[0], theirs[2])
+        assert close(a, b)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: nn.Linear(0, 2), ValueError, "Linear: expected an int above 0 for in_features, got 0"),
+        (lambda: nn.Linear(2, 2.0), ValueError, r"Linear: expected an int above 0 for out_features, got 2\.0"),
+        (lambda: nn.Linear(2, 2)(xgrad.ones((2, 3))), ValueError, "linear: expected input of shape"),
+        (lambda: nn.Linear(2, 2)(xgrad.ones(2, device="strict")), xgrad.DeviceError, "linear: .*weight on cpu"),
+        (lambda: nn.MLP([3]), ValueError, r"MLP: expected a list of at least two sizes, .*, got \[3\]"),
+        (lambda: nn.MLP(3), ValueError, "MLP: expected a list of at least two sizes"),
+        (lambda: nn.MLP([3, -1]), ValueError, "Linear: expected an int above 0 for out_features, got -1"),
+        (lambda: nn.MLP([3, 2, 1], "swish"), ValueError, "MLP: expected an activation of .*'tanh'.*, got 'swish'"),
+        (lambda: nn.MLP([3, 2, 1], nn.ReLU()), TypeError, r"MLP: expected a class of activations, .*, got ReLU\(\)"),
+        (lambda: nn.MLP([3, 2, 1], dict), TypeError, "MLP: expected modules, got {} at 1"),
+        (lambda: nn.MSELoss()(xgrad.ones(2), xgrad.ones((2, 1))), ValueError, "mse_loss: expected .* one shape"),
+        (lambda: nn.MSELoss("max")(xgrad.ones(2), xgrad.ones(2)), ValueError, "mse_loss: expected a reduction"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+# init
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (50, 40, 3, 5)])
+@pytest.mark.parametrize("dtype", [xgrad.float32, xgrad.float64])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("uniform_", {"a": -1.0, "b": 3.0}),
+        ("normal_", {"mean": -1.0, "std": 3.0}),
+        ("xavier_uniform_", {"gain": 2.0}),
+        ("xavier_normal_", {"gain": 2.0}),
+        ("kaiming_uniform_", {"a": 0.5}),
+        ("kaiming_uniform_", {"mode": "fan_out", "nonlinearity": "relu"}),
+        ("kaiming_normal_", {"a": 0.5}),
+        ("kaiming_normal_", {"mode": "fan_out", "nonlinearity": "tanh"}),
+    ],
+)
+def test_init_is_that_of_pytorch(name, options, shape, dtype, torch):
+    torch.manual_seed(0)
+    p, q = xgrad.zeros(shape, dtype=dtype, requires_grad=True), torch.zeros(shape)
+    edge = p._edge
+    assert getattr(nn.init, name)(p, **options) is p
+    assert p._edge is edge
+    assert p.dtype == dtype
+    x, y = p.detach().numpy(), getattr(torch.nn.init, name)(q, **options).numpy()
+    assert abs(x.std() / y.std() - 1) < 0.02
+    assert abs(x.mean() - y.mean()) < 0.02 * y.std()
+    if "uniform" in name:
+        assert abs(x.min() / y.min() - 1) < 0.001
+        assert abs(x.max() / y.max() - 1) < 0.001
+    else:
+        centred = (x - x.mean()) / x.std()
+        assert abs((centred**4).mean() - 3) < 0.15
+
+
+def test_bounds_are_exact(device):
+    w = xgrad.zeros((40, 60), device=device)
+    for fill, bound in (
+        (nn.init.xavier_uniform_, math.sqrt(6 / 100)),
+        (nn.init.kaiming_uniform_, math.sqrt(6 / 60)),
+        (lambda w: nn.init.kaiming_uniform_(w, a=math.sqrt(5)), math.sqrt(1 / 60)),
+        (lambda w: nn.init.kaiming_uniform_(w, mode="fan_out"), math.sqrt(6 / 40)),
+    ):
+        x = abs(np.asarray(fill(w).tolist()))
+        assert 0.99 * bound < x.max() <= bound * (1 + 1e-7)
+        assert str(w.device) == device
+
+
+def test_init_takes_a_generator(device):
+    w = [xgrad.zeros((3, 4), device=device) for _ in range(2)]
+    for name in ("uniform_", "normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"):
+        a, b = (getattr(nn.init, name)(x, generator=xgrad.random.Generator(2)).tolist() for x in w)
+        assert a == b
+        assert getattr(nn.init, name)(w[0]).tolist() != b
+
+
+def test_constants(device):
+    x = xgrad.zeros((2, 2), dtype=xgrad.int64, device=device)
+    assert nn.init.constant_(x, 3).tolist() == [[3, 3], [3, 3]]
+    assert nn.init.ones_(x).tolist() == [[1, 1], [1, 1]]
+    assert nn.init.zeros_(x).tolist() == [[0, 0], [0, 0]]
+    assert x.dtype == xgrad.int64
+    assert str(x.device) == device
+
+
+def test_gains_are_those_of_pytorch(torch):
+    for name in ("linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"):
+        assert nn.init.calculate_gain(name) == pytest.approx(torch.nn.init.calculate_gain(name))
+    assert nn.init.calculate_gain("leaky_relu", 0.3) == pytest.approx(torch.nn.init.calculate_gain("leaky_relu", 0.3))
+
+
+def test_init_errors():
+    with pytest.raises(
+        ValueError, match=r"kaiming_normal_: expected a weight of shape \(out, in, ...\), got shape \(3,\)"
+    ):
+        nn.init.kaiming_normal_(xgrad.ones(3))
+    with pytest.raises(ValueError, match="kaiming_uniform_: expected a mode of 'fan_in' or 'fan_out', got 'fan'"):
+        nn.init.kaiming_uniform_(xgrad.ones((3, 3)), mode="fan")
+    with pytest.raises(ValueError, match=r"calculate_gain: expected one of .*'selu'.*, got 'swish'"):
+        nn.init.kaiming_uniform_(xgrad.ones((3, 3)), nonlinearity="swish")
+    with pytest.raises(TypeError, match="normal: expected a dtype of"):
+        nn.init.normal_(xgrad.ones(3, dtype=xgrad.int64))
+
+
+def test_a_backward_pass_notices_a_new_start():
+    layer = nn.Linear(2, 2)
+    x = xgrad.ones((1, 2), requires_grad=True)
+    loss = layer(x).sum()
+    layer.reset_parameters()
+    with pytest.raises(RuntimeError, match="linear needs the value that its 'weight'"):
+        loss.backward()
+
+
+# clip_grad_norm_
+
+
+@pytest.mark.parametrize("max_norm", [0.0, 0.5, 3.0, 1e6])
+def test_clipping_is_that_of_pytorch(max_norm, device, torch):
+    generator = np.random.default_rng(0)
+    arrays = [generator.normal(size=shape).astype("float32") for shape in ((3, 4), (), (0,), (5,))]
+    ours = [xgrad.zeros(a.shape, device=device, requires_grad=True) for a in arrays]
+    theirs = [torch.zeros(a.shape, requires_grad=True) for a in arrays]
+    for p, q, a in zip(ours, theirs, arrays, strict=True):
+        p.grad, q.grad = xgrad.asarray(a, device=device), torch.tensor(a)
+    held = ours[0].grad
+    norm = nn.utils.clip_grad_norm_([*ours, xgrad.ones(2, requires_grad=True)], max_norm)
+    assert close(norm, torch.nn.utils.clip_grad_norm_(theirs, max_norm))
+    assert str(norm.device) == device
+    for p, q in zip(ours, theirs, strict=True):
+        assert close(p.grad, q.grad)
+        assert p.grad.dtype == xgrad.float32
+    assert held.tolist() == arrays[0].tolist()
+
+
+def test_clipping_of_mixed_dtypes_and_nothing():
+    x, y = (xgrad.ones(1, dtype=dtype, requires_grad=True) for dtype in (xgrad.float32, xgrad.float64))
+    (3 * x).sum().backward()
+    (4 * y).sum().backward()
+    assert nn.utils.clip_grad_norm_([x, y], 1.0).item() == pytest.approx(5)
+    assert (x.grad.dtype, y.grad.dtype) == (x.dtype, y.dtype)
+    assert y.grad.item() == pytest.approx(0.8, rel=1e-5)
+    assert nn.utils.clip_grad_norm_(iter([xgrad.ones(1)]), 1.0).item() == 0
+
+
+def test_clipping_errors():
+    with pytest.raises(ValueError, match=r"clip_grad_norm_: expected max_norm >= 0, got -1\.0"):
+        nn.utils.clip_grad_norm_([], -1.0)
+    tensors = [xgrad.ones(1, device=device, requires_grad=True) for device in ("cpu", "strict")]
+    for x in tensors:
+        x.sum().backward()
+    with pytest.raises(xgrad.DeviceError, match="expected tensors of one device"):
+        nn.utils.clip_grad_norm_(tensors, 1.0)

@@ -1,0 +1,401 @@
+"""Optimizers: step by step those of PyTorch, and safe to restart."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn
+from xgrad.optim import SGD, Adam, AdamW, Optimizer
+
+# All options, alone and together.
+SGDS = [
+    {},
+    {"weight_decay": 0.1},
+    {"momentum": 0.9},
+    {"momentum": 0.9, "dampening": 0.3},
+    {"momentum": 0.9, "nesterov": True},
+    {"momentum": 0.9, "maximize": True},
+    {"momentum": 0.5, "dampening": 0.5, "weight_decay": 0.2},
+    {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1, "maximize": True},
+]
+ADAMS = [
+    {},
+    {"betas": (0.5, 0.7)},
+    {"betas": (0.0, 0.0)},
+    {"eps": 0.1},
+    {"weight_decay": 0.1},
+    {"weight_decay": 0.0},
+    {"amsgrad": True},
+    {"maximize": True},
+    {"betas": (0.8, 0.5), "eps": 1e-3, "weight_decay": 0.2, "amsgrad": True, "maximize": True},
+]
+OPTIONS = [*product(["SGD"], SGDS), *product(["Adam", "AdamW"], ADAMS)]
+SHAPES = ((3, 4), (), (5,))
+
+
+def kind(name: str) -> type[Optimizer]:
+    return getattr(xgrad.optim, name)
+
+
+def gradients(steps: int) -> list[list[np.ndarray]]:
+    generator = np.random.default_rng(1)
+    return [
+        [generator.normal(size=shape) * 10.0 ** generator.integers(-3, 2) for shape in SHAPES] for _ in range(steps)
+    ]
+
+
+def parameters(device: str = "cpu", dtype=xgrad.float32) -> list[xgrad.Tensor]:
+    generator = np.random.default_rng(0)
+    return [
+        xgrad.asarray(generator.normal(size=shape), device=device, dtype=dtype, requires_grad=True) for shape in SHAPES
+    ]
+
+
+def give(params, grads) -> None:
+    for p, g in zip(params, grads, strict=True):
+        p.grad = None if g is None else xgrad.asarray(g, device=p.device, dtype=p.dtype)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_each_step_is_that_of_pytorch(name, options, dtype, device):
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    torch.set_num_threads(1)
+    ours = parameters(device, getattr(xgrad, dtype))
+    theirs = [torch.tensor(p.tolist(), dtype=getattr(torch, dtype), requires_grad=True) for p in ours]
+    optimizer = kind(name)(ours, lr=0.05, **options)
+    reference = getattr(torch.optim, name)(theirs, lr=0.05, foreach=False, **options)
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    for step, grads in enumerate(gradients(8)):
+        if step == 3:  # one without a gradient: its step does not count
+            grads[1] = None
+        if step == 5:  # a schedule
+            optimizer.param_groups[0]["lr"] = reference.param_groups[0]["lr"] = 0.01
+        give(ours, grads)
+        for q, g in zip(theirs, grads, strict=True):
+            q.grad = None if g is None else torch.tensor(g, dtype=q.dtype)
+        optimizer.step()
+        reference.step()
+        for p, q in zip(ours, theirs, strict=True):
+            assert p.dtype == dtype
+            assert str(p.device) == device
+            assert type(p._data) is p.device.array_type
+            np.testing.assert_allclose(p.tolist(), q.tolist(), tolerance, tolerance)
+
+
+def test_the_defaults_are_those_of_pytorch():
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    for name in ("SGD", "Adam", "AdamW"):
+        theirs = getattr(torch.optim, name)([torch.ones(1, requires_grad=True)]).defaults
+        ours = kind(name)([xgrad.ones(1, requires_grad=True)]).defaults
+        assert ours == {key: theirs[key] for key in ours}
+
+
+def parabola(x):
+    return ((x - xgrad.asarray([3.0, -2.0], dtype=x.dtype, device=x.device)) ** 2).sum()
+
+
+def rosenbrock(x):
+    return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+
+
+PROBLEMS = {"parabola": (parabola, [0.0, 0.0], [3.0, -2.0]), "rosenbrock": (rosenbrock, [-0.5, 0.5], [1.0, 1.0])}
+TABLE = {
+    ("SGD", "parabola"): ({"lr": 0.1}, 100),
+    ("SGD", "rosenbrock"): ({"lr": 1e-3, "momentum": 0.9, "nesterov": True}, 3000),
+    ("Adam", "parabola"): ({"lr": 0.2}, 200),
+    ("Adam", "rosenbrock"): ({"lr": 0.05}, 1500),
+    ("AdamW", "parabola"): ({"lr": 0.2, "weight_decay": 1e-5}, 200),
+    ("AdamW", "rosenbrock"): ({"lr": 0.05, "weight_decay": 1e-5, "amsgrad": True}, 1500),
+}
+
+
+@pytest.mark.parametrize(("name", "problem"), TABLE)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_converge(name, problem, dtype, device):
+    if device == "strict" and problem == "rosenbrock":
+        pytest.skip("slow, and what it would show the parabola shows")
+    fn, start, end = PROBLEMS[problem]
+    options, steps = TABLE[name, problem]
+    x = xgrad.asarray(start, dtype=getattr(xgrad, dtype), device=device, requires_grad=True)
+    optimizer = kind(name)([x], **options)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        fn(x).backward()
+        optimizer.step()
+    np.testing.assert_allclose(x.tolist(), end, atol=0.02)
+    assert x.dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_numpy_scalars_do_not_promote(name):
+    options = {"momentum": np.float64(0.9)} if name == "SGD" else {"betas": (np.float64(0.9), np.float64(0.99))}
+    params = parameters()
+    optimizer = kind(name)(params, lr=np.float64(0.1), weight_decay=np.float64(0.1), **options)
+    for grads in gradients(2):
+        give(params, grads)
+        optimizer.param_groups[0]["lr"] *= np.float64(0.5)
+        optimizer.step()
+    assert {p.dtype for p in params} == {xgrad.float32}
+    assert {
+        x.dtype for s in optimizer.state_dict()["state"].values() for x in s.values() if isinstance(x, xgrad.Tensor)
+    } == {xgrad.float32}
+
+
+@pytest.mark.parametrize(("name", "options"), [OPTIONS[i] for i in (0, 4, 8, 14, 17, 25)])
+def test_going_on_from_a_state_is_exact(name, options, device):
+    grads = gradients(6)
+    whole = parameters(device)
+    reference = kind(name)(whole, lr=0.1, **options)
+    for g in grads[:3]:
+        give(whole, g)
+        reference.step()
+    state = reference.state_dict()
+    kept = copy.deepcopy(state)
+    half = [xgrad.asarray(p.tolist(), requires_grad=True) for p in whole]
+    for g in grads[3:]:
+        give(whole, g)
+        reference.step()
+
+    optimizer = kind(name)(half, lr=0.7)
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    for g in grads[3:]:
+        give(half, g)
+        optimizer.step()
+    assert [p.tolist() for p in half] == [p.tolist() for p in whole]
+    assert {str(p.device) for p in half} == {"cpu"}
+    assert repr(state) == repr(kept), "what state_dict returned was written to"
+
+
+def test_the_state_is_plain(device):
+    params = parameters(device)
+    optimizer = Adam(params, lr=0.1)
+    give(params, [*gradients(1)[0][:2], None])
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert list(state["state"]) == [0, 1]
+    assert state["state"][0]["step"] == 1
+    assert state["state"][0]["exp_avg"].shape == (3, 4)
+    assert str(state["state"][0]["exp_avg"].device) == device
+    assert state["param_groups"] == [{**optimizer.defaults, "params": [0, 1, 2]}]
+    restored = pickle.loads(pickle.dumps(state))
+    optimizer.load_state_dict(restored)
+    assert repr(optimizer.state_dict()) == repr(state)
+
+
+def test_an_optimizer_is_copied_with_its_model():
+    net = nn.Linear(2, 2)
+    optimizer = Adam(net.parameters(), lr=0.1)
+    for restore in (copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))):
+        net(xgrad.ones((1, 2))).sum().backward()
+        optimizer.step()
+        twin, other = restore((net, optimizer))
+        before = net.weight.tolist()
+        twin(xgrad.ones((1, 2))).sum().backward()
+        other.step()
+        assert net.weight.tolist() == before
+        assert twin.weight.tolist() != before
+        assert other.state_dict()["state"][0]["step"] == optimizer.state_dict()["state"][0]["step"] + 1
+
+
+def test_state_that_does_not_fit_changes_nothing():
+    params = parameters()
+    optimizer = Adam(params, lr=0.1)
+    give(params, gradients(1)[0])
+    optimizer.step()
+    before = repr(optimizer.state_dict())
+    good = optimizer.state_dict()
+    cases = [
+        (Adam(params[:2]).state_dict(), ValueError, r"expected groups with .* parameters: \[3\], got \[2\]"),
+        (SGD(params).state_dict(), ValueError, r"expected the options \['amsgrad', .* in group 0, got .*'nesterov'"),
+        ({**good, "state": {7: {}}}, ValueError, r"expected state of the parameters \[0, 1, 2\], got that of \[7\]"),
+        (
+            {**good, "state": {0: {"exp_avg": xgrad.ones(2)}}},
+            ValueError,
+            r"expected 'exp_avg' of parameter 0 of shape \(3, 4\), got \(2,\)",
+        ),
+        ({"state": {}}, TypeError, "expected a mapping with 'state' and 'param_groups'"),
+        ([], TypeError, "expected a mapping with 'state' and 'param_groups'"),
+        ({**good, "param_groups": [{**good["param_groups"][0], "lr": -1.0}]}, ValueError, "Adam: expected lr to be"),
+    ]
+    for state, error, text in cases:
+        with pytest.raises(error, match=text):
+            optimizer.load_state_dict(state)
+        assert repr(optimizer.state_dict()) == before
+
+
+def test_the_state_follows_its_parameter(device):
+    grads, reference = gradients(4), parameters()
+    optimizer = Adam(reference, lr=0.1, amsgrad=True)
+    moving = parameters()
+    follower = Adam(moving, lr=0.1, amsgrad=True)
+    for i, g in enumerate(grads):
+        if i == 2:
+            for p in moving:
+                p.data = p.detach().to(device, dtype=xgrad.float64)
+        give(reference, g)
+        give(moving, g)
+        optimizer.step()
+        follower.step()
+    for p, q in zip(moving, reference, strict=True):
+        assert (p.dtype, str(p.device)) == (xgrad.float64, device)
+        np.testing.assert_allclose(p.tolist(), q.tolist(), 1e-5, 1e-5)
+    assert str(follower.state_dict()["state"][0]["exp_avg"].device) == device
+
+
+def test_groups():
+    a, b = parameters()[:2]
+    optimizer = SGD([{"params": [a]}, {"params": b, "lr": 0.5, "momentum": 0.5}], lr=0.1)
+    assert [g["lr"] for g in optimizer.param_groups] == [0.1, 0.5]
+    assert [g["momentum"] for g in optimizer.param_groups] == [0, 0.5]
+    c = xgrad.ones(2, requires_grad=True)
+    optimizer.add_param_group({"params": iter([c]), "lr": 1.0})
+    c.grad = xgrad.ones(2)
+    optimizer.step()
+    assert c.tolist() == [0, 0]
+    assert repr(optimizer).splitlines()[2].startswith("SGD(lr=1.0, momentum=0.0, ")
+    assert repr(optimizer).splitlines()[2].endswith("maximize=False, 1 parameters)")
+    state = optimizer.state_dict()
+    assert [g["params"] for g in state["param_groups"]] == [[0], [1], [2]]
+    optimizer.param_groups[2]["lr"] = 9.0
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[2]["lr"] == 1.0
+    assert optimizer.param_groups[2]["params"][0] is c
+
+
+def test_parameters_without_a_gradient_are_left_alone():
+    a, b, frozen = xgrad.ones(2, requires_grad=True), xgrad.ones(2, requires_grad=True), xgrad.ones(2)
+    for optimizer in (SGD([a, b, frozen], 0.1, weight_decay=1.0), AdamW([a, b, frozen])):
+        a.grad = xgrad.ones(2)
+        optimizer.step()
+        assert b.tolist() == frozen.tolist() == [1, 1]
+        assert list(optimizer.state_dict()["state"]) == [0]
+
+
+def test_zero_grad(device):
+    a, b = (xgrad.ones(2, device=device, requires_grad=True) for _ in range(2))
+    optimizer = SGD([a, b], 0.1)
+    (a * 2).sum().backward()
+    held = a.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert a.grad.tolist() == [0, 0]
+    assert str(a.grad.device) == device
+    assert b.grad is None
+    assert held.tolist() == [2, 2]
+    optimizer.zero_grad()
+    assert a.grad is None
+
+
+def test_a_closure_is_recorded():
+    x = xgrad.ones(2, requires_grad=True)
+    optimizer = SGD([x], 0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    with xgrad.no_grad():
+        assert optimizer.step(closure).item() == 2
+    assert x.tolist() == [0.5, 0.5]
+    assert optimizer.step() is None
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_nothing_else_is_written_to(name):
+    x = xgrad.ones(3, requires_grad=True)
+    optimizer = kind(name)([x], lr=0.1, **({"momentum": 0.9} if name == "SGD" else {}))
+    old, grad = x.detach(), xgrad.asarray([1.0, 2.0, 3.0])
+    for _ in range(3):
+        x.grad = grad
+        optimizer.step()
+    assert old.tolist() == [1, 1, 1]
+    assert grad.tolist() == [1, 2, 3]
+    assert x.requires_grad
+    assert x.is_leaf
+
+
+def test_a_backward_pass_notices_a_step():
+    x = xgrad.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    x.grad = xgrad.ones(3)
+    SGD([x], 0.1).step()
+    with pytest.raises(RuntimeError, match="multiply needs the value"):
+        loss.backward()
+
+
+class Untyped:
+    def __iter__(self):
+        return iter([1.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: SGD([], 0.1), ValueError, "SGD: expected parameters, got none: does the model have any"),
+        (lambda x: SGD([{"params": []}], 0.1), ValueError, "SGD: expected parameters, got none"),
+        (lambda x: SGD(nn.ReLU().parameters(), 0.1), ValueError, "SGD: expected parameters, got none"),
+        (lambda x: Adam(x), TypeError, r"Adam: expected an iterable .*model.parameters\(\), got Tensor"),
+        (lambda x: Adam(nn.Linear(2, 2)), TypeError, r"Adam: expected an iterable .*, got Linear"),
+        (lambda x: Adam({"params": [x]}), TypeError, "Adam: expected an iterable of tensors or of groups.*, got dict"),
+        (lambda x: Adam(Untyped()), TypeError, "Adam: expected tensors as parameters, got float at 0"),
+        (lambda x: Adam([x, {"params": [x]}]), TypeError, "Adam: expected tensors as parameters, got dict at 1"),
+        (lambda x: Adam([{"params": [x]}, x]), TypeError, "Adam: expected groups that are dicts with 'params', got"),
+        (lambda x: Adam([{"lr": 1.0}]), TypeError, "Adam: expected groups that are dicts with 'params', got"),
+        (lambda x: Adam([x, x]), ValueError, "Adam: expected each parameter once, got the one at 1"),
+        (lambda x: Adam([{"params": x}, {"params": x}]), ValueError, "Adam: expected each parameter once"),
+        (lambda x: Adam([x * 2]), ValueError, "Adam: expected leaves as parameters, got one from multiply at 0"),
+        (
+            lambda x: Adam([{"params": x, "momentum": 1.0}]),
+            ValueError,
+            r"Adam: expected options of .*got \['momentum'\]",
+        ),
+        (lambda x: SGD([x], lr=-0.1), ValueError, r"SGD: expected lr to be a number of 0 or more, got -0\.1"),
+        (lambda x: SGD([x], lr="fast"), ValueError, "SGD: expected lr to be a number of 0 or more, got 'fast'"),
+        (lambda x: SGD([x], lr=float("nan")), ValueError, "SGD: expected lr to be a number"),
+        (lambda x: SGD([{"params": x, "lr": -1}]), ValueError, "SGD: expected lr to be a number"),
+        (lambda x: SGD([x], momentum=-1), ValueError, "SGD: expected momentum to be a number of 0 or more, got -1"),
+        (lambda x: SGD([x], weight_decay=-1), ValueError, "SGD: expected weight_decay to be"),
+        (
+            lambda x: SGD([x], nesterov=True),
+            ValueError,
+            "SGD: expected momentum above 0 and no dampening with nesterov",
+        ),
+        (
+            lambda x: SGD([x], momentum=0.9, dampening=0.1, nesterov=True),
+            ValueError,
+            r"SGD: expected momentum above 0 and no dampening with nesterov, got momentum 0.9 and dampening 0\.1",
+        ),
+        (lambda x: Adam([x], betas=(0.9, 1.0)), ValueError, r"Adam: expected betas\[1\] to be .* below 1, got 1\.0"),
+        (lambda x: Adam([x], betas=0.9), ValueError, "Adam: expected betas to be two numbers, got 0.9"),
+        (lambda x: Adam([x], eps=-1e-8), ValueError, "Adam: expected eps to be"),
+        (lambda x: AdamW([x], weight_decay=-1), ValueError, "AdamW: expected weight_decay to be"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(xgrad.ones(2, requires_grad=True))
+
+
+def test_a_group_that_fails_is_not_added():
+    x, y = xgrad.ones(2, requires_grad=True), xgrad.ones(2, requires_grad=True)
+    optimizer = SGD([x], 0.1)
+    with pytest.raises(ValueError, match="expected lr"):
+        optimizer.add_param_group({"params": [y], "lr": -1})
+    assert len(optimizer.param_groups) == 1
+    optimizer.add_param_group({"params": [y]})
+
+
+def test_an_optimizer_without_a_rule():
+    x = xgrad.ones(2, requires_grad=True)
+    x.grad = xgrad.ones(2)
+    with pytest.raises(NotImplementedError, match="Optimizer: expected a method update, found none: define it"):
+        Optimizer([x], {}).step()

@@ -1,0 +1,26 @@
+"""Neural networks: modules with parameters, layers, losses, and how weights start."""
+
+from xgrad.nn import functional, init, utils
+from xgrad.nn.layers import MLP, Flatten, Identity, Linear, ReLU, Sequential, Sigmoid, Tanh
+from xgrad.nn.losses import CrossEntropyLoss, MSELoss
+from xgrad.nn.module import IncompatibleKeys, Module
+from xgrad.nn.parameter import Parameter
+
+__all__ = [
+    "MLP",
+    "CrossEntropyLoss",
+    "Flatten",
+    "Identity",
+    "IncompatibleKeys",
+    "Linear",
+    "MSELoss",
+    "Module",
+    "Parameter",
+    "ReLU",
+    "Sequential",
+    "Sigmoid",
+    "Tanh",
+    "functional",
+    "init",
+    "utils",
+]

@@ -1,0 +1,375 @@
+"""How weights start: functions that fill a tensor with new values, and return it.
+
+Each works without being recorded, and draws the same numbers on every device.
+"""
+
+from __future__ import annotations
+
+import math
+
+from xgrad.ops import full_like
+from xgrad.random import Generator, normal, uniform
+from xgrad.tensor import Tensor
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_GAINS = {
+    "linear": 1.0,
+    "sigmoid": 1.0,
+    "tanh": 5 / 3,
+    "relu": math.sqrt(2),
+    "leaky_relu": math.sqrt(2 / (1 + 0.01**2)),
+    "selu": 3 / 4,
+}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Return by how much weights before a nonlinearity are scaled, to keep the variance from layer to layer.
+
+    Parameters
+    ----------
+    nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"}
+        Which one.
+    param : float, optional
+        Of ``"leaky_relu"`` the slope below 0, by default 0.01.
+
+    Returns
+    -------
+    float
+        The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
+
+    Raises
+    ------
+    ValueError
+        If there is no such nonlinearity.
+
+    Examples
+    --------
+    >>> calculate_gain("leaky_relu", 1.0)
+    1.0
+    """
+    if nonlinearity not in _GAINS:
+        raise ValueError(f"calculate_gain: expected one of {list(_GAINS)}, got {nonlinearity!r}")
+    if nonlinearity == "leaky_relu" and param is not None:
+        return math.sqrt(2 / (1 + param**2))
+    return _GAINS[nonlinearity]
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill a tensor with numbers spread evenly from `a` to `b`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any shape, float32 or float64.
+    a, b : float
+        Between what, by default 0 and 1.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is neither float32 nor float64.
+    ValueError
+        If `a` is above `b`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.init.uniform_(xgrad.zeros(2), 3.0, 3.0)
+    Tensor([3., 3.])
+    """
+    tensor.data = uniform(tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device, generator=generator)
+    return tensor
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill a tensor with numbers of a normal distribution.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any shape, float32 or float64.
+    mean, std : float
+        Its mean and standard deviation, by default 0 and 1.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is neither float32 nor float64.
+    ValueError
+        If `std` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.init.normal_(xgrad.zeros(2), 3.0, 0.0)
+    Tensor([3., 3.])
+    """
+    tensor.data = normal(tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator)
+    return tensor
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill a tensor with one value.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any shape and dtype.
+    val : scalar
+        The value.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.init.constant_(xgrad.zeros(2), 3)
+    Tensor([3., 3.])
+    """
+    tensor.data = full_like(tensor, val)
+    return tensor
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill a tensor with zeros, and return it.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.init.zeros_(xgrad.ones(2))
+    Tensor([0., 0.])
+    """
+    return constant_(tensor, 0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill a tensor with ones, and return it.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.init.ones_(xgrad.zeros(2))
+    Tensor([1., 1.])
+    """
+    return constant_(tensor, 1)
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill a weight evenly over ±gain √(6 / (in + out)), which keeps the variance in both directions.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both.
+    gain : float, default 1
+        See `calculate_gain`.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    References
+    ----------
+    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
+    AISTATS 2010, equation 16.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> w = xgrad.nn.init.xavier_uniform_(xgrad.zeros((2, 4)))
+    >>> bool(xgrad.all(xgrad.abs(w) <= 1))
+    True
+    """
+    bound = gain * math.sqrt(6 / sum(_fans("xavier_uniform_", tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill a weight from a normal distribution with a standard deviation of gain √(2 / (in + out)).
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both.
+    gain : float, default 1
+        See `calculate_gain`.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    References
+    ----------
+    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
+    AISTATS 2010, equation 12.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.init.xavier_normal_(xgrad.ones((1, 2)), gain=0.0)
+    Tensor([[0., 0.]])
+    """
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans("xavier_normal_", tensor))), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill a weight evenly over ±gain √(3 / fan), which keeps the variance through rectifiers.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both.
+    a : float, default 0
+        The slope below 0 of the ``"leaky_relu"`` that follows.
+    mode : {"fan_in", "fan_out"}, default "fan_in"
+        The fan: in, which keeps the variance forward, or out, which keeps it backward.
+    nonlinearity : str, default "leaky_relu"
+        What follows: see `calculate_gain`.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes, or there is no such mode or nonlinearity.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    References
+    ----------
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on
+    ImageNet classification", ICCV 2015, section 2.2.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> w = xgrad.nn.init.kaiming_uniform_(xgrad.zeros((2, 6)))
+    >>> bool(xgrad.all(xgrad.abs(w) <= 1))
+    True
+    """
+    bound = math.sqrt(3) * _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill a weight from a normal distribution with a standard deviation of gain / √fan.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both.
+    a : float, default 0
+        The slope below 0 of the ``"leaky_relu"`` that follows.
+    mode : {"fan_in", "fan_out"}, default "fan_in"
+        The fan: in, which keeps the variance forward, or out, which keeps it backward.
+    nonlinearity : str, default "leaky_relu"
+        What follows: see `calculate_gain`.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes, or there is no such mode or nonlinearity.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    References
+    ----------
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on
+    ImageNet classification", ICCV 2015, section 2.2.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.init.kaiming_normal_(xgrad.zeros((2, 6))).shape
+    (2, 6)
+    """
+    std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
+    return normal_(tensor, 0.0, std, generator)
+
+
+def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
+    if tensor.ndim < 2:
+        raise ValueError(f"{name}: expected a weight of shape (out, in, ...), got shape {tensor.shape}")
+    out, into, *rest = tensor.shape
+    # At least 1, for an empty weight, which has no values to scale.
+    return max(1, into * math.prod(rest)), max(1, out * math.prod(rest))
+
+
+def _kaiming_std(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    fans = dict(zip(("fan_in", "fan_out"), _fans(name, tensor), strict=True))
+    if mode not in fans:
+        raise ValueError(f"{name}: expected a mode of 'fan_in' or 'fan_out', got {mode!r}")
+    return calculate_gain(nonlinearity, a) / math.sqrt(fans[mode])

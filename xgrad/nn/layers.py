@@ -1,0 +1,308 @@
+"""Layers, and modules made of layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, overload
+
+from xgrad.device import Device
+from xgrad.nn import init
+from xgrad.nn.functional import linear, relu, sigmoid, tanh
+from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import empty
+from xgrad.tensor import Tensor
+
+
+class Linear(Module):
+    """``input @ weight.T + bias``.
+
+    Weight and bias start evenly spread over ±1/√in, as PyTorch's do.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        The lengths of the last axis of the input and of the output.
+    bias : bool, default True
+        Whether to add one.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        float32, the default, or float64.
+
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (out_features, in_features).
+    bias : Parameter or None
+        Of shape (out_features,).
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0; in the call, if the input is not of shape (..., in_features).
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> layer = xgrad.nn.Linear(3, 2)
+    >>> layer(xgrad.ones((5, 3))).shape
+    (5, 2)
+    >>> layer
+    Linear(in_features=3, out_features=2, bias=True)
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        for name, value in (("in_features", in_features), ("out_features", out_features)):
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"Linear: expected an int above 0 for {name}, got {value!r}")
+        self.in_features, self.out_features = int(in_features), int(out_features)
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight and the bias anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features)
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the output, of shape (..., out_features), for an input of shape (..., in_features)."""
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class ReLU(Module):
+    """The positive part of each element.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.ReLU()(xgrad.asarray([-1.0, 2.0]))
+    Tensor([0., 2.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        return relu(input)
+
+
+class Sigmoid(Module):
+    """The logistic function of each element.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.Sigmoid()(xgrad.asarray([0.0]))
+    Tensor([0.5])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        return sigmoid(input)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent of each element.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.Tanh()(xgrad.asarray([0.0]))
+    Tensor([0.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        return tanh(input)
+
+
+class Identity(Module):
+    """The input as it is: a place for a layer that is not there.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.Identity()(xgrad.ones(2))
+    Tensor([1., 1.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return `input`."""
+        return input
+
+
+class Flatten(Module):
+    """Several neighbouring axes as one.
+
+    Parameters
+    ----------
+    start_axis, end_axis : int
+        The first and the last of them, by default all but the first axis, that of the batch.
+
+    Raises
+    ------
+    ValueError
+        In the call, if the input has no such axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.Flatten()(xgrad.ones((5, 28, 28))).shape
+    (5, 784)
+    """
+
+    def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
+        super().__init__()
+        self.start_axis, self.end_axis = start_axis, end_axis
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the same elements with fewer axes."""
+        shape, axes = input.shape, range(input.ndim)
+        try:
+            start, end = axes[self.start_axis], axes[self.end_axis] + 1
+        except IndexError:
+            start, end = 1, 0
+        if start >= end:
+            raise ValueError(
+                f"Flatten: expected axes {self.start_axis} to {self.end_axis}, got an input of shape {shape}"
+            )
+        return input.reshape((*shape[:start], math.prod(shape[start:end]), *shape[end:]))
+
+    def extra_repr(self) -> str:
+        return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
+
+
+class Sequential(Module):
+    """Modules, each of which is given the result of the one before.
+
+    Parameters
+    ----------
+    *modules : Module
+        In order; they are named by number.
+
+    Raises
+    ------
+    TypeError
+        If one is not a module.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> from xgrad import nn
+    >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    >>> net
+    Sequential(
+      (0): Linear(in_features=3, out_features=4, bias=True)
+      (1): ReLU()
+    )
+    >>> net[0](xgrad.ones((2, 3))).shape, len(net), net[1:]
+    ((2, 4), 2, Sequential(
+      (0): ReLU()
+    ))
+    """
+
+    def __init__(self, *modules: Module) -> None:
+        super().__init__()
+        for i, module in enumerate(modules):
+            if not isinstance(module, Module):
+                hint = ": call the class to make one" if isinstance(module, type) else ""
+                raise TypeError(f"{type(self).__name__}: expected modules, got {module!r} at {i}{hint}")
+            setattr(self, str(i), module)
+
+    def __iter__(self) -> Iterator[Module]:
+        return (value for value in vars(self).values() if isinstance(value, Module))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequential: ...
+    def __getitem__(self, index: int | slice) -> Module:
+        chosen = list(self)[index]
+        return chosen if isinstance(chosen, Module) else Sequential(*chosen)
+
+    def forward(self, input: Any) -> Any:
+        """Return the result of the last module."""
+        for module in self:
+            input = module(input)
+        return input
+
+
+_ACTIVATIONS: dict[str, Callable[[], Module]] = {"relu": ReLU, "sigmoid": Sigmoid, "tanh": Tanh}
+
+
+class MLP(Sequential):
+    """A multilayer perceptron: `Linear` layers, with an activation between them and none after the last.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        The number of inputs, those of the hidden units, and that of outputs.
+    activation : type of Module, callable or str, default ReLU
+        What makes an activation, or its name: ``"relu"``, ``"sigmoid"`` or ``"tanh"``.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        float32, the default, or float64.
+
+    Raises
+    ------
+    ValueError
+        If `sizes` are fewer than two ints above 0, or there is no such activation.
+    TypeError
+        If `activation` does not make modules.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> net = xgrad.nn.MLP([784, 128, 10])
+    >>> net(xgrad.ones((2, 784))).shape
+    (2, 10)
+    >>> net
+    MLP(
+      (0): Linear(in_features=784, out_features=128, bias=True)
+      (1): ReLU()
+      (2): Linear(in_features=128, out_features=10, bias=True)
+    )
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        activation: Callable[[], Module] | str = ReLU,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        if not isinstance(sizes, Sequence) or len(sizes) < 2:
+            raise ValueError(f"MLP: expected a list of at least two sizes, such as [784, 128, 10], got {sizes!r}")
+        make = _ACTIVATIONS.get(activation.lower()) if isinstance(activation, str) else activation
+        if make is None:
+            raise ValueError(f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {activation!r}")
+        if isinstance(make, Module) or not callable(make):
+            raise TypeError(f"MLP: expected a class of activations, such as nn.ReLU, got {activation!r}")
+        layers: list[Module] = []
+        for inputs, outputs in pairwise(sizes):
+            layers += [Linear(inputs, outputs, device=device, dtype=dtype), make()]
+        super().__init__(*layers[:-1])

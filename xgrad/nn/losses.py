@@ -1,0 +1,68 @@
+"""Losses as modules."""
+
+from __future__ import annotations
+
+from xgrad.nn.functional import cross_entropy, mse_loss
+from xgrad.nn.module import Module
+from xgrad.tensor import Tensor
+
+
+class CrossEntropyLoss(Module):
+    """The cross-entropy between softmax probabilities and classes, in nats: see `functional.cross_entropy`.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What to make of the losses of the rows.
+    label_smoothing : float, default 0
+        How much of the wanted probability is spread evenly over all classes, from 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError, IndexError
+        In the call, as `functional.cross_entropy`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> loss = xgrad.nn.CrossEntropyLoss()
+    >>> loss(xgrad.zeros((5, 2)), xgrad.asarray([0, 1, 0, 1, 1]))
+    Tensor(0.6931472)
+    """
+
+    def __init__(self, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
+        super().__init__()
+        self.reduction, self.label_smoothing = reduction, label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of logits of shape (batch, classes, ...) for integers of shape (batch, ...)."""
+        return cross_entropy(input, target, reduction=self.reduction, label_smoothing=self.label_smoothing)
+
+
+class MSELoss(Module):
+    """The squared error: see `functional.mse_loss`.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What to make of the squares.
+
+    Raises
+    ------
+    ValueError
+        In the call, if the shapes differ, or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.MSELoss("sum")(xgrad.ones(3), xgrad.zeros(3))
+    Tensor(3.)
+    """
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of tensors of one shape."""
+        return mse_loss(input, target, reduction=self.reduction)

@@ -1,0 +1,368 @@
+"""The base of everything that has parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from xgrad.device import Device
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import asarray
+from xgrad.tensor import Tensor
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `Module.load_state_dict` left out.
+
+    Attributes
+    ----------
+    missing_keys : list of str
+        Names of the module's that were not given, and keep their values.
+    unexpected_keys : list of str
+        Names that were given, and that the module has not.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.Linear(2, 1).load_state_dict({"weight": xgrad.ones((1, 2))}, strict=False)
+    IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
+    """
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """The base of layers, models and losses: a function with state.
+
+    Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes that are of
+    type `Parameter` or `Module` are found by the methods below, in the order in which they were first set,
+    and by the names of the attributes, joined by dots; those in lists or dicts are not.
+
+    Attributes
+    ----------
+    training : bool
+        Whether to behave as in training, which matters to layers such as dropout: see `train` and `eval`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> from xgrad import nn
+    >>> class Scale(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = nn.Parameter(2.0)
+    ...
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> scale = Scale()
+    >>> scale(xgrad.ones(2)).sum().backward()
+    >>> dict(scale.named_parameters())
+    {'factor': Parameter(2., requires_grad=True)}
+    >>> scale.factor.grad
+    Tensor(2.)
+    """
+
+    training: bool
+    _buffers: set[str]
+
+    def __init__(self) -> None:
+        vars(self).update(_buffers=set(), training=True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        state = vars(self)
+        if "_buffers" not in state:
+            raise AttributeError(
+                f"{type(self).__name__}: expected super().__init__() before attributes are set, got {name!r}: "
+                "call it first in __init__"
+            )
+        kind = Parameter if isinstance(state.get(name), Parameter) else Tensor if name in self._buffers else None
+        if kind is not None and not (value is None or isinstance(value, kind)):
+            role = "parameter" if kind is Parameter else "buffer"
+            raise TypeError(
+                f"{type(self).__name__}.{name}: expected a {kind.__name__} or None for a {role}, got "
+                f"{type(value).__name__}: to change its values, assign to .data"
+            )
+        super().__setattr__(name, value)
+
+    def register_buffer(self, name: str, tensor: Tensor | None) -> None:
+        """Set an attribute that is part of the state but not learnt, such as a running mean.
+
+        Parameters
+        ----------
+        name : str
+            Of the attribute, which can afterwards be assigned to as any other.
+        tensor : Tensor or None
+            Its value, of any shape, dtype and device.
+
+        Raises
+        ------
+        TypeError
+            If `tensor` is neither a tensor nor None.
+        ValueError
+            If the name is taken, or has a dot in it.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> module = xgrad.nn.Module()
+        >>> module.register_buffer("mean", xgrad.zeros(2))
+        >>> module.state_dict()
+        {'mean': Tensor([0., 0.])}
+        """
+        if not name or "." in name or (hasattr(self, name) and name not in self._buffers):
+            raise ValueError(f"register_buffer: expected a name that is free and has no dot, got {name!r}")
+        self._buffers.add(name)
+        setattr(self, name, tensor)
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """Return what the module computes: to be defined by each subclass."""
+        raise NotImplementedError(f"{type(self).__name__}: expected a method forward, found none: define it")
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        return self.forward(*inputs, **options)
+
+    # What a module is made of
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Return the modules among the attributes, by name; one that is there twice, once."""
+        seen = set()
+        for name, value in vars(self).items():
+            if isinstance(value, Module) and id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+    def children(self) -> Iterator[Module]:
+        """Return the modules among the attributes; one that is there twice, once."""
+        return (child for _, child in self.named_children())
+
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """Return this module, named "", and all modules within it, at any depth, by name, each once.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> [name for name, _ in xgrad.nn.MLP([3, 2, 1]).named_modules()]
+        ['', '0', '1', '2']
+        """
+        seen = set()
+        stack: list[tuple[str, Module]] = [("", self)]
+        while stack:
+            name, module = stack.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield name, module
+            prefix = f"{name}." if name else ""
+            stack += [(prefix + key, child) for key, child in reversed(list(module.named_children()))]
+
+    def modules(self) -> Iterator[Module]:
+        """Return this module and all modules within it, at any depth, each once."""
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Return the parameters of all modules, by name; one that is shared, once, by its first name.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> [(name, p.shape) for name, p in xgrad.nn.MLP([3, 2]).named_parameters()]
+        [('0.weight', (2, 3)), ('0.bias', (2,))]
+        """
+        return ((name, tensor) for name, tensor in self._named_state() if isinstance(tensor, Parameter))
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Return the parameters of all modules, each once."""
+        return (parameter for _, parameter in self.named_parameters())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """Return the buffers of all modules, by name; one that is shared, once, by its first name."""
+        return ((name, tensor) for name, tensor in self._named_state() if not isinstance(tensor, Parameter))
+
+    def buffers(self) -> Iterator[Tensor]:
+        """Return the buffers of all modules, each once."""
+        return (buffer for _, buffer in self.named_buffers())
+
+    def _named_state(self) -> Iterator[tuple[str, Tensor]]:
+        seen = set()
+        for prefix, module in self.named_modules():
+            for name, value in vars(module).items():
+                registered = isinstance(value, Parameter) or (name in module._buffers and value is not None)
+                if registered and id(value) not in seen:
+                    seen.add(id(value))
+                    yield f"{prefix}.{name}" if prefix else name, value
+
+    # What is done to all of it
+
+    def train(self, mode: bool = True) -> Self:
+        """Behave as in training, or not, and return this module; so do all modules within it."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Behave as in use, not as in training, and return this module; so do all modules within it."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Ask for gradients of all parameters, or no longer, and return this module."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self) -> None:
+        """Take the gradients off all parameters."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` with each module within this one, and then with this one, and return it.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> net = xgrad.nn.MLP([3, 2, 1]).apply(lambda module: print(type(module).__name__))
+        Linear
+        ReLU
+        Linear
+        MLP
+        """
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def to(self, device: str | Device | None = None, dtype: Any = None) -> Self:
+        """Move parameters and buffers to another device, in another dtype, or both, and return this module.
+
+        The parameters remain the same objects, so that an optimizer which has them keeps working; their
+        gradients move along.
+
+        Parameters
+        ----------
+        device : str or Device, optional
+            Where to.
+        dtype : dtype, optional
+            float32 or float64, for those that are of either.
+
+        Raises
+        ------
+        DeviceError
+            If the device is unknown or cannot be used.
+        TypeError
+            If the dtype is not floating.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> xgrad.nn.MLP([3, 2]).to("cpu", xgrad.float64)[0].weight.dtype
+        dtype('float64')
+        """
+        place = None if device is None else Device(device)
+        if dtype is not None and np.dtype(dtype).kind != "f":
+            raise TypeError(f"{type(self).__name__}.to: expected a floating dtype, got {dtype}")
+        for _, tensor in self._named_state():
+            cast = dtype if tensor.dtype.kind == "f" else None
+            moved = tensor.detach().to(place, dtype=cast)
+            if moved.device is tensor.device and moved.dtype == tensor.dtype:
+                continue
+            grad, tensor.grad = tensor.grad, None
+            tensor.data = moved
+            if grad is not None:
+                tensor.grad = grad.detach().to(place, dtype=cast)
+        return self
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the values of all parameters and buffers by name, as they are now, without gradients.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> list(xgrad.nn.MLP([3, 2]).state_dict())
+        ['0.weight', '0.bias']
+        """
+        return {name: tensor.detach() for name, tensor in self._named_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Give parameters and buffers the values that a `state_dict` holds: all of them, or none if one is wrong.
+
+        Parameters
+        ----------
+        state : mapping of str to Tensor or array
+            The values by name, from any device. They are copied, to the device and in the dtype of what they
+            replace.
+        strict : bool, default True
+            Whether the names must be exactly those of this module's state.
+
+        Returns
+        -------
+        IncompatibleKeys
+            The names that were missing and those that were unexpected, both none if `strict`.
+
+        Raises
+        ------
+        TypeError
+            If `state` is not a mapping of names to arrays.
+        ValueError
+            If a name is missing or unexpected, or a shape or kind of dtype does not fit: the message lists all.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> a, b = xgrad.nn.MLP([3, 2]), xgrad.nn.MLP([3, 2])
+        >>> b.load_state_dict(a.state_dict())
+        IncompatibleKeys(missing_keys=[], unexpected_keys=[])
+        """
+        title = f"{type(self).__name__}.load_state_dict"
+        if not isinstance(state, Mapping):
+            raise TypeError(
+                f"{title}: expected a mapping of names to tensors, got {type(state).__name__}: of a file, give "
+                "what xgrad.load returns"
+            )
+        own = dict(self._named_state())
+        result = IncompatibleKeys([n for n in own if n not in state], [n for n in state if n not in own])
+        wrong = []
+        if strict:
+            wrong += [f"{name!r}: missing" for name in result.missing_keys]
+            wrong += [f"{name!r}: unexpected{_nearest(name, own)}" for name in result.unexpected_keys]
+        new = {name: _as_tensor(title, name, state[name]) for name in own if name in state}
+        for name, value in new.items():
+            if value.shape != own[name].shape:
+                wrong.append(f"{name!r}: expected shape {own[name].shape}, got {value.shape}")
+            elif not np.can_cast(value.dtype, own[name].dtype, "same_kind"):
+                wrong.append(f"{name!r}: expected {own[name].dtype}, got {value.dtype}")
+        if wrong:
+            raise ValueError("\n  ".join([f"{title}: nothing was loaded, because of", *wrong]))
+        for name, value in new.items():
+            own[name].data = Tensor(value, dtype=own[name].dtype, device=own[name].device)
+        return result
+
+    # What it looks like
+
+    def extra_repr(self) -> str:
+        """Return what the representation is to say besides the name and the modules within, by default nothing."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = self.extra_repr().splitlines()
+        inner = [(name, value) for name, value in vars(self).items() if isinstance(value, Module)]
+        if not inner and len(lines) < 2:
+            return f"{type(self).__name__}({''.join(lines)})"
+        lines += [f"({name}): {module!r}" for name, module in inner]
+        return "\n".join([f"{type(self).__name__}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
+
+
+def _nearest(name: Any, known: Mapping[str, Any]) -> str:
+    import difflib  # not at the top: for errors only
+
+    found = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
+    return f", the nearest is {found[0]!r}" if found else ""
+
+
+def _as_tensor(title: str, name: str, value: Any) -> Tensor:
+    try:
+        return value.detach() if isinstance(value, Tensor) else asarray(value)
+    except TypeError as error:
+        raise TypeError(f"{title}: expected a tensor for {name!r}: {error}") from error

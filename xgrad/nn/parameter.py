@@ -1,0 +1,44 @@
+"""Tensors that a module learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.device import Device
+from xgrad.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that is to be learnt: a `Module` finds it among its attributes.
+
+    Parameters
+    ----------
+    data : scalar, nested sequence, array or Tensor
+        The values, which are copied. Arrays keep their dtype; Python floats become float32.
+    dtype : dtype, optional
+        By default that of `data`.
+    device : str or Device, optional
+        By default that of `data`, or the `default_device` for values from the host.
+    requires_grad : bool, default True
+        Whether gradients are wanted: floating and complex dtypes only.
+
+    Raises
+    ------
+    TypeError
+        If `data` is not numeric, or gradients are wanted of integers or bools.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.Parameter([1.0, 2.0])
+    Parameter([1., 2.], requires_grad=True)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True
+    ) -> None:
+        super().__init__(data, dtype=dtype, device=device, requires_grad=requires_grad)

@@ -1,0 +1,7 @@
+"""Optimizers: what makes parameters better, given their gradients."""
+
+from xgrad.optim.adam import Adam, AdamW
+from xgrad.optim.optimizer import Optimizer
+from xgrad.optim.sgd import SGD
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]

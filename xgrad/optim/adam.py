@@ -1,0 +1,190 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from xgrad.optim.optimizer import Optimizer, Params, State, check_range
+
+
+class Adam(Optimizer):
+    """Adam: steps scaled by running moments of the gradient [1]_.
+
+    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p::
+
+        g = g + λ p
+        m = β1 m + (1 - β1) g
+        v = β2 v + (1 - β2) g²
+        p = p - lr m̂ / (√v̂ + ε)        with m̂ = m / (1 - β1ᵗ) and v̂ = v / (1 - β2ᵗ)
+
+    With `amsgrad` [2]_, the largest v so far takes the place of v in the last line.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        What to optimize: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.999)
+        β1 and β2, how much of the moments is kept.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0
+        The factor of an L2 penalty.
+    amsgrad : bool, default False
+        Whether steps are scaled by the largest second moment so far.
+    maximize : bool, default False
+        Whether to go up rather than down.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
+
+    References
+    ----------
+    .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
+    .. [2] S. J. Reddi, S. Kale, S. Kumar, "On the convergence of Adam and beyond", ICLR 2018; v̂ as in PyTorch.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
+    >>> optimizer = xgrad.optim.Adam([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> xgrad.round(100 * x.detach())
+    Tensor([450.,  49.])
+    """
+
+    decoupled: ClassVar[bool] = False  # whether weights decay on their own, not through the gradient
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+            },
+        )
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        name = type(self).__name__
+        for option in ("lr", "eps", "weight_decay"):
+            check_range(name, option, options[option])
+        betas = options["betas"]
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ValueError(f"{name}: expected betas to be two numbers, got {betas!r}")
+        for i, beta in enumerate(betas):
+            check_range(name, f"betas[{i}]", beta, below=1.0)
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of one parameter."""
+        # float(): a NumPy scalar, as schedules compute them, would make float64 of everything.
+        lr, eps, decay = (float(options[name]) for name in ("lr", "eps", "weight_decay"))
+        beta1, beta2 = map(float, options["betas"])
+        if not state:
+            state["step"] = 0
+            state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)
+        state["step"] += 1
+        if options["maximize"]:
+            g = -g
+        if decay and self.decoupled:
+            p = p * (1 - lr * decay)
+        elif decay:
+            g = g + decay * p
+
+        m, v = state["exp_avg"], state["exp_avg_sq"]
+        m *= beta1
+        m += (1 - beta1) * g
+        v *= beta2
+        square = g * g
+        square *= 1 - beta2
+        v += square
+        state["exp_avg"], state["exp_avg_sq"] = m, v
+        if options["amsgrad"]:
+            # asarray: of 0-d arrays NumPy's maximum is a scalar.
+            v = state["max_exp_avg_sq"] = xp.asarray(xp.maximum(state.get("max_exp_avg_sq", v), v))
+
+        # lr m̂ / (√v̂ + ε), with the scalar factors brought together: two passes over the array fewer.
+        root = math.sqrt(1 - beta2 ** state["step"])
+        divisor = xp.sqrt(v)
+        divisor += eps * root
+        step = m / divisor
+        step *= lr * root / (1 - beta1 ** state["step"])
+        return p - step
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient [1]_.
+
+    As `Adam` without its first line, after p = (1 - lr λ) p.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        What to optimize: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.999)
+        β1 and β2, how much of the moments is kept.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0.01
+        λ.
+    amsgrad : bool, default False
+        Whether steps are scaled by the largest second moment so far.
+    maximize : bool, default False
+        Whether to go up rather than down.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
+
+    References
+    ----------
+    .. [1] I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor(1.0, requires_grad=True)
+    >>> optimizer = xgrad.optim.AdamW([x], lr=0.5, weight_decay=0.5)
+    >>> (0 * x).backward()
+    >>> optimizer.step()
+    >>> x
+    Tensor(0.75, requires_grad=True)
+    """
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

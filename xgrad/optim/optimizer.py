@@ -1,0 +1,312 @@
+"""The base of all optimizers: groups of parameters, what is remembered of each, and the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from xgrad.device import Device
+from xgrad.devices import transfer
+from xgrad.grad_mode import enable_grad
+from xgrad.ops import astype, zeros_like
+from xgrad.tensor import Tensor, wrap
+
+Params = Iterable[Tensor] | Iterable[dict[str, Any]]
+
+
+class Optimizer:
+    """The base of optimizers, which gives parameters new values according to their gradients.
+
+    A subclass defines `update`, the rule for one parameter, and may define `check`.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        What to optimize, such as ``model.parameters()``: leaves, on any devices. Or groups of them: dicts with
+        the tensors under ``"params"`` and the options in which the group differs.
+    defaults : dict
+        The options, with their values for groups that do not give their own.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The groups, each with ``"params"`` and a value for every option, which may be changed between steps.
+    state : dict of Tensor to dict
+        For each parameter that was updated what is remembered of it: numbers, and arrays of its device.
+
+    Raises
+    ------
+    TypeError
+        If a parameter is not a tensor, or `params` is not iterable.
+    ValueError
+        If there is no parameter, one is there twice or is not a leaf, or an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> class SignDescent(xgrad.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr})
+    ...
+    ...     def update(self, xp, p, g, state, options):
+    ...         return p - options["lr"] * xp.sign(g)
+    >>> x = xgrad.Tensor([1.0, -1.0], requires_grad=True)
+    >>> optimizer = SignDescent([x], lr=0.25)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    Tensor([ 0.75, -0.75], requires_grad=True)
+    """
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.param_groups: list[dict[str, Any]] = []
+        self.state: dict[Tensor, State] = {}
+        given = _listed(type(self).__name__, params)
+        for group in given if given and isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of one parameter: to be defined by each subclass.
+
+        Parameters
+        ----------
+        xp : namespace
+            That of the arrays, an array API namespace.
+        p, g : array
+            The parameter and its gradient, alike in shape, dtype and device. Neither may be written to.
+        state : dict
+            What is remembered of this parameter, empty at first: numbers, and arrays like `p`, which nothing
+            else sees, so that they may be updated in place.
+        options : mapping
+            Those of the parameter's group.
+
+        Returns
+        -------
+        array
+            Like `p`.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: expected a method update, found none: define it")
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option of a new group is out of range; by default all are good."""
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """Optimize further parameters: a dict of ``"params"`` and the options in which they differ.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As the constructor; then no parameter is added.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> a, b = xgrad.nn.Linear(2, 2), xgrad.nn.Linear(2, 2)
+        >>> optimizer = xgrad.optim.SGD(a.parameters(), lr=0.1)
+        >>> optimizer.add_param_group({"params": b.parameters(), "lr": 0.01})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.01]
+        """
+        name = type(self).__name__
+        if not isinstance(group, dict) or "params" not in group:
+            raise TypeError(f"{name}: expected groups that are dicts with 'params', got {group!r}")
+        if unknown := sorted(group.keys() - self.defaults.keys() - {"params"}):
+            raise ValueError(f"{name}: expected options of {list(self.defaults)}, got {unknown}")
+        params = group["params"]
+        params = [params] if isinstance(params, Tensor) else _listed(name, params)
+        if not params:
+            raise ValueError(f"{name}: expected parameters, got none: does the model have any?")
+        known = {id(p) for g in self.param_groups for p in g["params"]}
+        for i, p in enumerate(params):
+            if not isinstance(p, Tensor):
+                raise TypeError(f"{name}: expected tensors as parameters, got {type(p).__name__} at {i}")
+            if not p.is_leaf:
+                raise ValueError(f"{name}: expected leaves as parameters, got one from {p.grad_fn.name} at {i}")
+            if id(p) in known:
+                raise ValueError(f"{name}: expected each parameter once, got the one at {i} of a group twice")
+            known.add(id(p))
+        options = {**self.defaults, **group, "params": params}
+        self.check(options)
+        self.param_groups.append(options)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Take the gradients off all parameters, or make them 0, if not `set_to_none`."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none or p.grad is None:
+                    p.grad = None
+                else:
+                    p.grad = zeros_like(p.detach())
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update each parameter that has a gradient.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            What computes the loss and its gradients, called first, with the graph being recorded.
+
+        Returns
+        -------
+        object
+            What `closure` returned, None if there is none.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                device: Device = p._device
+                if device.guard is None:
+                    self._update(p, device, group)
+                else:
+                    with device.guard():
+                        self._update(p, device, group)
+        return loss
+
+    def _update(self, p: Any, device: Device, group: dict[str, Any]) -> None:
+        raw = p._data
+        state = self.state.get(p)
+        if state is None:
+            state = self.state[p] = State(device)
+        elif state.device is not device or state.dtype != raw.dtype:
+            state.move(device, raw.dtype)
+        state.dtype = raw.dtype
+        raw = self.update(device.xp, raw, p.grad._data, state, group)
+        p._change(raw if type(raw) is device.array_type else device.coerce(raw), device)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on later, as copies.
+
+        Returns
+        -------
+        dict
+            ``"state"``: what is remembered, numbers and tensors, by the number of the parameter;
+            ``"param_groups"``: the options, with the numbers of the parameters under ``"params"``.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> xgrad.optim.SGD(xgrad.nn.Linear(2, 2).parameters(), lr=0.1).state_dict()["param_groups"][0]["lr"]
+        0.1
+        """
+        numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
+        groups = [{**g, "params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
+        state = {numbers[id(p)]: values.tensors() for p, values in self.state.items()}
+        return {"state": dict(sorted(state.items())), "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` returned, with parameters of the same shapes in the same order.
+
+        Parameters
+        ----------
+        state_dict : mapping
+            From an optimizer of this kind. Its arrays are copied, to the device and in the dtype of the
+            parameters.
+
+        Raises
+        ------
+        TypeError
+            If it is not such a mapping.
+        ValueError
+            If the groups, options or shapes are not those of this optimizer; then nothing is loaded.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> layer = xgrad.nn.Linear(2, 2)
+        >>> a, b = (xgrad.optim.SGD(layer.parameters(), lr=lr) for lr in (0.1, 0.2))
+        >>> b.load_state_dict(a.state_dict())
+        >>> b.param_groups[0]["lr"]
+        0.1
+        """
+        title = f"{type(self).__name__}.load_state_dict"
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
+            raise TypeError(f"{title}: expected a mapping with 'state' and 'param_groups', as state_dict() returns")
+        groups, params = state_dict["param_groups"], [p for g in self.param_groups for p in g["params"]]
+        expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
+        if expected != got:
+            raise ValueError(f"{title}: expected groups with these numbers of parameters: {expected}, got {got}")
+        for i, group in enumerate(groups):
+            if group.keys() != self.param_groups[i].keys():
+                raise ValueError(
+                    f"{title}: expected the options {sorted(self.defaults)} in group {i}, got "
+                    f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
+                )
+            self.check(group)
+        numbers = [number for group in groups for number in group["params"]]
+        if unknown := sorted(set(state_dict["state"]) - set(numbers)):
+            raise ValueError(f"{title}: expected state of the parameters {numbers}, got that of {unknown}")
+        state = {}
+        for number, p in zip(numbers, params, strict=True):
+            if number not in state_dict["state"]:
+                continue
+            state[p] = State(p.device, state_dict["state"][number])
+            state[p].dtype = p._data.dtype
+            for key, value in state[p].items():
+                if isinstance(value, Tensor):
+                    if value.shape != p.shape:
+                        raise ValueError(
+                            f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got {value.shape}"
+                        )
+                    state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
+        self.state = state
+        for mine, group in zip(self.param_groups, groups, strict=True):
+            mine.update({**group, "params": mine["params"]})
+
+    def __repr__(self) -> str:
+        groups = (
+            ", ".join(f"{key}={value}" for key, value in group.items() if key != "params")
+            + f", {len(group['params'])} parameters"
+            for group in self.param_groups
+        )
+        return "\n".join(f"{type(self).__name__}({group})" for group in groups)
+
+
+class State(dict[str, Any]):
+    """What an optimizer remembers of one parameter, and where and in which dtype its arrays are."""
+
+    __slots__ = ("device", "dtype")
+
+    def __init__(self, device: Device, values: Mapping[str, Any] | None = None) -> None:
+        super().__init__(values or {})
+        self.device, self.dtype = device, None
+
+    def move(self, device: Device, dtype: Any) -> None:
+        """Follow the parameter to another device or dtype."""
+        for key, value in self.items():
+            if isinstance(value, self.device.array_type):
+                self[key] = device.xp.astype(transfer(value, self.device, device), dtype)
+        self.device, self.dtype = device, dtype
+
+    def tensors(self) -> dict[str, Any]:
+        """Return a copy, with tensors for arrays."""
+        kind, device = self.device.array_type, self.device
+        return {
+            key: astype(wrap(value, device), value.dtype) if isinstance(value, kind) else value
+            for key, value in self.items()
+        }
+
+
+def _listed(name: str, params: Any) -> list[Any]:
+    if isinstance(params, (Tensor, Mapping, str)) or not isinstance(params, Iterable):
+        raise TypeError(
+            f"{name}: expected an iterable of tensors or of groups, such as model.parameters(), got "
+            f"{type(params).__name__}"
+        )
+    return list(params)
+
+
+def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:
+    """Raise a ValueError unless an option is a number from 0 up to `below`, which is left out."""
+    try:
+        good = 0 <= float(value) < below
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        limit = "" if below == float("inf") else f" below {below:g}"
+        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {value!r}")

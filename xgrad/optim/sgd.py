@@ -1,0 +1,111 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.optimizer import Optimizer, Params, State, check_range
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum as an option.
+
+    With the gradient g of a parameter p, λ the weight decay, μ the momentum and τ the dampening::
+
+        g = g + λ p
+        b = μ b + (1 - τ) g        b = g in the first step
+        p = p - lr b               p = p - lr (g + μ b)  with nesterov
+
+    Without momentum b is g. As in PyTorch, the learning rate multiplies the whole of b, where the paper [1]_
+    applies it to each gradient when it is added.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        What to optimize: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    momentum : float, default 0
+        How much of the last direction is kept.
+    dampening : float, default 0
+        By how much less than 1 a gradient counts in the direction.
+    weight_decay : float, default 0
+        The factor of an L2 penalty.
+    nesterov : bool, default False
+        Whether to use Nesterov's momentum, which needs momentum and no dampening.
+    maximize : bool, default False
+        Whether to go up rather than down.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
+
+    References
+    ----------
+    .. [1] I. Sutskever, J. Martens, G. Dahl, G. Hinton, "On the importance of initialization and momentum in
+       deep learning", ICML 2013.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor(1.0, requires_grad=True)
+    >>> optimizer = xgrad.optim.SGD([x], lr=0.25)
+    >>> (x * x).backward()
+    >>> optimizer.step()
+    >>> x
+    Tensor(0.5, requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+            },
+        )
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        for option in ("lr", "momentum", "weight_decay"):
+            check_range("SGD", option, options[option])
+        if options["nesterov"] and (not options["momentum"] or options["dampening"]):
+            raise ValueError(
+                "SGD: expected momentum above 0 and no dampening with nesterov, got momentum "
+                f"{options['momentum']} and dampening {options['dampening']}"
+            )
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of one parameter."""
+        # float(): a NumPy scalar, as schedules compute them, would make float64 of everything.
+        lr, momentum, decay = (float(options[name]) for name in ("lr", "momentum", "weight_decay"))
+        if options["maximize"]:
+            g = -g
+        if decay:
+            g = g + decay * p
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = xp.asarray(g, copy=True)
+            else:
+                buffer *= momentum
+                buffer += (1 - float(options["dampening"])) * g
+            state["momentum_buffer"] = buffer
+            g = g + momentum * buffer if options["nesterov"] else buffer
+        return p - lr * g
