@@ -15,22 +15,11 @@ from xgrad.tensor import Tensor, wrap
 def walk(
     gradients: dict[Edge, Tensor], wanted: Collection[Edge] | None, *, retain_graph: bool, create_graph: bool
 ) -> dict[Edge, Tensor]:
-    """Carry gradients of results back through the graph, newest node first.
+    """Carry `gradients`, given for the edges of results, back through the graph, newest node first.
 
-    In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors,
-    and are recorded themselves.
-
-    Parameters
-    ----------
-    gradients : dict
-        For the edge of each result its gradient.
-    wanted : collection of edges, optional
-        What to compute gradients for. None adds them to the ``.grad`` of every leaf instead.
-
-    Returns
-    -------
-    dict
-        The gradients of those in `wanted` that the results depend on.
+    Return those of the `wanted` edges that the results depend on; None adds to the ``.grad`` of every leaf instead.
+    In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors, and
+    are recorded themselves.
     """
     nodes = _reachable(gradients)
     needed = None if wanted is None else _leading_to(wanted, nodes)

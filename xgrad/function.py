@@ -147,17 +147,11 @@ def _reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
 class Plan:
     """What a node keeps and which rules it runs, for one set of inputs that need a gradient.
 
-    Attributes
-    ----------
-    keep : callable or None
-        From ``(out, inputs, raws, options)`` of a call to the tuple of what is kept.
-    roles : list
-        For each value that is kept the tensor it stands for: an input's number, "all" inputs, "out", or None.
-    steps : list of (int, rule, callable)
-        For each wanted input its rule, and what picks the rule's arguments from ``(g, xp, *kept)``. A joint
-        rule stands alone, at -1.
-    constants : list of int
-        The inputs that are kept though they need no gradient.
+    - `keep` makes the tuple of what is kept from ``(out, inputs, raws, options)`` of a call.
+    - `roles` says which tensor each of these stands for: an input by number, "all" inputs, "out", or None.
+    - `steps` has for each wanted input its number, its rule, and what picks the rule's arguments from
+      ``(g, xp, *kept)``; a rule for all inputs stands alone, at -1.
+    - `constants` are the inputs that are kept though they need no gradient.
     """
 
     __slots__ = ("constants", "function", "keep", "roles", "steps")

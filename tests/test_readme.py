@@ -1,0 +1,24 @@
+"""The programs in the README run, and do what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+PRINTED = [r"test accuracy 9[5-9]\.\d% on", r"12\.0 12\.0"]
+
+
+@pytest.mark.parametrize(("program", "pattern"), list(zip(PROGRAMS, PRINTED, strict=True)))
+def test_programs_of_the_readme_run(program: str, pattern: str) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, str(README), "exec"), {})
+    assert re.search(pattern, printed.getvalue())
