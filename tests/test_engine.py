@@ -222,8 +222,16 @@ def test_hooks_in_a_recorded_pass_are_differentiable() -> None:
 def test_a_hook_that_returns_another_shape_is_refused() -> None:
     x = leaf()
     x.register_hook(lambda g: g.sum())
-    with pytest.raises(RuntimeError, match=r"register_hook: expected None or shape \(2,\) of a hook, got shape \(\)"):
+    with pytest.raises(ValueError, match=r"register_hook: expected \(shape, dtype, device\) \(\(2,\), .* got \(\(\)"):
         x.sum().backward()
+    y = leaf()
+    y.register_hook(lambda g: g.astype(xgrad.float64))
+    with pytest.raises(ValueError, match=r"register_hook: .* got .*float64"):
+        y.sum().backward()
+    z = leaf()
+    z.register_hook(lambda g: 1.0)
+    with pytest.raises(TypeError, match="register_hook: expected a tensor, got float"):
+        z.sum().backward()
     with pytest.raises(RuntimeError, match="register_hook: this tensor needs no gradient"):
         Tensor([1.0]).register_hook(print)
 
@@ -406,3 +414,180 @@ def test_changes_after_the_walk_or_before_the_use_are_no_error() -> None:
         (x * x).sum().backward()
         x.data -= 0.1 * x.grad  # type: ignore[operator]
     assert x.requires_grad and x.is_leaf
+
+
+# Found by trying to break it
+
+
+class ExpSin(xgrad.Function):
+    """Two results, one of which its rule uses."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.exp(x), xp.sin(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, x: Any, out: Any) -> Any:
+        return g[0] * out[0] + g[1] * xp.cos(x)
+
+
+def test_a_result_of_several_that_its_rule_uses_is_the_users_tensor_at_second_order() -> None:
+    x = leaf(1.0, dtype=xgrad.float64)
+    exp, _ = ExpSin()(x)
+    (first,) = grad(exp, x, create_graph=True)
+    assert first is not None
+    (total,) = grad(first + exp, x, retain_graph=True)
+    (through,) = grad(first, exp, retain_graph=True)
+    assert total is not None and through is not None
+    assert (total.item(), through.item()) == (pytest.approx(2 * np.e), 1)
+    for _ in range(4):
+        (exp,) = grad(exp, x, create_graph=True)
+        assert exp.item() == pytest.approx(np.e)
+
+
+def test_gradients_are_tensors_of_their_own() -> None:
+    a, b, g = leaf(), leaf(), xgrad.ones(2)
+    (a + b).backward(g, create_graph=True)
+    assert a.grad is not None and b.grad is not None
+    a.grad[0] = 100
+    assert (b.grad.tolist(), g.tolist()) == ([1, 1], [1, 1])
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_buffer_that_is_assigned_to_makes_no_cycle() -> None:
+    w, buffer = leaf(), xgrad.zeros(2)
+    y = (w * buffer).sum()
+    buffer[0] = y
+    alive = weakref.ref(buffer)
+    del buffer, y
+    assert alive() is None
+
+
+def test_threads_lose_no_gradients() -> None:
+    x = leaf(np.zeros(50_000, np.float32))
+
+    def work() -> None:
+        for _ in range(50):
+            x.sum().backward()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert x.grad is not None and x.grad[0, ...].item() == 200
+
+
+def test_updates_in_place_under_no_grad_change_the_leaf() -> None:
+    x = leaf()
+    (x * x).sum().backward()
+    same = x
+    with xgrad.no_grad():
+        x -= 0.5 * x.grad
+    assert x is same and x.is_leaf and x.requires_grad
+    assert x.tolist() == [0, 0]
+
+
+def test_assignment_under_no_grad_keeps_the_history_of_a_computed_tensor() -> None:
+    x = leaf()
+    y = x * 2
+    with xgrad.no_grad():
+        y[0] = 0.0
+    (y.sum() + x.sum()).backward()
+    assert x.grad is not None and x.grad.tolist() == [3, 3]
+
+
+def test_views_from_data_write_to_the_value_of_now() -> None:
+    x = leaf()
+    a, b = x.data, x.data
+    a[0] = 5.0
+    b[1] = 7.0
+    assert x.tolist() == [5, 7]
+    a -= 1
+    assert x.tolist() == [4, 6]
+
+
+def test_results_of_integers_have_no_history() -> None:
+    x = leaf()
+    assert not xgrad.sum(x, dtype=xgrad.int64).requires_grad
+    y = xgrad.zeros(2, dtype=xgrad.int64)
+    y[0] = x[0]
+    assert not y.requires_grad
+    with pytest.raises(TypeError, match="data: expected a floating dtype where a gradient is wanted, got int64"):
+        x.data = Tensor([1, 2])
+
+
+def test_complex_numbers_are_refused_where_a_gradient_is_wanted() -> None:
+    with pytest.raises(TypeError, match="expected a floating dtype, got complex64"):
+        leaf([1j])
+    with pytest.raises(TypeError, match="multiply: expected a real result where a gradient is wanted, got complex64"):
+        leaf() * 1j
+
+
+def test_a_leaf_that_was_frozen_goes_on_where_it_was() -> None:
+    x = leaf()
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    x.requires_grad_(False)
+    assert x.grad is not None and not (x * x).requires_grad
+    x.requires_grad_(True)
+    y.backward()
+    assert x.grad.tolist() == [4, 8]
+
+
+def test_another_shape_through_data() -> None:
+    x = leaf()
+    (x * x).sum().backward()
+    x.data = xgrad.zeros(5)
+    assert x.grad is None
+    y = x * 2
+    with pytest.raises(ValueError, match=r"data: expected shape \(5,\) on cpu for a computed tensor, got \(2,\)"):
+        y.data = xgrad.zeros(2)
+
+
+def test_one_hook_twice() -> None:
+    x = leaf()
+    double = lambda g: 2 * g  # noqa: E731
+    first, _ = x.register_hook(double), x.register_hook(double)
+    first.remove()
+    first.remove()
+    x.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2]
+
+
+def test_a_freed_node_can_still_be_looked_at() -> None:
+    x = leaf()
+    y = (x * x).sum()
+    y.backward()
+    assert repr(y.grad_fn) == "<sum (): freed>"
+    assert y.grad_fn
+    assert y.grad_fn.inputs == {}
+
+
+def test_gradients_that_are_no_tensors_are_refused() -> None:
+    for wrong in (np.ones(2, np.float32), 1.0):
+        with pytest.raises(TypeError, match="backward: expected a tensor for a gradient, got"):
+            (leaf() * 2).backward(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="grad: expected a tensor, got"):
+            leaf().grad = wrong  # type: ignore[assignment]
+
+
+def test_modes_decorate_without_parentheses_and_refuse_generators() -> None:
+    @xgrad.no_grad
+    def quiet(x: Tensor) -> bool:
+        return (x * 2).requires_grad
+
+    def generator() -> Any:
+        yield 1
+
+    assert quiet(leaf()) is False
+    with pytest.raises(TypeError, match="no_grad: expected a plain function to decorate, got generator"):
+        xgrad.no_grad()(generator)
+
+
+def test_keys_and_operands_of_numpy_may_change_afterwards() -> None:
+    x, i, factor = leaf([1.0, 2.0, 3.0]), np.array([0, 1]), np.full(2, 10, np.float32)
+    y = x[i] * factor
+    i[0], factor[0] = 2, 0
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [10, 10, 0]

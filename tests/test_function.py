@@ -196,3 +196,67 @@ class Model(xgrad.nn.Module):
 @pytest.mark.parametrize("twin", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_functions_can_be_copied_and_pickled(twin: Any) -> None:
     assert twin(Model()).norm(3.0, 4.0).item() == 10
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_results_may_come_as_any_sequence_and_as_numbers(kind: Any) -> None:
+    class Several(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return kind([x * 2, 3.0])
+
+        @staticmethod
+        def backward(xp: Any, g: Any) -> Any:
+            return 2 * g[0]
+
+    x = leaf("cpu")
+    doubled, number = Several()(x)
+    doubled.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2, 2]
+    assert (number.item(), number.dtype) == (3, xgrad.float32)
+
+
+def test_a_result_that_is_no_array_is_refused() -> None:
+    class Nothing(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return x, None
+
+        @staticmethod
+        def backward(xp: Any, g: Any) -> Any:
+            return g[0]
+
+    with pytest.raises(TypeError, match="Nothing: expected an array, or a tuple of them, of forward, got NoneType"):
+        Nothing()(1.0)
+
+
+def test_errors_of_the_users_own_keep_their_class() -> None:
+    class MyError(ValueError):
+        pass
+
+    class Fails(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            raise MyError("mine")
+
+        @staticmethod
+        def backward(xp: Any, g: Any) -> Any:
+            return g
+
+    with pytest.raises(MyError, match="mine") as caught:
+        Fails()(1.0)
+    assert caught.value.__notes__ == ["in Fails, applied to x of shape (), float32"]
+
+
+def test_variadic_inputs_stand_alone() -> None:
+    class Mixed(Function):
+        @staticmethod
+        def forward(xp: Any, x: Any, *rest: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(xp: Any, g: Any) -> Any:
+            return g
+
+    with pytest.raises(TypeError, match=r"Mixed: expected \*rest to be the only input, got 2"):
+        Mixed()

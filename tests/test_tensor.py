@@ -381,3 +381,71 @@ def test_losses_refuse_what_does_not_fit() -> None:
         F.cross_entropy(logits, Tensor([0, 1]), label_smoothing=2)
     with pytest.raises(ValueError, match="linear: expected input of shape"):
         F.linear(logits, xgrad.ones((4, 2)))
+
+
+# Found by trying to break it
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+def test_narrow_indices_reach_long_axes(dtype: str, device: str) -> None:
+    x = Tensor(np.zeros((300, 10)), device=device, requires_grad=True)
+    i = Tensor((np.arange(300) % 10)[:, None].astype(dtype), device=device)
+    if device == "torch" and dtype != "int64":
+        pytest.skip("PyTorch's arrays take int64 indices only")
+    xgrad.take_along_axis(x, i, axis=1).sum().backward()
+    assert x.grad is not None and x.grad.sum(1).tolist() == [1] * 300
+    logits = Tensor(np.zeros((1, 300)), device=device, requires_grad=True)
+    xgrad.nn.functional.cross_entropy(logits, Tensor([5], dtype=dtype, device=device)).backward()
+    assert logits.grad is not None and (logits.grad < 0).sum().item() == 1
+
+
+def test_float32_stays_float32_in_choices_and_joints(device: str) -> None:
+    f, i, c = Tensor([1.0], device=device), Tensor([1], device=device), Tensor([True], device=device)
+    for out in (xgrad.where(c, f, i), xgrad.where(c, i, 1.5), xgrad.concat([f, i]), xgrad.stack([i, f])):
+        assert out.dtype == xgrad.float32
+    assert xgrad.full(2, np.float64(1)).dtype == xgrad.float32
+    assert xgrad.arange(np.int64(3)).dtype == xgrad.int64
+
+
+def test_none_is_taken_only_where_it_may_be_left_out() -> None:
+    with pytest.raises(TypeError, match="where: expected a tensor, an array or a number for x2, got NoneType"):
+        xgrad.where(Tensor([True]), Tensor([1.0]), None)
+    assert (Tensor([1.0]) == None) is False  # noqa: E711
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_odd_arrays_and_dtypes() -> None:
+    assert (xgrad.asarray(np.matrix([[1.0, 1.0], [1.0, 1.0]])) ** 2).tolist() == [[1, 1], [1, 1]]
+    assert xgrad.asarray(np.ones(2, ">f4")).dtype == xgrad.float32
+    assert xgrad.ones(2, dtype="float16").dtype == np.float16
+    with pytest.raises(TypeError, match="expected numbers, got MaskedArray"):
+        Tensor(np.ma.masked_array([1.0, 2.0], [True, False]))
+    for dtype in (object, "S5", "longdouble"):
+        for make in (
+            lambda d: xgrad.zeros(2, dtype=d),
+            lambda d: Tensor([1.0]).astype(d),
+            lambda d: Tensor(1, dtype=d),
+        ):
+            with pytest.raises(TypeError, match=r"dtype: expected one such as xgrad\.float32"):
+                make(dtype)
+
+
+def test_habits_of_pytorch() -> None:
+    x = Tensor([2.5], requires_grad=True)
+    assert f"{x.sum():.2f}" == "2.50"
+    assert x.to(xgrad.float64).dtype == xgrad.float64
+    with pytest.raises(OverflowError, match=r"add: .*got x1 of shape"):
+        Tensor([1], dtype=xgrad.int8) + 300
+
+
+def test_remainder_is_consistent_with_its_derivative() -> None:
+    x = Tensor(0.1, dtype=xgrad.float64, requires_grad=True)
+    xgrad.remainder(Tensor(1.0, dtype=xgrad.float64), x).backward()
+    assert x.grad is not None and x.grad.item() == -9
+
+
+def test_indices_and_biases_are_checked() -> None:
+    with pytest.raises(IndexError, match="take: expected indices of integers, got bool"):
+        xgrad.take(Tensor([1.0, 2.0]), Tensor([True, False]))
+    with pytest.raises(ValueError, match="linear: expected weight of shape"):
+        xgrad.nn.functional.linear(xgrad.ones((2, 3)), xgrad.ones((4, 3)), xgrad.ones((2, 4)))

@@ -120,12 +120,11 @@ def _start(
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
     results = [results] if isinstance(results, Tensor) else list(results)
-    if gradients is None or isinstance(gradients, Tensor):
-        gradients = [gradients] + [None] * (len(results) - 1)
-    if len(gradients) != len(results):
-        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(gradients)}")
+    given = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
+    if len(given) != len(results):
+        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(given)}")
     start: dict[Edge, Tensor] = {}
-    for tensor, gradient in zip(results, gradients, strict=True):
+    for tensor, gradient in zip(results, given, strict=True):
         if tensor._edge is None:
             raise RuntimeError(
                 f"{name}: this tensor has no graph: nothing that it was computed from requires a gradient, or it "
@@ -138,6 +137,10 @@ def _start(
                     "sum it, or give a gradient of its shape"
                 )
             gradient = wrap(tensor.device.xp.ones_like(tensor._data), tensor.device)
+        elif not isinstance(gradient, Tensor):
+            raise TypeError(
+                f"{name}: expected a tensor for a gradient, got {type(gradient).__name__}: use xgrad.asarray"
+            )
         elif (gradient.shape, gradient.dtype, gradient.device) != (tensor.shape, tensor.dtype, tensor.device):
             raise ValueError(
                 f"{name}: expected a gradient of shape {tensor.shape}, {tensor.dtype} on {tensor.device}, got "

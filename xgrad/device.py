@@ -48,7 +48,7 @@ class Device:
     def __new__(cls, name: str | Device) -> Device:
         if isinstance(name, Device):
             return name
-        known = cls._known.get(name)
+        known = cls._known.get(name) if isinstance(name, str) else None
         return known if known is not None else cls._open(name)
 
     @classmethod
@@ -66,7 +66,7 @@ class Device:
             device = object.__new__(cls)
             device.type, device.index, device.backend = kind, index, backend
             device.xp, device.array_type = backend.xp, backend.array_type
-            device.floats = tuple(backend.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
+            device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
             device.coerce = backend.coercer(index)
             device.guard, device.native = backend.guard(index), backend.native_device(index)
             device = cls._known.setdefault(f"{kind}:{index}", device)

@@ -23,6 +23,15 @@ _DEFAULTS = (bool, int64, float32, complex64)
 
 BOOLEAN, INTEGER, FLOATING = 0, 1, 2
 
+_STANDARD = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
+_STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs do
+
+
+def check_standard(dtype: np.dtype) -> None:
+    """Raise TypeError of what is no dtype of ours, such as NumPy's strings and objects."""
+    if dtype not in _STANDARD:
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype}")
+
 
 def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int] = ()) -> list[Any]:
     """Give arrays of different kinds one kind, where the standard leaves the result undefined.

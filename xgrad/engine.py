@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from threading import Lock
 from typing import Any
 
 from xgrad import errors
@@ -10,6 +11,8 @@ from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, Leaf, Node, Output, clock
 from xgrad.operators import namespace
 from xgrad.tensor import Tensor, wrap
+
+_lock = Lock()
 
 
 def walk(
@@ -43,7 +46,8 @@ def walk(
                 continue
             if isinstance(node, Output):
                 parent: Any = node[0]
-                pending.setdefault(parent, [None] * len(parent.shape))[node.slot] = g
+                slots = pending.setdefault(parent, [None] * len(parent.shape))
+                slots[node.slot] = g if slots[node.slot] is None else _plus(node, slots[node.slot], g)
             else:
                 if changed:
                     errors.check_unchanged(node)
@@ -68,7 +72,7 @@ def _reachable(roots: Iterable[Edge]) -> list[Edge]:
     nodes = list(roots)
     seen = set(nodes)
     for node in nodes:  # which grows on the way
-        if not node and type(node) is not Leaf:
+        if type(node) is not Leaf and not len(node):  # type: ignore[arg-type]
             raise RuntimeError(
                 f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
                 "retain_graph=True to the first pass, or compute the result again"
@@ -110,7 +114,12 @@ def _apply_rules(node: Node, g: Any, pending: dict[Edge, Any], needed: set[Edge]
             if (result._data.dtype if create_graph else result.dtype) != edge.dtype:
                 result = xp.astype(result, edge.dtype)
             earlier = pending.get(edge)
-            pending[edge] = result if earlier is None else earlier + result
+            pending[edge] = result if earlier is None else _plus(edge, earlier, result)
+
+
+def _plus(edge: Edge, a: Any, b: Any) -> Any:
+    with edge.device.active():  # which a transfer's is not yet
+        return a + b
 
 
 def _pairs(node: Node, results: Any) -> list[tuple[Any, Any]]:
@@ -143,21 +152,20 @@ def _sum_to(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
 
 def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
     gradient = _tensor(node, g)
-    for hook in list(node.hooks or ()):
+    for hook in list((node.hooks or {}).values()):
         new = hook(gradient)
         if new is not None:
-            if not isinstance(new, Tensor) or new.shape != gradient.shape:
-                got = f"shape {new.shape}" if isinstance(new, Tensor) else type(new).__name__
-                raise RuntimeError(f"register_hook: expected None or shape {gradient.shape} of a hook, got {got}")
+            gradient._check_like("register_hook", new)
             gradient = new
     return gradient if create_graph else gradient._data
 
 
 def _tensor(node: Edge, g: Any) -> Tensor:
     if isinstance(g, Tensor):
-        return g
+        return wrap(g._data, g._device, g._edge)  # one of its own, that may be assigned to
     return wrap(g if type(g) is node.device.array_type else node.device.coerce(g), node.device)
 
 
 def _accumulate(leaf: Leaf, g: Tensor) -> None:
-    leaf.grad = g if leaf.grad is None else leaf.grad + g
+    with _lock:  # two threads may get here with one leaf
+        leaf.grad = g if leaf.grad is None else leaf.grad + g

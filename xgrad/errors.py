@@ -42,8 +42,14 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
                 f"{function.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
                 f"got {got}"
             )
-    kind = next(k for k in (IndexError, TypeError, ValueError, RuntimeError) if isinstance(error, k))
-    return kind(f"{function.name}: {error} (got {got})")
+    family = type(error).__module__.partition(".")[0]
+    kinds = [k for k in (IndexError, TypeError, ValueError, OverflowError, RuntimeError) if isinstance(error, k)]
+    if not kinds or family not in ("builtins", *{x.device.backend.library for x in inputs if isinstance(x, Tensor)}):
+        error.add_note(f"in {function.name}, applied to {got}")
+        return error
+    kind = type(error) if family == "builtins" else kinds[0]
+    text = str(error).removeprefix(f"{function.name}: ")
+    return kind(f"{function.name}: {text} (got {got})")
 
 
 def check_unchanged(node: Node) -> None:
@@ -57,7 +63,7 @@ def check_unchanged(node: Node) -> None:
     roles, names = node.plan.roles, node.plan.function.input_names(len(node))
     kept = range(len(node)) if "all" in roles else [role for role in roles if type(role) is int]
     stale = [names[i] for i in kept if (edge := node[i]) is not None and edge.changed > node.order]
-    stale += [names[i] for i, x in zip(node.plan.constants, node.constants, strict=True) if _changed(x) > node.order]
+    stale += [names[i] for i, x in zip(node.plan.constants, node.constants, strict=False) if _changed(x) > node.order]
     if "out" in roles and node.changed > node.order:
         stale.append("result")
     if stale:
@@ -69,7 +75,8 @@ def check_unchanged(node: Node) -> None:
 
 
 def _changed(x: Any) -> int:
-    return getattr(x, "_changed", 0)
+    """Return when a constant was changed, given a weak reference to it, or None for a scalar."""
+    return getattr(x and x(), "_changed", 0)
 
 
 def _origin(node: Node, names: list[str], name: str) -> str:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from xgrad import errors
 from xgrad.backend import DeviceError
 from xgrad.device import Device
-from xgrad.devices import device_of, transfer
+from xgrad.devices import transfer
 from xgrad.dtypes import SCALARS, promote
 from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Node, Output
+from xgrad.graph import Branching, Node
+from xgrad.inputs import lift
 from xgrad.operators import namespace
 from xgrad.tensor import Tensor, wrap
 
@@ -38,7 +40,7 @@ class Function:
 
     Under ``create_graph=True`` the same `backward` runs on tensors, so a `Function` can be differentiated to
     any order if its `backward` uses nothing but its arguments. Gradients are summed over broadcast axes, and
-    cast to the dtype of the input, after it.
+    cast to the dtype of the input, after it. Neither method may write to the arrays that it is given.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class Function:
     """
 
     name: str
+    _given: dict[str, Any] | None = None
     forward: Callable[..., Any]
     backward: Rule
     lowest: int | None = None  # arrays of several kinds are promoted, to at least this kind; None: left alone
@@ -79,6 +82,8 @@ class Function:
         self._declare(getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._given is None:  # one of ours, found by its name
+            return attrgetter("function"), (self.call,)
         return partial(type(self), **self._given), ()
 
     @classmethod
@@ -93,6 +98,8 @@ class Function:
         public = list(inspect.signature(self.forward).parameters.values())[1:]  # without xp
         positional = [p for p in public if p.kind <= p.VAR_POSITIONAL]
         self.variadic = any(p.kind == p.VAR_POSITIONAL for p in positional)
+        if self.variadic and len(positional) > 1:
+            raise TypeError(f"{name}: expected *{positional[-1].name} to be the only input, got {len(positional)}")
         self.name, self.rules, self.joint = name, rules, joint or self.variadic
         count = len(positional) if self.joint else len(rules)
         self.inputs = tuple([p.name for p in positional[:count]])
@@ -101,6 +108,7 @@ class Function:
             raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
         public = [p.replace(default=options.get(p.name, p.default), annotation=p.empty) for p in public]
         self.signature = inspect.Signature(public)
+        self.nullable = any(p.default is None for p in public[:count])
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
         self._positional = tuple([p.name for p in positional[count:]])
         self._reads = [_reads(self, rule) for rule in rules]
@@ -112,7 +120,7 @@ class Function:
 
     def kernel(self, device: Device) -> Callable[..., Any]:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
-        fused = device.backend.kernels.get(self.name)
+        fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
 
     def input_names(self, count: int) -> list[str]:
@@ -184,6 +192,7 @@ def _as_tensor(node: Node, role: Any, value: Any) -> Any:
     if role == "all":
         return [_as_tensor(node, i, part) for i, part in enumerate(value)]
     if type(value) is tuple:
+        assert isinstance(node, Branching)
         return _outputs(node, value)
     return wrap(value, node.device, node if role == "out" else node[role])
 
@@ -216,7 +225,8 @@ def _keeper(function: Function, kept: list[str]) -> Callable[..., tuple[Any, ...
 def _caller(function: Function) -> Callable[..., Any]:
     """Return what users call: a closure, for an attribute looked up at each of a million calls has a price."""
     lowest, variadic = function.lowest, function.variadic
-    arity, binds = len(function.inputs), bool(function.options)
+    arity, binds, nullable = len(function.inputs), bool(function.options), function.nullable
+    casts = "dtype" in function.options and not function.joint
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
     plans: dict[Any, Plan] = {}
@@ -241,18 +251,18 @@ def _caller(function: Function) -> Callable[..., Any]:
                     mask |= bit
                 raws.append(raw)
                 edges.append(edge)
-            elif type(x) in SCALARS or x is None:
+            elif type(x) in SCALARS or (x is None and nullable):
                 mixed = mixed or x is True or x is False
                 raws.append(x)
                 edges.append(None)
             else:
-                return call(*_lift(function, inputs), **options)
+                return call(*lift(function, inputs), **options)
             bit += bit
         if device is None:
-            return call(*_lift(function, inputs, scalars=True), **options)
+            return call(*lift(function, inputs, scalars=True), **options)
         if lowest is not None and (mixed or dtype not in device.floats):
             raws = promote(raws, device, lowest, exempt)
-        if binds and options.get("dtype") is not None:
+        if casts and options.get("dtype") is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
         kernel = kernels.get(device)
@@ -264,56 +274,67 @@ def _caller(function: Function) -> Callable[..., Any]:
             else:
                 with device.guard():
                     out = kernel(*raws, **options)
-        except (ValueError, TypeError, IndexError, RuntimeError) as error:
-            raise errors.explain(function, error, inputs) from error
+        except Exception as error:
+            explained = errors.explain(function, error, inputs)
+            if explained is error:
+                raise
+            raise explained from error
         if crosses:
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
-            out = _settle(out, device) if type(out) is tuple else device.coerce(out)
+            out = device.coerce(out) if isinstance(out, np.generic) else _settle(function, out, device)
 
         mask &= differentiable
-        if not mask or not grad_enabled.get():
-            return wrap(out, device) if type(out) is not tuple else tuple([wrap(part, device) for part in out])
-        key = (mask, len(inputs)) if variadic else mask
+        single = type(out) is not tuple
+        if (
+            not mask
+            or not grad_enabled.get()
+            or (single and not (out.dtype in device.floats or _floating(function, out, device)))
+        ):
+            return wrap(out, device) if single else tuple([wrap(part, device) for part in out])
+        key = -1 if variadic else mask
         plan = plans.get(key)
         if plan is None:
             plan = plans[key] = Plan(function, [bool(mask >> i & 1) for i in range(len(inputs))])
         saved = () if plan.keep is None else plan.keep(out, inputs, raws, options)
-        constants = [inputs[i] for i in plan.constants] if plan.constants else ()
-        node = Node(plan, edges, saved, constants, out, device)
-        return wrap(out, device, node) if type(out) is not tuple else _outputs(node, out)
+        constants = [ref(x) if isinstance(x := inputs[i], Tensor) else None for i in plan.constants]
+        if single:
+            return wrap(out, device, Node(plan, edges, saved, constants, out, device))
+        node = Branching(plan, edges, saved, constants, out, device)
+        node.outputs = [_nothing] * len(out)
+        return _outputs(node, out)
 
     return call
 
 
-def _outputs(node: Node, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """Return the tensors of a function with several results."""
-    return tuple([wrap(out, node.device, Output(node, i, out)) for i, out in enumerate(outs)])
+def _outputs(node: Branching, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """Return the tensors of a function with several results; those of integers have no history."""
+    edges = [
+        node.edge(i, out) if _floating(node.plan.function, out, node.device) else None for i, out in enumerate(outs)
+    ]
+    return tuple([wrap(out, node.device, edge) for out, edge in zip(outs, edges, strict=True)])
 
 
-def _settle(out: Any, device: Device) -> Any:
+def _nothing() -> None:
+    """Stand for the edge of a result that has none yet."""
+
+
+def _floating(function: Function, out: Any, device: Device) -> bool:
+    """Return whether a result can have a gradient."""
+    kind = device.backend.numpy_dtype(out.dtype).kind
+    if kind == "c":
+        raise TypeError(
+            f"{function.name}: expected a real result where a gradient is wanted, got {out.dtype}: .detach()"
+        )
+    return bool(kind == "f")
+
+
+def _settle(function: Function, out: Any, device: Device) -> Any:
     """Return a result, or each of several, as the device's own kind of array."""
-    if type(out) is tuple:
-        return tuple([_settle(part, device) for part in out])
+    if isinstance(out, (tuple, list)):
+        return tuple([_settle(function, part, device) for part in out])
+    if type(out) in SCALARS:
+        return namespace.asarray(out, device=device)._data
+    if not hasattr(out, "dtype"):
+        raise TypeError(f"{function.name}: expected an array, or a tuple of them, of forward, got {type(out).__name__}")
     return out if type(out) is device.array_type else device.coerce(out)
-
-
-def _lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
-    """Make tensors of the arrays among the inputs, and of the first scalar where there are only scalars."""
-    lifted = []
-    for name, x in zip(function.input_names(len(inputs)), inputs, strict=False):
-        if isinstance(x, np.generic):
-            x = x.item()  # weak, as Python's scalars are: a NumPy float64 does not promote either
-        if type(x) in SCALARS:
-            x, scalars = (namespace.asarray(x) if scalars else x), False
-        elif not (x is None or isinstance(x, Tensor)):
-            if isinstance(x, (str, bytes, list, tuple, dict, set)) or not hasattr(x, "__array__"):
-                raise TypeError(
-                    f"{function.name}: expected a tensor, an array or a number for {name}, got "
-                    f"{type(x).__name__}: make a tensor with xgrad.asarray"
-                )
-            x = namespace.asarray(x, device=device_of(x) or "cpu")
-        lifted.append(x)
-    if scalars:
-        raise TypeError(f"{function.name}{function.signature}: expected at least one tensor, got none")
-    return lifted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 if TYPE_CHECKING:
     from xgrad.device import Device
@@ -38,7 +39,7 @@ class Leaf:
     def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
         self.shape, self.dtype, self.device = shape, dtype, device
         self.grad: Any = None
-        self.hooks: list[Hook] | None = None
+        self.hooks: dict[HookHandle, Hook] | None = None
         self.changed = self.moved = 0
 
     def __iter__(self) -> Iterator[Edge]:
@@ -48,12 +49,12 @@ class Leaf:
         return f"<leaf {self.shape}>"
 
     def change(self, raw: Any, device: Device, when: int) -> None:
-        """Follow a tensor that was given another value; its gradient takes on the new device and dtype."""
+        """Follow a tensor to another value; its gradient goes along to another device or dtype, not shape."""
         if (raw.shape, device) != (self.shape, self.device):
             self.moved = when
-        self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
         if self.grad is not None:
-            self.grad = self.grad.detach().to(device, dtype=raw.dtype)
+            self.grad = self.grad.detach().to(device, dtype=raw.dtype) if raw.shape == self.shape else None
+        self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
 
 
 class Node(list["Edge | None"]):
@@ -81,8 +82,11 @@ class Node(list["Edge | None"]):
         else:
             self.shape, self.dtype = [part.shape for part in out], [part.dtype for part in out]
         self.device = device
-        self.hooks: list[Hook] | None = None
+        self.hooks: dict[HookHandle, Hook] | None = None
         self.changed = 0
+
+    def __bool__(self) -> bool:
+        return True
 
     @property
     def name(self) -> str:
@@ -91,8 +95,8 @@ class Node(list["Edge | None"]):
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
-        """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed."""
-        return dict(zip(self.plan.function.input_names(len(self)), self, strict=True))
+        """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed; {} once freed."""
+        return dict(zip(self.plan.function.input_names(len(self)), self, strict=False))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
@@ -100,15 +104,35 @@ class Node(list["Edge | None"]):
 
     def change(self, raw: Any, device: Device, when: int) -> None:
         """Note when the result was given another value."""
+        if (raw.shape, device) != (self.shape, self.device):
+            raise ValueError(
+                f"data: expected shape {tuple(self.shape)} on {self.device} for a computed tensor, got "
+                f"{tuple(raw.shape)} on {device}: use .detach()"
+            )
         self.changed = when
+
+
+class Branching(Node):
+    """A call that had several results. It knows their edges while they live, to find them again."""
+
+    __slots__ = ("outputs",)
+    outputs: list[Callable[[], Output | None]]
+
+    def edge(self, slot: int, out: Any) -> Output:
+        """Return the edge of one result."""
+        edge: Output | None = self.outputs[slot]()
+        if edge is None:
+            edge = Output(self, slot, out)
+            self.outputs[slot] = ref(edge)
+        return edge
 
 
 class Output(Node):
     """One result of a function that has several: it passes its gradient on to its place in the node's."""
 
-    __slots__ = ("slot",)
+    __slots__ = ("__weakref__", "slot")
 
-    def __init__(self, node: Node, slot: int, out: Any) -> None:
+    def __init__(self, node: Branching, slot: int, out: Any) -> None:
         super().__init__(node.plan, [node], (), (), out, node.device)
         self.slot = slot
 
@@ -120,11 +144,11 @@ class Output(Node):
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name."""
-        return self[0].inputs if self else {}  # type: ignore[union-attr]
+        return self[0].inputs if len(self) else {}  # type: ignore[union-attr]
 
     def change(self, raw: Any, device: Device, when: int) -> None:
         """Note when this result was given another value."""
-        self.changed = when
+        super().change(raw, device, when)
         for node in self:
             node.changed = when  # type: ignore[union-attr]
 
@@ -136,11 +160,9 @@ class HookHandle:
     """What `Tensor.register_hook` returns: it takes the hook away again."""
 
     def __init__(self, edge: Edge, hook: Hook) -> None:
-        self._hooks, self._hook = edge.hooks if edge.hooks is not None else [], hook
-        edge.hooks = self._hooks
-        self._hooks.append(hook)
+        self._hooks = edge.hooks = {} if edge.hooks is None else edge.hooks
+        self._hooks[self] = hook
 
     def remove(self) -> None:
         """Take the hook away; a second call does nothing."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
+        self._hooks.pop(self, None)

@@ -49,8 +49,8 @@ class Operators:
     def __ror__(self, other: Any) -> Tensor: return namespace.bitwise_or(other, self)
     def __xor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(self, other)
     def __rxor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(other, self)
-    def __eq__(self, other: object) -> Tensor: return namespace.equal(self, other)  # type: ignore[override]
-    def __ne__(self, other: object) -> Tensor: return namespace.not_equal(self, other)  # type: ignore[override]
+    def __eq__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
+    def __ne__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
     def __lt__(self, other: Any) -> Tensor: return namespace.less(self, other)
     def __le__(self, other: Any) -> Tensor: return namespace.less_equal(self, other)
     def __gt__(self, other: Any) -> Tensor: return namespace.greater(self, other)

@@ -26,7 +26,7 @@ class Tensor(Operators):
     device : str or Device, optional
         By default that of `data`, or the `default_device` for values from the host.
     requires_grad : bool, default False
-        Whether gradients are wanted: floating and complex dtypes only.
+        Whether gradients are wanted: floating dtypes only.
 
     Raises
     ------
@@ -44,11 +44,13 @@ class Tensor(Operators):
     Tensor([2., 4.])
     """
 
-    __slots__ = ("__weakref__", "_changed", "_data", "_device", "_edge", "_owner")  # _changed, _owner: by .data
+    # _changed and _owner are set by .data, _frozen by requires_grad_(False).
+    __slots__ = ("__weakref__", "_changed", "_data", "_device", "_edge", "_frozen", "_owner")
 
     _data: Any
     _device: Device
     _edge: Edge | None
+    _frozen: Leaf
     _owner: Tensor
     _changed: int
 
@@ -128,13 +130,14 @@ class Tensor(Operators):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for gradients of this leaf, or no longer, and return it; TypeError unless it is floating."""
         if requires_grad and self._edge is None:
-            if self.dtype.kind not in "fc":
+            if self.dtype.kind != "f":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
-            self._edge = Leaf(self.shape, self._data.dtype, self._device)
+            self._edge = self._leaf or Leaf(self.shape, self._data.dtype, self._device)
         elif not requires_grad:
             if not self.is_leaf:
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
-            self._edge = None
+            if self._edge is not None:
+                self._frozen, self._edge = self._leaf, None  # type: ignore[assignment]
         return self
 
     @property
@@ -153,18 +156,26 @@ class Tensor(Operators):
 
         Of computed tensors none is kept: use `xgrad.autograd.grad` or `register_hook`.
         """
-        return self._edge.grad if type(self._edge) is Leaf else None
+        leaf = self._leaf
+        return None if leaf is None else leaf.grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if type(self._edge) is Leaf:
+        leaf = self._leaf
+        if leaf is not None:
             if value is not None:
                 self._check_like("grad", value)
-            self._edge.grad = value
+            leaf.grad = value
         elif value is not None:
             raise RuntimeError("grad: expected a leaf that requires a gradient: call requires_grad_() first")
 
+    @property
+    def _leaf(self) -> Leaf | None:
+        return self._edge if type(self._edge) is Leaf else getattr(self, "_frozen", None)
+
     def _check_like(self, name: str, other: Tensor) -> None:
+        if not isinstance(other, Tensor):
+            raise TypeError(f"{name}: expected a tensor, got {type(other).__name__}")
         expected, got = ((t.shape, str(t.dtype), str(t.device)) for t in (self, other))
         if expected != got:
             raise ValueError(f"{name}: expected (shape, dtype, device) {expected}, got {got}")
@@ -208,22 +219,39 @@ class Tensor(Operators):
 
     @data.setter
     def data(self, value: Any) -> None:
-        new = namespace.asarray(value, device=None if isinstance(value, Tensor) else self._device)
+        new = value if isinstance(value, Tensor) else namespace.asarray(value, device=self._device, copy=True)
+        if self.requires_grad and new.dtype.kind != "f":
+            raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
         self._change(new._data, new._device)
 
     def _change(self, raw: Any, device: Device) -> None:
         """Take another value behind the graph's back, and note when, for the graph to compare."""
         self._data, self._device, self._changed = raw, device, clock.change()
-        if self._edge is not None:
-            self._edge.change(raw, device, self._changed)
-        owner = getattr(self, "_owner", None)
+        edge, owner = self._edge or self._leaf, getattr(self, "_owner", None)
+        if edge is not None:
+            edge.change(raw, device, self._changed)
         if owner is not None:
             owner._change(raw, device)
+
+    def _write(self, compute: Callable[..., Tensor], *operands: Any, in_place: bool) -> Tensor:
+        """Return what is computed of this tensor, or take it as the value where no graph may see it as computed."""
+        owner, behind = getattr(self, "_owner", None), self._edge is not None and not grad_enabled.get()
+        if owner is not None:
+            self._data, self._device = owner._data, owner._device
+        new = compute(self, *operands)
+        if owner is not None or behind:
+            self._change(new._data if new.dtype == self.dtype else new.astype(self.dtype)._data, self._device)
+            return self
+        if in_place:
+            self._data, self._edge = new._data, new._edge
+        return new
 
     # Conversions
 
     def to(self, device: str | Device | None = None, *, dtype: Any = None) -> Tensor:
         """Return this tensor on another device, in another dtype, or both; gradients come back the same way."""
+        if not isinstance(device, (str, Device, type(None))):  # to(float32), as PyTorch has it
+            device, dtype = None, device
         moved = self if device is None else namespace.to_device(self, device)
         return moved if dtype is None else namespace.astype(moved, dtype, copy=False)
 
@@ -258,6 +286,7 @@ class Tensor(Operators):
             raise ValueError(f"item: expected one element, got shape {self.shape}")
         return self._device.backend.to_host(self._data).item()
 
+    def __format__(self, spec: str) -> str: return format(self.item() if spec else str(self), spec)
     def __bool__(self) -> bool: return bool(self.item())
     def __int__(self) -> int: return int(self.item())
     def __float__(self) -> float: return float(self.item())
@@ -285,15 +314,21 @@ class Tensor(Operators):
     # Writing
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        new = namespace.ops.setitem(self, key, value)
-        if hasattr(self, "_owner") or (type(self._edge) is Leaf and not grad_enabled.get()):
-            self._change(new._data, self._device)
-        elif type(self._edge) is Leaf:
+        if type(self._edge) is Leaf and grad_enabled.get():
             raise RuntimeError(
                 "x[key] = value: x is a leaf that requires a gradient, and would not stay one: assign under no_grad()"
             )
-        else:
-            self._data, self._edge = new._data, new._edge
+        self._write(namespace.ops.setitem, key, value, in_place=True)
+
+    # x += y rebinds x, but as x[key] = y it changes a leaf under no_grad(), and what .data gave
+    def __iadd__(self, other: Any) -> Tensor: return self._write(namespace.add, other, in_place=False)
+    def __isub__(self, other: Any) -> Tensor: return self._write(namespace.subtract, other, in_place=False)
+    def __imul__(self, other: Any) -> Tensor: return self._write(namespace.multiply, other, in_place=False)
+    def __itruediv__(self, other: Any) -> Tensor: return self._write(namespace.divide, other, in_place=False)
+    def __ipow__(self, other: Any) -> Tensor: return self._write(namespace.pow, other, in_place=False)
+    def __imatmul__(self, other: Any) -> Tensor: return self._write(namespace.matmul, other, in_place=False)
+    def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other, in_place=False)
+    def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other, in_place=False)
     # fmt: on
 
 

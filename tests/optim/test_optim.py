@@ -169,7 +169,9 @@ def test_going_on_from_a_state_is_exact(name, options, device):
     for g in grads[3:]:
         give(half, g)
         optimizer.step()
-    assert [p.tolist() for p in half] == [p.tolist() for p in whole]
+    rtol = 0 if device in ("cpu", "strict") else 1e-5  # the kernels of other libraries round in their own way
+    for p, q in zip(half, whole, strict=True):
+        np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=rtol)
     assert {str(p.device) for p in half} == {"cpu"}
     assert repr(state) == repr(kept), "what state_dict returned was written to"
 

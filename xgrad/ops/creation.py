@@ -8,7 +8,7 @@ import numpy as np
 
 from xgrad.device import Device
 from xgrad.devices import current_device, device_of, transfer
-from xgrad.dtypes import SCALARS, complex64, float32, int64
+from xgrad.dtypes import SCALARS, check_standard, complex64, float32, int64
 from xgrad.ops.shape import astype, broadcast_to, native_dtype, to_device
 from xgrad.tensor import Tensor, wrap
 
@@ -78,7 +78,7 @@ def _make(
 ) -> Tensor:
     """Call the creation function of a device's namespace, with the device as the current one."""
     place = current_device() if device is None else Device(device)
-    options |= {"dtype": place.backend.dtype(float32 if dtype is None else dtype), "device": place.native}
+    options |= {"dtype": native_dtype(float32 if dtype is None else dtype, place), "device": place.native}
     function = getattr(place.xp, name)
     with place.active():
         raw = function(*args, **options)
@@ -243,6 +243,7 @@ def full(
             asarray(fill_value, dtype=dtype, device=device), (shape,) if isinstance(shape, int) else shape
         )
         return filled.detach().requires_grad_() if requires_grad else filled
+    fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     dtype = asarray(fill_value).dtype if dtype is None else dtype
     return _make("full", shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -291,6 +292,7 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
+    start, stop, step = (n.item() if isinstance(n, np.generic) else n for n in (start, stop, step))
     if dtype is None:
         dtype = int64 if all(isinstance(n, int) for n in (start, stop, step)) else float32
     return _make("arange", start, stop, step, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -547,7 +549,7 @@ def _to_raw(
     if isinstance(data, Tensor):
         raw, source = data._data, data.device
     elif not host and (found := device_of(data)) is not None:
-        raw, source = data, found
+        raw, source = (_host_array(data, data.dtype), found) if isinstance(data, np.ndarray) else (data, found)
     else:
         if copy is False:
             raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
@@ -571,8 +573,10 @@ def _host_array(data: Any, dtype: Any) -> np.ndarray:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:
         raise type(error)(f"Tensor: expected numbers of a regular shape, got {type(data).__name__}: {error}") from error
-    if host.dtype.kind not in "biufc":
+    if host.dtype.kind not in "biufc" or hasattr(data, "mask"):
         raise TypeError(f"Tensor: expected numbers, got {type(data).__name__} of dtype {host.dtype}")
     if dtype is None and host.dtype.kind in "fc" and (type(data) in SCALARS or isinstance(data, (list, tuple))):
         return host.astype(complex64 if host.dtype.kind == "c" else float32)
+    host = host.astype(host.dtype.newbyteorder("="), copy=False)
+    check_standard(host.dtype)
     return host

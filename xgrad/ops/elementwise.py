@@ -36,7 +36,7 @@ reciprocal = elementwise("reciprocal", lambda g, out: -g * out * out,
     doc="Return one over each element.", example="[1.0, -2.0] -> [ 1. , -0.5]", kind=FLOATING)
 floor_divide = elementwise("floor_divide", None, None,
     doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]")
-remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * xp.floor(x1 / x2),
+remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * xp.floor_divide(x1, x2),
     doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]")
 maximum = elementwise("maximum",
     lambda g, xp, x1, x2: _halves(g, xp, x1 < x2, x1 == x2),
@@ -176,6 +176,7 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
     None,
     lambda g, xp, condition: xp.where(condition, g, 0),
     lambda g, xp, condition: xp.where(condition, 0, g),
+    kind=BOOLEAN,
     broadcasts=True,
 )
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.declare import derivative, in_rule
 from xgrad.device import Device
+from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
 
 
@@ -24,7 +25,7 @@ def _raw_key(key: Any, device: Device) -> Any:
             )
         key = key._data
     elif isinstance(key, (list, np.ndarray)):
-        host = np.asarray(key)
+        host = np.array(key)  # a copy: the user's may change before the backward pass
         key = device.backend.from_host(host.astype(np.int64) if not host.size else host, device.index)
     elif isinstance(key, slice):
         return slice(*[_number(part) for part in (key.start, key.stop, key.step)])
@@ -79,6 +80,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     >>> x.grad
     Tensor([2., 0., 1.])
     """
+    x = as_tensor("getitem", "x", x)
     return _getitem(x, key=_raw_key(key, x.device))
 
 
@@ -156,7 +158,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     >>> xgrad.ops.setitem(xgrad.zeros(3), slice(1, None), xgrad.ones(2))
     Tensor([0., 1., 1.])
     """
+    x = as_tensor("setitem", "x", x)
     return _setitem(x, value, key=_raw_key(key, x.device))
+
+
+def _check_indices(xp: Any, indices: Any) -> None:
+    if not xp.isdtype(indices.dtype, "integral"):
+        raise IndexError(f"expected indices of integers, got {indices.dtype}")
 
 
 @derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
@@ -207,6 +215,7 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """
     if axis is None and len(x.shape) != 1:
         raise ValueError(f"expected an axis for {len(x.shape)} axes")
+    _check_indices(xp, indices)
     return xp.take(x, indices, axis=0 if axis is None else axis)
 
 
@@ -214,10 +223,10 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 def _put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with elements added at indices along an axis: the derivative of `take_along_axis`."""
     key = [
-        xp.reshape(xp.arange(n, dtype=indices.dtype, device=x.device), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
+        xp.reshape(xp.arange(n, dtype=xp.int64, device=x.device), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
         for a, n in enumerate(shape)
     ]
-    key[axis] = indices
+    key[axis] = xp.astype(indices, xp.int64)  # the range of uint8 may be too short for the other axes
     return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=x.device), tuple(key), x)
 
 
@@ -262,4 +271,5 @@ def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     Tensor([[2.],
             [3.]])
     """
+    _check_indices(xp, indices)
     return xp.take_along_axis(x, indices, axis=axis)

@@ -7,6 +7,7 @@ from typing import Any
 
 from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import FLOATING, INTEGER
+from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
 
 
@@ -50,6 +51,8 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """
     if len(weight.shape) != 2 or not input.shape or input.shape[-1] != weight.shape[1]:
         raise ValueError("expected input of shape (..., in) and weight of shape (out, in)")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError("expected weight of shape (out, in) and bias of shape (out,)")
     out = xp.matmul(_rows(xp, input), xp.matrix_transpose(weight))
     if bias is not None:
         out = out + bias
@@ -119,7 +122,8 @@ def log_softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
 def _one_hot(xp: Any, target: Any, x: Any) -> Any:
     """Return where along the class axis of `x` the target is."""
     axis = _class_axis(x)
-    classes = xp.arange(x.shape[axis], dtype=target.dtype, device=x.device)
+    target = xp.astype(target, xp.int64)  # the range of uint8 may be too short for the classes
+    classes = xp.arange(x.shape[axis], dtype=xp.int64, device=x.device)
     classes = xp.reshape(classes, tuple(-1 if a == axis else 1 for a in range(len(x.shape))))
     return xp.expand_dims(target, axis=axis) == classes
 
@@ -197,6 +201,7 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     Tensor([6.931472e-01, 2.000000e+04])
     """
     _check_reduction("cross_entropy", reduction)
+    input, target = as_tensor("cross_entropy", "input", input), as_tensor("cross_entropy", "target", target)
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
     if target.dtype.kind not in "iu":
@@ -260,6 +265,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     Tensor(2.)
     """
     _check_reduction("mse_loss", reduction)
+    input, target = as_tensor("mse_loss", "input", input), as_tensor("mse_loss", "target", target)
     if input.shape != target.shape:
         raise ValueError(f"mse_loss: expected input and target of one shape, got {input.shape} and {target.shape}")
     return _mse(input, target, reduction=reduction)

@@ -15,7 +15,7 @@ def _axes(ndim: int, axis: Axis) -> tuple[int, ...]:
     """Return the axes that are reduced, counted from the front."""
     if axis is None:
         return tuple(range(ndim))
-    return tuple(sorted(a % ndim if ndim else a for a in (axis if isinstance(axis, tuple) else (axis,))))
+    return tuple(sorted(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))) if ndim else ()
 
 
 def _count(shape: tuple[int, ...], axis: Axis) -> int:

@@ -8,7 +8,9 @@ from typing import Any
 from xgrad.declare import derivative
 from xgrad.device import Device
 from xgrad.devices import transfer
+from xgrad.dtypes import BOOLEAN, check_standard
 from xgrad.function import Function
+from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
 
 
@@ -271,7 +273,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-@derivative(_split)
+@derivative(_split, kind=BOOLEAN)
 def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
     return xp.concat(list(arrays), axis=axis)
 
@@ -316,7 +318,7 @@ def _unstack(g: Any, axis: int, xp: Any, arrays_shape: list[tuple[int, ...]]) ->
     return [g[(*before, i, ...)] for i in range(len(arrays_shape))]
 
 
-@derivative(_unstack)
+@derivative(_unstack, kind=BOOLEAN)
 def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
     return xp.stack(list(arrays), axis=axis)
 
@@ -405,6 +407,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
     (Tensor([1, 3]), Tensor([2, 4]))
     """
+    x = as_tensor("unstack", "x", x)
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"unstack: axis {axis} is out of bounds for shape {x.shape}")
     parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
@@ -450,21 +453,23 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
     >>> xgrad.astype(xgrad.asarray([1.5, -1.5]), xgrad.int64)
     Tensor([ 1, -1])
     """
+    x = as_tensor("astype", "x", x)
     if device is not None:
         x = to_device(x, device)
     target = native_dtype(dtype, x.device)
     if target == x._data.dtype and not copy:
         return x
-    floating = x.device.backend.numpy_dtype(target).kind in "fc"
-    return _astype(x if floating else x.detach(), dtype=target)
+    return _astype(x, dtype=target)
 
 
 def native_dtype(dtype: Any, device: Device) -> Any:
     """Return the dtype that a user names as that of a device's library."""
     try:
-        return device.backend.dtype(dtype)
+        native = device.backend.dtype(dtype)
+        check_standard(device.backend.numpy_dtype(native))
     except (TypeError, KeyError) as error:
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
+    return native
 
 
 def _bring_back(g: Any, x_device: Device, device: Device) -> Any:
@@ -515,5 +520,5 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     >>> xgrad.to_device(xgrad.ones(2), "cpu").device
     Device('cpu')
     """
-    target = Device(device)
+    x, target = as_tensor("to_device", "x", x), Device(device)
     return x if x.device is target else _to_device(x, device=target)

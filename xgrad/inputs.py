@@ -1,0 +1,44 @@
+"""What users give to ops in the place of tensors: NumPy's arrays and scalars, and those of backends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xgrad.devices import device_of
+from xgrad.dtypes import SCALARS
+from xgrad.operators import namespace
+from xgrad.tensor import Tensor
+
+if TYPE_CHECKING:
+    from xgrad.function import Function
+
+
+def as_tensor(op: str, name: str, x: Any) -> Tensor:
+    """Return an argument as a tensor, an array copied where it is; TypeError names the op and the argument."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, (str, bytes, list, tuple, dict, set)) or not hasattr(x, "__array__"):
+        raise TypeError(
+            f"{op}: expected a tensor, an array or a number for {name}, got {type(x).__name__}: make a tensor with "
+            "xgrad.asarray"
+        )
+    return namespace.asarray(x, device=device_of(x) or "cpu", copy=True)
+
+
+def lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
+    """Make tensors of the arrays among the inputs of a call, and of its first scalar where there are only scalars."""
+    lifted = []
+    for name, x in zip(function.input_names(len(inputs)), inputs, strict=False):
+        if isinstance(x, np.generic):
+            x = x.item()  # weak, as Python's scalars are: a NumPy float64 does not promote either
+        if type(x) in SCALARS:
+            x, scalars = (namespace.asarray(x) if scalars else x), False
+        elif x is not None or not function.nullable:
+            x = as_tensor(function.name, name, x)
+        lifted.append(x)
+    if scalars:
+        raise TypeError(f"{function.name}{function.signature}: expected at least one tensor, got none")
+    return lifted
