@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER
-from xgrad.function import Function, Rule
+from xgrad.function import Function
+from xgrad.plan import Rule
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
