@@ -392,7 +392,7 @@ def write(report: Report, folder: Path) -> Path:
     """Write the report into a file named after the GPU, without this machine's folders, and return its path."""
     text = json.dumps(report, indent=1, allow_nan=False)
     private = {"XGRAD_DATA": os.environ.get("XGRAD_DATA"), ".": str(ROOT), "PREFIX": sys.prefix, "~": str(Path.home())}
-    for shown, path in private.items():
+    for shown, path in sorted(private.items(), key=lambda item: -len(item[1] or "")):  # one may lie in another
         text = text.replace(json.dumps(path)[1:-1], shown) if path else text
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{slug(report['gpu'])}.json"

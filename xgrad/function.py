@@ -215,7 +215,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         if plan is None:
             plan = plans[key] = Plan(function, [bool(mask >> i & 1) for i in range(len(inputs))])
         saved = () if plan.keep is None else plan.keep(out, inputs, raws, options)
-        constants = [ref(x) if isinstance(x := inputs[i], Tensor) else None for i in plan.constants]
+        constants = _references(inputs, plan.constants) if plan.constants else ()
         if single:
             return wrap(out, device, Node(plan, edges, saved, constants, out, device))
         node = Branching(plan, edges, saved, constants, out, device)
@@ -223,6 +223,11 @@ def _caller(function: Function) -> Callable[..., Any]:
         return outputs(node, out)
 
     return call
+
+
+def _references(inputs: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
+    """Refer to tensors without holding them: one that is assigned to may come to depend on the node."""
+    return tuple([ref(x) if isinstance(x := inputs[i], Tensor) else None for i in places])
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:

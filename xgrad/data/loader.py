@@ -122,10 +122,8 @@ class DataLoader:
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
 
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
-        device = self.dataset.tensors[0].device
-        order = None
-        if self.shuffle:
-            order = randperm(len(self.dataset), device=device, generator=self.generator)
+        size, device = len(self.dataset), self.dataset.tensors[0].device
+        order = randperm(size, device=device, generator=self.generator) if self.shuffle else None
         for start in range(0, len(self) * self.batch_size, self.batch_size):
-            rows = slice(start, start + self.batch_size)
+            rows = slice(start, min(start + self.batch_size, size))  # the standard knows no slices beyond the end
             yield self.dataset[rows if order is None else order[rows]]

@@ -15,7 +15,7 @@ MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
 )
-TIMEOUT = 30.0  # seconds without a byte
+TIMEOUT = 10.0  # seconds without a byte
 
 
 def fetch(path: Path, sha256: str) -> list[str]:

@@ -1,0 +1,51 @@
+import json
+from importlib import metadata
+
+import numpy as np
+
+import xgrad
+from xgrad.backend import DeviceError
+from xgrad.cli import info
+
+
+def test_the_report_names_versions_devices_and_places(run, tmp_path):
+    status, out, err = run("info")
+    assert status == 0 and not err
+    assert f"numpy             {np.__version__}" in out and f"xgrad             {xgrad.__version__}" in out
+    assert f"  cpu               NumPy {np.__version__}" in out
+    assert "XGRAD_DATA        not set" in out and f"found none of them in {tmp_path / 'cache' / 'xgrad'}" in out
+
+
+def test_the_report_is_json_on_request(run, small_mnist, monkeypatch):
+    monkeypatch.setenv("XGRAD_DATA", str(small_mnist))
+    report = json.loads(run("info", "--json").out)
+    assert report["versions"]["safetensors"] == metadata.version("safetensors")
+    assert report["devices"][0]["name"] == "cpu" and report["devices"][0]["usable"]
+    usable = [device["name"] for device in report["devices"] if device["usable"]]
+    assert usable == [str(device) for device in xgrad.devices()]
+    assert report["data"]["XGRAD_DATA"] == str(small_mnist)
+    assert report["data"]["mnist"] == f"200 training and 100 test images, found in {small_mnist}"
+
+
+def test_a_device_that_cannot_be_used_says_why(run, monkeypatch):
+    real = info.open_backend
+
+    def broken(kind):
+        if kind == "cuda":
+            raise DeviceError("cuda: the driver is missing: install it")
+        return real(kind)
+
+    monkeypatch.setattr(info, "open_backend", broken)
+    assert "  cuda              not usable: cuda: the driver is missing: install it\n" in run("info").out
+
+
+def test_missing_packages_are_named(run, monkeypatch):
+    real = metadata.version
+
+    def version(name):
+        if name == "matplotlib":
+            raise metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert "  matplotlib        not installed\n" in run("info").out

@@ -1,0 +1,426 @@
+import errno
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import xgrad
+from xgrad.backend import DeviceError
+from xgrad.cli import progress
+from xgrad.cli.train import Training
+from xgrad.data import digits
+
+FAST = ("train", "digits", "--hidden", "16", "--batch-size", "64", "--epochs", "2", "--device", "cpu")
+FILES = {"weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl", "curves.png", "mistakes.png"}
+
+
+def lines(path: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def one_line(text: str) -> bool:
+    return text.count("\n") == 1 and text.endswith("\n")
+
+
+# What it does
+
+
+def test_a_training_leaves_all_its_files(run, tmp_path):
+    result = run(*FAST, "--out", "out", "--seed", "3")
+    out = tmp_path / "out"
+    assert result.status == 0 and {path.name for path in out.iterdir()} == FILES
+
+    *head, epoch1, epoch2, last = result.out.splitlines()
+    assert head == [
+        "digits: 1437 training and 360 test images; MLP 64-16-10, 1210 parameters, adamw on cpu "
+        f"({xgrad.Device('cpu').backend.describe(0)})"
+    ]
+    assert epoch1.startswith("epoch 1/2  train loss ") and epoch2.endswith(" images/s")
+    metrics, timing = lines(out / "metrics.jsonl"), lines(out / "timing.jsonl")
+    assert [line["epoch"] for line in metrics] == [line["epoch"] for line in timing] == [1, 2]
+    for line in metrics:
+        assert list(line) == ["epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy"]
+        assert all(0 < value < 10 for value in line.values())
+    for line in timing:
+        assert list(line) == ["epoch", "train_seconds", "test_seconds", "images_per_second"]
+        assert all(0 < value < math.inf for value in line.values())
+    right = round(360 * metrics[1]["test_accuracy"])
+    assert last == f"test accuracy {right / 360:.2%} ({right} of 360); see out{os.sep}"
+
+    config = json.loads((out / "config.json").read_text())
+    expected = {
+        "dataset": "digits",
+        "device": "cpu",
+        "hidden": [16],
+        "activation": "relu",
+        "optimizer": "adamw",
+        "lr": 0.003,
+        "momentum": 0.0,
+        "weight_decay": 0.5,
+        "schedule": "cosine",
+        "batch_size": 64,
+        "epochs": 2,
+        "seed": 3,
+        "image_shape": [8, 8],
+        "classes": 10,
+    }
+    assert {key: config[key] for key in expected} == expected
+    assert config["versions"]["xgrad"] == xgrad.__version__ and config["versions"]["numpy"]
+    images = digits().train.images
+    assert config["grey_values"] == pytest.approx({"mean": images.mean(), "std": images.std(), "largest": 16})
+    for name in ("curves.png", "mistakes.png"):
+        head = (out / name).read_bytes()[:24]
+        assert head.startswith(b"\x89PNG\r\n\x1a\n") and int.from_bytes(head[16:20]) > 500
+    shapes = {name: value.shape for name, value in xgrad.load(out / "weights.safetensors").items()}
+    assert shapes == {"0.weight": (16, 64), "0.bias": (16,), "2.weight": (10, 16), "2.bias": (10,)}
+
+
+def test_the_seed_determines_every_figure(run, tmp_path):
+    for out, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert run(*FAST, "--seed", seed, "--out", out, "--quiet").status == 0
+    a, b, c = (contents(tmp_path / out) for out in "abc")
+    for name in ("metrics.jsonl", "weights.safetensors", "config.json"):
+        assert a[name] == b[name] != c[name]
+
+
+def test_devices_learn_the_same(run, tmp_path, device):
+    options = ("train", "digits", "--hidden", "8", "--batch-size", "256", "--epochs", "1", "--quiet")
+    assert run(*options, "--device", device, "--out", "out").status == 0
+    assert run(*options, "--device", "cpu", "--out", "cpu").status == 0
+    (got,), (expected,) = (lines(tmp_path / out / "metrics.jsonl") for out in ("out", "cpu"))
+    assert got == pytest.approx(expected, rel=1e-4)
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["device"] == device
+
+
+def test_the_digits_are_learnt_out_of_the_box(run, tmp_path):
+    result = run("train", "digits", "--quiet", "--device", "cpu")
+    assert result.status == 0 and one_line(result.out) and not result.err
+    assert lines(tmp_path / "runs" / "digits" / "metrics.jsonl")[-1]["test_accuracy"] >= 0.97
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--optimizer sgd --momentum 0.9 --lr 0.05",
+        "--optimizer adam --weight-decay 0.001 --schedule constant",
+        "--activation tanh",
+        "--activation sigmoid --lr 0.05",
+        "--hidden 16,16,16 --batch-size 5000",
+    ],
+)
+def test_every_option_is_used(run, tmp_path, options):
+    assert run(*FAST, "--out", "plain").status == run(*FAST, "--out", "out", *options.split()).status == 0
+    plain, metrics = (lines(tmp_path / out / "metrics.jsonl") for out in ("plain", "out"))
+    assert metrics != plain and metrics[1]["train_loss"] < metrics[0]["train_loss"]
+
+
+def test_a_second_training_replaces_the_first(run, tmp_path, monkeypatch):
+    assert run(*FAST, "--out", "out").status == 0
+    before = contents(tmp_path / "out")
+    monkeypatch.setattr(Training, "draw", lambda self: None)
+    assert run(*FAST, "--out", "out", "--seed", "5").status == 0
+    after = contents(tmp_path / "out")
+    assert set(after) == {name for name in FILES if not name.endswith(".png")}  # pictures would be of another network
+    assert all(after[name] != before[name] for name in after)
+
+
+# MNIST
+
+
+def test_mnist_is_chosen_where_it_is(run, tmp_path, small_mnist, monkeypatch):
+    options = ("--hidden", "8", "--epochs", "1", "--device", "cpu")
+    monkeypatch.setenv("XGRAD_DATA", str(small_mnist))
+    for name in ([], ["mnist"], ["mnist", "--fallback", "digits"]):
+        result = run("train", *name, *options)
+        assert result.status == 0 and not result.err
+        assert result.out.startswith("mnist: 200 training and 100 test images; MLP 784-8-10")
+    assert {path.name for path in (tmp_path / "runs" / "mnist").iterdir()} == FILES
+    monkeypatch.delenv("XGRAD_DATA")
+    assert run("train", "--data", small_mnist, *options).out.startswith("mnist")
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("mnist", "--fallback", "digits"), ("mnist", "--fallback=digits", "--no-download")]
+)
+def test_the_digits_take_the_place_of_mnist(run, options, monkeypatch):
+    result = run("train", *options, *FAST[2:])
+    assert result.status == 0 and result.out.startswith("digits: 1437 training")
+    assert result.err.splitlines()[-1] == (
+        "xgrad train: MNIST was not found in the cache: training on the embedded 8x8 digits instead "
+        "(for MNIST set XGRAD_DATA to its folder, or download it with `xgrad train mnist`)"
+    )
+    monkeypatch.setenv("XGRAD_DATA", "nowhere")
+    result = run("train", *options, *FAST[2:])
+    assert result.status == 0 and one_line(result.err) and "was not found in nowhere:" in result.err
+
+
+@pytest.mark.parametrize("options", [(), ("--no-download",), ("--data", "folder")])
+def test_without_mnist_it_says_where_it_looked_and_what_to_do(run, tmp_path, options):
+    result = run("train", "mnist", *options)
+    place = "folder" if "folder" in options else str(tmp_path / "cache" / "xgrad")
+    assert result.status == 2 and not result.out
+    last = result.err.splitlines()[-1]
+    assert (
+        last.startswith("xgrad train: MNIST: expected train-images-idx3-ubyte")
+        and f"found none of them in {place}" in last
+    )
+    assert "set XGRAD_DATA to a folder that holds the four files" in last and last.endswith("or `xgrad train digits`")
+    assert len(result.err.splitlines()) == (1 if options else 2)  # the first says that it is being downloaded
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_damaged_mnist_is_not_passed_over(run, small_mnist):
+    (small_mnist / "t10k-labels-idx1-ubyte.gz").write_bytes(b"\x1f\x8b damaged")
+    for options in (("--data", small_mnist), ("mnist", "--data", small_mnist, "--fallback", "digits")):
+        result = run("train", *options)
+        assert result.status == 2 and one_line(result.err) and "expected a complete gzip file" in result.err
+
+
+def test_mnist_reaches_97_8_percent_in_5_epochs(run, real_mnist, tmp_path):
+    result = run(
+        "train", "mnist", "--data", real_mnist, *"--hidden 256,128 --epochs 5 --seed 0 --device cpu --out a".split()
+    )
+    metrics = lines(tmp_path / "a" / "metrics.jsonl")
+    assert result.status == 0 and len(metrics) == 5 and metrics[-1]["test_accuracy"] >= 0.978
+
+
+def test_mnist_gives_the_same_figures_twice(run, real_mnist, tmp_path):
+    for out in "ab":
+        result = run(
+            "train", "mnist", "--data", real_mnist, *"--hidden 256,128 --epochs 1 --device cpu --out".split(), out
+        )
+        assert result.status == 0
+    a, b = (contents(tmp_path / out) for out in "ab")
+    assert all(a[name] == b[name] for name in ("metrics.jsonl", "weights.safetensors", "config.json"))
+
+
+def test_plain_sgd_passes_90_percent_within_an_epoch(run, real_mnist, tmp_path):
+    options = "--hidden 128 --optimizer sgd --batch-size 32 --epochs 1 --device cpu --out out".split()
+    assert run("train", "mnist", "--data", real_mnist, *options).status == 0
+    (epoch,) = lines(tmp_path / "out" / "metrics.jsonl")
+    assert epoch["test_accuracy"] > 0.95 and epoch["train_accuracy"] > 0.9
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("fashion", "dataset: expected mnist, digits or auto, got 'fashion'"),
+        ("digits extra", "expected the options that xgrad train --help lists, got extra"),
+        ("--epoch 3", "expected the options that xgrad train --help lists, got --epoch 3"),
+        ("--lr", "--lr: expected one argument"),
+        ("--device gpu", "--device: expected auto or a device that can be used, got 'gpu': unknown device 'gpu'"),
+        ("--device cpu:7", "--device: expected auto or a device that can be used, got 'cpu:7': unknown device 'cpu:7'"),
+        ("--device cpu:x", "--device: expected auto or a device that can be used, got 'cpu:x': unknown device 'cpu:x'"),
+        ("--hidden 256,x", "--hidden: expected widths of hidden layers such as 256,128, got '256,x'"),
+        ("--hidden 256,0", "--hidden: expected widths of hidden layers such as 256,128, got '256,0'"),
+        ("--hidden ,", "--hidden: expected widths of hidden layers such as 256,128, got ','"),
+        ("--activation swish", "--activation: expected relu, sigmoid or tanh, got 'swish'"),
+        ("--optimizer lion", "--optimizer: expected sgd, adam or adamw, got 'lion'"),
+        ("--lr -1", "--lr: expected a number above 0, got '-1'"),
+        ("--lr 0", "--lr: expected a number above 0, got '0'"),
+        ("--lr nan", "--lr: expected a number above 0, got 'nan'"),
+        ("--lr inf", "--lr: expected a number above 0, got 'inf'"),
+        ("--momentum 1", "--momentum: expected a number from 0 to below 1, got '1'"),
+        ("--momentum 0.9", "--momentum: expected --optimizer sgd with it, got adamw"),
+        ("--weight-decay -0.1", "--weight-decay: expected a number of 0 or more, got '-0.1'"),
+        ("--schedule linear", "--schedule: expected cosine or constant, got 'linear'"),
+        ("--batch-size 0", "--batch-size: expected an integer of 1 or more, got '0'"),
+        ("--batch-size 1.5", "--batch-size: expected an integer of 1 or more, got '1.5'"),
+        ("--epochs 0", "--epochs: expected an integer of 1 or more, got '0'"),
+        ("--seed -1", "--seed: expected an integer of 0 or more and below 1.84467e+19, got '-1'"),
+        ("--seed 18446744073709551616", "--seed: expected an integer of 0 or more and below"),
+        ("--fallback mnist", "--fallback: expected digits, got 'mnist'"),
+        ("--data folder", "--data: expected mnist with it, got digits, which come with xgrad, and 'folder'"),
+        ("--out file/folder", "--out: expected a folder that can be written to, got file"),
+        ("--out file", "--out: expected a folder that can be written to, got file"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(run, tmp_path, options, message):
+    (tmp_path / "file").write_text("")
+    name = [] if options.split()[0] in ("fashion", "digits") else ["digits"]
+    result = run("train", *name, *options.split())
+    assert result.status == 2 and not result.out
+    assert one_line(result.err) and result.err.startswith(f"xgrad train: {message}")
+    assert not (tmp_path / "runs").exists() and (tmp_path / "file").read_text() == ""
+
+
+def test_an_unusable_device_is_refused_with_the_reason(run):
+    try:
+        xgrad.Device("cuda")
+    except DeviceError as error:
+        result = run("train", "digits", "--device", "cuda")
+        expected = f"--device: expected auto or a device that can be used, got 'cuda': {error}"
+        assert result.status == 2 and result.err == f"xgrad train: {expected}\n"
+        assert run(*FAST, "--device", "auto", "--epochs", "1").status == 0
+    else:
+        pytest.skip("cuda can be used here")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "xgrad: expected a command (train, predict, info), got none: see xgrad --help"),
+        (["trian"], "xgrad: expected a command (train, predict, info), got 'trian': see xgrad --help"),
+        (["info", "x"], "xgrad info: expected the options that xgrad info --help lists, got x"),
+    ],
+)
+def test_unknown_commands_are_refused_in_one_line(run, argv, message):
+    assert run(*argv) == (2, "", f"{message}\n")
+
+
+def test_help_and_version(run):
+    assert run("--version") == (0, f"xgrad {xgrad.__version__}\n", "")
+    status, out, err = run("--help")
+    assert status == 0 and not err and all(f"  xgrad {name} " in out for name in ("train", "predict", "info"))
+    for command in ("train", "predict", "info"):
+        with pytest.raises(SystemExit) as caught:
+            run(command, "--help")
+        assert caught.value.code == 0
+
+
+def test_a_training_that_diverges_says_so_and_keeps_nothing(run, tmp_path):
+    result = run(*FAST, "--optimizer", "sgd", "--lr", "1e30", "--out", "out")
+    assert result.status == 1 and one_line(result.err)
+    assert "expected finite losses, got nan" in result.err and result.err.endswith("than 1e+30\n")
+    assert not list((tmp_path / "out").iterdir())
+
+
+# What goes wrong on the way
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "metrics.jsonl", "config.json", "mistakes.png"])
+def test_a_full_disk_leaves_only_whole_files(run, tmp_path, monkeypatch, name):
+    assert run(*FAST, "--out", "out").status == 0
+    before = contents(tmp_path / "out")
+    replace = os.replace
+
+    def full(source, target):
+        if Path(target).name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    result = run(*FAST, "--out", "out", "--seed", "9", "--quiet")
+    assert result.status == 2 and one_line(result.err)
+    assert result.err.startswith("xgrad train: --out: expected a folder that can be written to, got out:")
+    after = contents(tmp_path / "out")
+    assert set(after) <= FILES
+    if name == "weights.safetensors":
+        assert after == before
+    if "config.json" in after and after["config.json"] != before["config.json"]:
+        assert after["metrics.jsonl"] != before["metrics.jsonl"]
+
+
+def test_an_interrupt_before_the_first_evaluation_changes_nothing(run, tmp_path, monkeypatch):
+    assert run(*FAST, "--out", "out").status == 0
+    before = contents(tmp_path / "out")
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Training, "learn", interrupt)
+    result = run(*FAST, "--out", "out", "--quiet")
+    assert result == (130, "", "xgrad train: interrupted: nothing was written\n")
+    monkeypatch.setattr("xgrad.cli.train.find_data", interrupt)
+    assert run(*FAST, "--out", "out") == (130, "", "xgrad train: interrupted\n")
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for another process")
+def test_ctrl_c_ends_it_between_whole_files(tmp_path):
+    # Where SIGINT is ignored, as in a background job of a shell, Python would not turn it into Ctrl-C.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from xgrad.cli import main; sys.exit(main())"
+    )
+    options = (*FAST[:-4], "--epochs", "100000", "--out", "out")
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *options],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        while "epoch 2/" not in (line := process.stdout.readline()):
+            assert line, "ended too early"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and one_line(err)
+    assert err.startswith("xgrad train: interrupted: out holds what epoch ")
+    found = {path.name for path in (tmp_path / "out").iterdir()}
+    assert found == {name for name in FILES if not name.endswith(".png")}
+    assert len(lines(tmp_path / "out" / "metrics.jsonl")) >= 2
+    assert xgrad.load(tmp_path / "out" / "weights.safetensors")
+
+
+# Progress, pictures, and doing without
+
+
+def test_without_matplotlib_pictures_are_left_out(run, tmp_path, monkeypatch):
+    monkeypatch.delattr(xgrad.cli, "plots", raising=False)
+    monkeypatch.delitem(sys.modules, "xgrad.cli.plots", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run(*FAST, "--out", "out")
+    assert result.status == 0 and one_line(result.err)
+    assert "pictures are left out" in result.err and result.err.endswith("pip install 'xgrad[cli]'\n")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {n for n in FILES if not n.endswith(".png")}
+
+
+def test_without_tqdm_progress_is_lines(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert run(*FAST).err == ""  # too short for a line
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0)
+    err = run(*FAST).err.splitlines()
+    assert len(err) == 2 * math.ceil(1437 / 64)
+    assert err[0].startswith("epoch 1/2: 64/1437 images, loss ") and err[-1].startswith("epoch 2/2: 1437/1437 images")
+    assert run(*FAST, "--quiet").err == ""
+
+
+def test_a_terminal_gets_a_bar(run, monkeypatch):
+    pytest.importorskip("tqdm")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(progress, "BAR_SECONDS", 0)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    assert run(*FAST).status == 0
+    shown = terminal.getvalue()
+    assert "epoch 1/2:" in shown and "img/s" in shown and "loss" in shown and "accuracy" in shown
+    assert run(*FAST, "--quiet").status == 0 and terminal.getvalue() == shown
+
+
+def test_nobody_watching_gets_no_bar(run):
+    pytest.importorskip("tqdm")
+    assert run(*FAST).err == ""
+
+
+def test_the_library_does_not_load_the_command_line():
+    program = (
+        "import sys, xgrad, xgrad.data; roots = {'matplotlib', 'tqdm', 'argparse'};"
+        "print([n for n in sys.modules if n.partition('.')[0] in roots or n.startswith('xgrad.cli')])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("module", ["xgrad", "xgrad.cli"])
+def test_the_package_runs_as_a_module(module):
+    done = subprocess.run([sys.executable, "-m", module, "train", "x"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "xgrad train: dataset: expected mnist, digits or auto, got 'x'\n")

@@ -1,0 +1,54 @@
+"""The command line: ``xgrad train``, ``xgrad predict``, ``xgrad info``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from xgrad import __version__
+from xgrad.cli.arguments import UsageError
+
+#: Each is a module of this package with a function `run`.
+COMMANDS = {
+    "train": "train a network on images of handwritten digits",
+    "predict": "say which digit an image shows",
+    "info": "print versions, devices and why one is not usable, and where data is looked for",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status: 0, 2 for what the user must change, 130 for Ctrl-C.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; by default those of the process.
+    """
+    name, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
+    if name in ("-h", "--help"):
+        print("usage: xgrad COMMAND [OPTIONS]\n")
+        print("\n".join(f"  xgrad {name:9}{what}" for name, what in COMMANDS.items()))
+        print("\n`xgrad COMMAND --help` lists the options of a command.")
+        return 0
+    if name == "--version":
+        print(f"xgrad {__version__}")
+        return 0
+    program = f"xgrad {name}" if name in COMMANDS else "xgrad"
+    try:
+        if name not in COMMANDS:
+            got = repr(name) if name else "none"
+            raise UsageError(f"expected a command ({', '.join(COMMANDS)}), got {got}: see xgrad --help")
+        status: int = import_module(f"xgrad.cli.{name}").run(rest[:-1])
+        sys.stdout.flush()
+        return status
+    except UsageError as error:
+        print(f"{program}: {' '.join(map(str.strip, str(error).splitlines()))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # as in `xgrad info | head -1`; what is still buffered must not raise at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141

@@ -1,0 +1,67 @@
+"""Arguments that are checked when they are read, and refused in one line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+T = TypeVar("T")
+
+
+class UsageError(Exception):
+    """Something that the user must change; the message is the one line that they get to see."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are `UsageError`, where argparse prints its usage too."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(
+            prog=f"xgrad {command}",
+            description=description,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+            argument_default=argparse.SUPPRESS,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            message = f"expected the options that {self.prog} --help lists, got {unknown}"
+        raise UsageError(message.removeprefix("argument "))
+
+
+def checked(parse: Callable[[str], T], accept: Callable[[T], bool], expected: str) -> Callable[[str], T]:
+    """Return an argument's type: what `parse` makes of the text, if `accept` says yes to it."""
+
+    def check(text: str) -> T:
+        try:
+            value = parse(text)
+        except ValueError:
+            pass
+        else:
+            if accept(value):
+                return value
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+
+    return check
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """Return an argument's type: one of some names."""
+    return checked(str, names.__contains__, " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]]))
+
+
+def integer(low: int, high: float = float("inf")) -> Callable[[str], int]:
+    """Return an argument's type: an integer from `low` on, and below `high`."""
+    limit = "" if high == float("inf") else f" and below {high:g}"
+    return checked(int, lambda n: low <= n < high, f"an integer of {low} or more{limit}")
+
+
+def widths(text: str) -> tuple[int, ...]:
+    """Return layer widths such as ``256,128``; ValueError if the text is something else."""
+    sizes = tuple(int(part) for part in text.split(","))
+    if min(sizes) < 1:
+        raise ValueError(text)
+    return sizes

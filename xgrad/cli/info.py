@@ -1,0 +1,87 @@
+"""``xgrad info``: what is installed, which devices can be used, and why another cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+import xgrad
+from xgrad.backend import DeviceError
+from xgrad.cli.arguments import Parser
+from xgrad.data import DataError, mnist
+from xgrad.device import Device
+from xgrad.devices import device_types
+from xgrad.discovery import open_backend
+
+REQUIRED = ("numpy", "array-api-compat", "safetensors")
+OPTIONAL = ("tqdm", "matplotlib", "cupy-cuda12x", "cupy-cuda13x", "array-api-strict", "torch")
+
+
+def run(argv: Sequence[str]) -> int:
+    """Print the report."""
+    parser = Parser("info", "Print versions, devices and why one is not usable, and where data is looked for.")
+    parser.add_argument("--json", action="store_true", default=False, help="for a program to read")
+    report = gather()
+    print(json.dumps(report, indent=2) if parser.parse_args(argv).json else as_text(report))
+    return 0
+
+
+def versions() -> dict[str, str | None]:
+    """Return the version of each package that matters, None for one that is not installed."""
+    found: dict[str, str | None] = {"xgrad": xgrad.__version__, "python": platform.python_version()}
+    for package in (*REQUIRED, *OPTIONAL):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def gather() -> dict[str, Any]:
+    """Return versions, devices and data as JSON has them."""
+    devices: list[dict[str, Any]] = []
+    for kind in device_types():
+        try:
+            backend = open_backend(kind)
+            names = [Device(f"{kind}:{i}") for i in range(backend.count())]
+        except DeviceError as error:
+            devices.append({"name": kind, "usable": False, "description": str(error)})
+        else:
+            devices += [
+                {"name": str(device), "usable": True, "description": backend.describe(device.index)}
+                | ({"memory": memory} if (memory := device.memory()) else {})
+                for device in names
+            ]
+    try:
+        found = mnist(download=False)
+        place = os.environ.get("XGRAD_DATA") or "the user's cache"
+        data = f"{len(found.train)} training and {len(found.test)} test images, found in {place}"
+    except (DataError, OSError) as error:
+        data = f"not usable: {str(error).partition(';')[0]}"
+    return {
+        "versions": versions(),
+        "platform": platform.platform(),
+        "devices": devices,
+        "data": {
+            "XGRAD_DATA": os.environ.get("XGRAD_DATA"),
+            "mnist": data,
+            "digits": "1797 images that come with xgrad",
+        },
+    }
+
+
+def as_text(report: dict[str, Any]) -> str:
+    """Return the report as a person reads it."""
+    lines = [f"xgrad on {report['platform']}", "", "versions"]
+    lines += [f"  {name:18}{version or 'not installed'}" for name, version in report["versions"].items()]
+    lines += ["", "devices"]
+    for device in report["devices"]:
+        usable = "" if device["usable"] else "not usable: "
+        lines.append(f"  {device['name']:18}{usable}{device['description']}")
+    lines += ["", "data"]
+    lines += [f"  {name:18}{text or 'not set'}" for name, text in report["data"].items()]
+    return "\n".join(lines)

@@ -1,0 +1,59 @@
+"""Pictures of a training: its curves, and the images that it got wrong. Needs matplotlib."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure  # no pyplot: it would hold every figure, and may look for a display
+
+COLUMNS, ROWS = 8, 5
+
+
+def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
+    """Return a PNG of loss and accuracy by epoch, on the training and the test images."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure.suptitle(title)
+    epochs = [line["epoch"] for line in metrics]
+    for axes, what, factor in zip(figure.subplots(1, 2), ("loss", "accuracy"), (1, 100), strict=True):
+        for part in ("train", "test"):
+            values = [factor * line[f"{part}_{what}"] for line in metrics]
+            axes.plot(epochs, values, marker=".", label=part)
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("cross-entropy [nats]" if what == "loss" else "accuracy [%]")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(alpha=0.3)
+        axes.legend()
+    return _png(figure)
+
+
+def mistakes(
+    images: npt.NDArray[np.uint8], labels: npt.NDArray[np.uint8], probabilities: npt.NDArray[np.float32]
+) -> bytes:
+    """Return a PNG of misclassified images, the surest mistakes first, each with its true and its predicted label."""
+    predicted = np.argmax(probabilities, axis=1)
+    wrong = np.flatnonzero(predicted != labels)
+    shown = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][: COLUMNS * ROWS]
+    rows = max(1, -(-len(shown) // COLUMNS))
+    height, width = images.shape[1:]
+    figure = Figure(figsize=(1.1 * COLUMNS, 1.3 * rows + 0.5), layout="constrained")
+    which = f", the surest {len(shown)}" if len(shown) < len(wrong) else ""
+    figure.suptitle(f"{len(wrong)} of {len(labels)} test images wrong{which}: true → predicted")
+    axes = figure.subplots()  # one for all: forty would take a second
+    axes.set_axis_off()
+    for cell, i in enumerate(shown):
+        row, column = divmod(cell, COLUMNS)
+        left, top = 1.1 * column + 0.05, 1.3 * row + 0.25
+        extent = (left, left + 1, top + height / width, top)
+        axes.imshow(images[i], extent=extent, cmap="gray_r", interpolation="nearest", aspect="equal")
+        axes.text(left + 0.5, top - 0.05, f"{labels[i]} → {predicted[i]}", ha="center", fontsize=10)
+    axes.set(xlim=(0, 1.1 * COLUMNS), ylim=(1.3 * rows, 0))
+    return _png(figure)
+
+
+def _png(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=120)
+    return file.getvalue()

@@ -1,0 +1,84 @@
+"""``xgrad predict``: the class of an image, by the weights that ``xgrad train`` wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import xgrad
+from xgrad import nn
+from xgrad.cli.arguments import Parser, UsageError, integer
+from xgrad.cli.train import CONFIG, WEIGHTS, Scaling, open_device, probabilities
+from xgrad.data import DataError, digits, mnist
+
+
+def run(argv: Sequence[str]) -> int:
+    """Print the class of an image and the probability of every class."""
+    parser = Parser("predict", "Say which digit an image shows, by a network that `xgrad train` trained.")
+    add = parser.add_argument
+    add("folder", type=Path, metavar="DIR", help="what was given to `xgrad train` as --out, such as runs/mnist")
+    add("image", type=Path, nargs="?", metavar="IMAGE.npy", default=None, help="grey values, 0 for the background")
+    add("--index", type=integer(0), default=0, help="without an image: which test image of the data set")
+    add("--data", metavar="FOLDER", default=None, help="where MNIST is, if --index is of it")
+    add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
+    args = parser.parse_args(argv)
+
+    device = open_device(args.device)
+    config = read_config(args.folder)
+    image, label = read_image(args.image, config) if args.image else from_dataset(args, config)
+    try:
+        sizes = [image.size, *config["hidden"], config["classes"]]
+        model = nn.MLP(sizes, config["activation"], device=device)
+        model.load_state_dict(xgrad.load(args.folder / WEIGHTS, device=device))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"expected the weights of `xgrad train` in {args.folder}: {error}") from error
+    scaling = Scaling(config["grey_values"]["mean"], config["grey_values"]["std"])
+    chances = probabilities(model, scaling(image[None], device))[0]
+    best = int(np.argmax(chances))
+    print(f"{best}, with a probability of {chances[best]:.2%}" + (f"; the label is {label}" if label else ""))
+    for number, chance in enumerate(chances):
+        print(f"  {number}  {chance:7.2%}  {'#' * round(40 * float(chance))}".rstrip())
+    return 0
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return what `xgrad train` wrote about a training."""
+    try:
+        config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
+        missing = {"dataset", "hidden", "activation", "classes", "image_shape", "grey_values"} - config.keys()
+        if missing:
+            raise ValueError(f"{CONFIG} lacks {', '.join(sorted(missing))}")
+    except (OSError, ValueError, AttributeError) as error:
+        raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
+    return config
+
+
+def read_image(path: Path, config: dict[str, Any]) -> tuple[np.ndarray, None]:
+    """Return the image in a file."""
+    shape, largest = tuple(config["image_shape"]), config["grey_values"]["largest"]
+    expected = f"expected a .npy file of grey values from 0 to {largest:g}, of shape {shape}"
+    try:
+        image = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"{expected}, got {path}: {error}") from error
+    if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
+        got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else "several arrays"
+        raise UsageError(f"{expected}, got {got} in {path}")
+    if not (image.min() >= 0 and image.max() <= largest):
+        raise UsageError(f"{expected}, got values from {image.min()} to {image.max()} in {path}")
+    return image, None
+
+
+def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, str]:
+    """Return a test image of the data set that the network was trained on, and its label."""
+    try:
+        test = (mnist(args.data, download=False) if config["dataset"] == "mnist" else digits()).test
+    except (DataError, OSError) as error:
+        raise UsageError(str(error)) from error
+    if args.index >= len(test):
+        raise UsageError(f"--index: expected one below {len(test)}, the number of test images, got {args.index}")
+    return test.images[args.index], str(test.labels[args.index])

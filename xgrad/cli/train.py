@@ -1,0 +1,436 @@
+"""``xgrad train``: learn handwritten digits, evaluate after each epoch, and write what came of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import xgrad
+from xgrad import nn, optim
+from xgrad.backend import DeviceError
+from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
+from xgrad.cli.info import versions
+from xgrad.cli.progress import Progress
+from xgrad.data import DataError, DataLoader, DataNotFoundError, Dataset, Split, TensorDataset, digits, mnist
+from xgrad.device import Device
+from xgrad.files import write
+from xgrad.tensor import Tensor
+
+#: What is good for each data set; the learning rate and the weight decay by optimizer. Those of the digits were
+#: chosen by cross-validation within the training images.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "mnist": {
+        "hidden": (256, 128),
+        "optimizer": "adam",
+        "lr": {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3},
+        "weight_decay": {"sgd": 0.0, "adam": 0.0, "adamw": 0.01},
+        "batch_size": 128,
+        "epochs": 10,
+    },
+    "digits": {
+        "hidden": (512, 256),
+        "optimizer": "adamw",
+        "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
+        "weight_decay": {"sgd": 0.0, "adam": 0.0, "adamw": 0.5},
+        "batch_size": 16,
+        "epochs": 30,
+    },
+}
+OPTIMIZERS = ("sgd", "adam", "adamw")
+ACTIVATIONS = ("relu", "sigmoid", "tanh")
+WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
+PICTURES = ("curves.png", "mistakes.png")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a training depends on, with every default filled in."""
+
+    dataset: str
+    device: str
+    hidden: tuple[int, ...]
+    activation: str
+    optimizer: str
+    lr: float
+    momentum: float
+    weight_decay: float
+    schedule: str
+    batch_size: int
+    epochs: int
+    seed: int
+
+
+def parser() -> Parser:
+    """Return the parser of the command's arguments."""
+    top = Parser("train", "Train a multi-layer perceptron on images of handwritten digits.")
+    add = top.add_argument
+    add(
+        "dataset",
+        nargs="?",
+        type=one_of(*DEFAULTS, "auto"),
+        default="auto",
+        help="mnist, digits (1797 images that come with xgrad), or auto: mnist if it is on this machine, else digits",
+    )
+    add("--data", metavar="FOLDER", help="where MNIST is; by default XGRAD_DATA, else the user's cache")
+    add("--no-download", action="store_true", default=False, help="use only what is on this machine")
+    add("--fallback", type=one_of("digits"), metavar="digits", help="what to train on where there is no MNIST")
+    add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda where it can be used, else cpu")
+    layers = checked(widths, bool, "widths of hidden layers such as 256,128")
+    add("--hidden", type=layers, metavar="N,N", help=f"widths of the hidden layers ({by_dataset('hidden')})")
+    add("--activation", type=one_of(*ACTIVATIONS), default="relu", metavar="NAME", help=", ".join(ACTIVATIONS))
+    names = ", ".join(OPTIMIZERS)
+    add("--optimizer", type=one_of(*OPTIMIZERS), metavar="NAME", help=f"{names} ({by_dataset('optimizer')})")
+    positive = checked(float, lambda x: 0 < x < math.inf, "a number above 0")
+    add("--lr", type=positive, help=f"the learning rate at the start ({by_dataset('lr')})")
+    fraction = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
+    add("--momentum", type=fraction, help="of sgd (default: 0)")
+    natural = checked(float, lambda x: 0 <= x < math.inf, "a number of 0 or more")
+    add("--weight-decay", type=natural, metavar="DECAY", help=f"({by_dataset('weight_decay')})")
+    schedules = one_of("cosine", "constant")
+    add("--schedule", type=schedules, default="cosine", metavar="NAME", help="of the learning rate: cosine, constant")
+    add("--batch-size", type=integer(1), metavar="N", help=f"images a step ({by_dataset('batch_size')})")
+    add("--epochs", type=integer(1), metavar="N", help=f"passes over the images ({by_dataset('epochs')})")
+    add("--seed", type=integer(0, 2**64), default=0, help="of the first weights and the order of the images")
+    add("--out", type=Path, metavar="DIR", help="where to write (default: runs/mnist or runs/digits)")
+    add("--quiet", action="store_true", default=False, help="print the last line only")
+    return top
+
+
+def by_dataset(name: str) -> str:
+    """Return the default values of an option, as its help shows them."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, dict):
+            return ", ".join(f"{item} for {key}" for key, item in value.items())
+        return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+    return "default: " + "; ".join(f"{data} {text(default[name])}" for data, default in DEFAULTS.items())
+
+
+def run(argv: Sequence[str]) -> int:
+    """Train as the arguments say, and return the exit status."""
+    args = parser().parse_args(argv)
+    device = open_device(args.device)
+    data = find_data(args)
+    options = fill_in(args, data, device)
+    out: Path = getattr(args, "out", Path("runs", data.name))
+    try:
+        check_writable(out)
+        with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
+            return Training(options, data, device, out, args.quiet).run()
+    except BrokenPipeError:  # it is not --out that cannot be written to
+        raise
+    except OSError as error:
+        raise UsageError(f"--out: expected a folder that can be written to, got {out}: {error}") from error
+
+
+def open_device(name: str) -> Device:
+    """Return the device of a name, which may be ``auto``."""
+    try:
+        return Device("cuda" if name == "auto" else name)
+    except DeviceError as error:
+        if name == "auto":
+            return Device("cpu")
+        raise UsageError(f"--device: expected auto or a device that can be used, got {name!r}: {error}") from error
+
+
+def find_data(args: Namespace) -> Dataset:
+    """Return the data set that was asked for, or the one that comes with xgrad where that is allowed."""
+    folder: str | None = getattr(args, "data", None)
+    if args.dataset == "digits":
+        if folder is not None:
+            raise UsageError(f"--data: expected mnist with it, got digits, which come with xgrad, and {folder!r}")
+        return digits()
+    chosen = folder or os.environ.get("XGRAD_DATA")
+    anything = args.dataset == "auto" and folder is None
+    try:
+        try:
+            return mnist(folder, download=False)
+        except DataNotFoundError:
+            if anything or args.no_download or chosen:
+                raise
+            note("MNIST is not on this machine yet: downloading it (11 MB) into the user's cache")
+            return mnist()
+    except (DataError, OSError) as error:
+        if not isinstance(error, DataNotFoundError) or not (anything or hasattr(args, "fallback")):
+            raise UsageError(f"{error}; or `xgrad train digits`") from error
+    note(
+        f"MNIST was not found in {chosen or 'the cache'}: training on the embedded 8x8 digits instead "
+        "(for MNIST set XGRAD_DATA to its folder, or download it with `xgrad train mnist`)"
+    )
+    return digits()
+
+
+def fill_in(args: Namespace, data: Dataset, device: Device) -> Options:
+    """Return all that the training depends on."""
+    given, default = vars(args), DEFAULTS[data.name]
+    name = given.get("optimizer", default["optimizer"])
+    if name != "sgd" and "momentum" in given:
+        raise UsageError(f"--momentum: expected --optimizer sgd with it, got {name}")
+    return Options(
+        dataset=data.name,
+        device=str(device),
+        hidden=given.get("hidden", default["hidden"]),
+        activation=args.activation,
+        optimizer=name,
+        lr=given.get("lr", default["lr"][name]),
+        momentum=given.get("momentum", 0.0),
+        weight_decay=given.get("weight_decay", default["weight_decay"][name]),
+        schedule=args.schedule,
+        batch_size=given.get("batch_size", default["batch_size"]),
+        epochs=given.get("epochs", default["epochs"]),
+        seed=args.seed,
+    )
+
+
+def check_writable(out: Path) -> None:
+    """Make the folder, and raise OSError if files cannot be made in it."""
+    out.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=out).close()
+
+
+def note(text: str) -> None:
+    """Say in one line what the user did not ask for."""
+    print(f"xgrad train: {text}", file=sys.stderr)
+
+
+class Tally:
+    """Loss and accuracy, added up on the device: to read them is to wait for it, so that is done seldom."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._loss: Any = 0.0
+        self._right: Any = 0
+
+    @xgrad.no_grad()
+    def add(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
+        """Count a batch, given its mean loss."""
+        self.count += len(labels)
+        self._loss = self._loss + loss.detach() * len(labels)
+        self._right = self._right + xgrad.sum(xgrad.argmax(logits, axis=1) == labels)
+
+    def read(self) -> tuple[float, float]:
+        """Return the mean loss and the accuracy so far."""
+        return float(self._loss) / self.count, int(self._right) / self.count
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Grey values made to have mean 0 and standard deviation 1 over the training images."""
+
+    mean: float
+    std: float
+
+    @classmethod
+    def of(cls, split: Split) -> Scaling:
+        """Return that of the training images."""
+        flat = split.images.reshape(-1)
+        mean = int(flat.sum(dtype=np.int64)) / flat.size
+        squares = int(np.einsum("i,i->", flat, flat, dtype=np.int64))  # exact, and without a copy of the images
+        return cls(mean, math.sqrt(squares / flat.size - mean**2))
+
+    def __call__(self, images: np.ndarray, device: Device) -> Tensor:
+        """Return images on a device, one row each."""
+        rows = images.reshape(len(images), -1).astype(np.float32)
+        rows -= self.mean
+        rows /= self.std
+        return xgrad.asarray(rows, device=device)
+
+
+def network(options: Options, pixels: int, classes: int, device: Device) -> nn.MLP:
+    """Return the network, with new weights."""
+    return nn.MLP([pixels, *options.hidden, classes], options.activation, device=device)
+
+
+def optimizer(options: Options, model: nn.Module) -> optim.Optimizer:
+    """Return what takes the steps."""
+    parameters, decay = model.parameters(), options.weight_decay
+    if options.optimizer == "sgd":
+        return optim.SGD(parameters, lr=options.lr, momentum=options.momentum, weight_decay=decay)
+    kind = optim.Adam if options.optimizer == "adam" else optim.AdamW
+    return kind(parameters, lr=options.lr, weight_decay=decay)
+
+
+@xgrad.no_grad()
+def evaluate(model: nn.Module, dataset: TensorDataset) -> tuple[float, float]:
+    """Return the mean loss and the accuracy of a network."""
+    model.eval()
+    tally = Tally()
+    for images, labels in DataLoader(dataset, batch_size=1000):
+        logits = model(images)
+        tally.add(nn.functional.cross_entropy(logits, labels), logits, labels)
+    return tally.read()
+
+
+@xgrad.no_grad()
+def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
+    """Return the probability of every class, of shape (images, classes)."""
+    model.eval()
+    batches = DataLoader(TensorDataset(images), batch_size=1000)
+    return xgrad.concat([nn.functional.softmax(model(rows), axis=1) for (rows,) in batches]).cpu().numpy()
+
+
+class Training:
+    """One run of the command: what is learnt, and the files that are kept of it.
+
+    Numbers that the seed determines go to other files than times, so that the former can be compared.
+    """
+
+    def __init__(self, options: Options, data: Dataset, device: Device, out: Path, quiet: bool) -> None:
+        self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
+        self.scaling = Scaling.of(data.train)
+        self.train, self.test = (
+            TensorDataset(
+                self.scaling(split.images, device), xgrad.asarray(split.labels.astype(np.int64), device=device)
+            )
+            for split in (data.train, data.test)
+        )
+        xgrad.manual_seed(options.seed)
+        self.model = network(options, self.train.tensors[0].shape[1], data.classes, device)
+        self.optimizer = optimizer(options, self.model)
+        self.loader = DataLoader(self.train, options.batch_size, shuffle=True)
+        self.kept = 0  # the last epoch of which all files were written
+        self.metrics: list[dict[str, float]] = []
+        self.timing: list[dict[str, float]] = []
+
+    def run(self) -> int:
+        """Train, and return the exit status."""
+        self.say(self.headline())
+        try:
+            for epoch in range(1, self.options.epochs + 1):
+                if not self.epoch(epoch):
+                    return 1
+            self.draw()
+        except KeyboardInterrupt:
+            kept = f"{self.out} holds what epoch {self.kept} left" if self.kept else "nothing was written"
+            note(f"interrupted: {kept}")
+            return 130
+        last, tested = self.metrics[-1], len(self.data.test)
+        right = round(last["test_accuracy"] * tested)
+        print(f"test accuracy {last['test_accuracy']:.2%} ({right} of {tested}); see {self.out}{os.sep}")
+        return 0
+
+    def headline(self) -> str:
+        """Return what is trained on what."""
+        parts = list(self.model.parameters())
+        sizes = "-".join(str(n) for n in (parts[0].shape[1], *(p.shape[0] for p in parts[::2])))
+        count = sum(p.size for p in parts)
+        where = self.device.backend.describe(self.device.index)
+        return (
+            f"{self.data.name}: {len(self.train)} training and {len(self.test)} test images; "
+            f"MLP {sizes}, {count} parameters, {self.options.optimizer} on {self.device} ({where})"
+        )
+
+    def say(self, text: str) -> None:
+        """Print a line that is not the last."""
+        if not self.quiet:
+            print(text, flush=True)
+
+    def epoch(self, number: int) -> bool:
+        """Learn from every image once, evaluate, and write; return whether the losses are finite."""
+        start = time.perf_counter()
+        train_loss, train_accuracy = self.learn(number)
+        trained = time.perf_counter()
+        test_loss, test_accuracy = evaluate(self.model, self.test)
+        evaluated = time.perf_counter()
+        if not math.isfinite(train_loss + test_loss):
+            note(
+                f"expected finite losses, got {train_loss} on the training and {test_loss} on the test images in "
+                f"epoch {number}: choose a smaller --lr than {self.options.lr:g}"
+            )
+            return False
+        rate = len(self.train) / (trained - start)
+        self.metrics.append(
+            {
+                "epoch": number,
+                "train_loss": train_loss,
+                "train_accuracy": train_accuracy,
+                "test_loss": test_loss,
+                "test_accuracy": test_accuracy,
+            }
+        )
+        self.timing.append(
+            {
+                "epoch": number,
+                "train_seconds": trained - start,
+                "test_seconds": evaluated - trained,
+                "images_per_second": rate,
+            }
+        )
+        self.write()
+        self.say(
+            f"epoch {number}/{self.options.epochs}  train loss {train_loss:.4f}  accuracy {train_accuracy:.2%}  "
+            f"test loss {test_loss:.4f}  accuracy {test_accuracy:.2%}  {evaluated - start:.1f} s  {rate:.0f} images/s"
+        )
+        return True
+
+    def learn(self, epoch: int) -> tuple[float, float]:
+        """Take the steps of one epoch, and return the mean loss and the accuracy on the way."""
+        self.model.train()
+        tally = Tally()
+        first = (epoch - 1) * len(self.loader)
+        with Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet) as progress:
+            for step, (images, labels) in enumerate(self.loader, first):
+                self.set_rate(step / (self.options.epochs * len(self.loader)))
+                logits = self.model(images)
+                loss = nn.functional.cross_entropy(logits, labels)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                tally.add(loss, logits, labels)
+                if progress.due():
+                    progress.show(tally.count, *tally.read())
+            return tally.read()
+
+    def set_rate(self, done: float) -> None:
+        """Choose the learning rate, given which part of the steps is done."""
+        if self.options.schedule == "cosine":
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.options.lr * (1 + math.cos(math.pi * done)) / 2
+
+    def write(self) -> None:
+        """Write weights and figures, each file whole; with the first epoch, also what went in."""
+        xgrad.save(self.model.state_dict(), self.out / WEIGHTS)
+        if not self.kept:  # no file of an earlier training may seem to belong to these weights
+            for name in (CONFIG, *PICTURES):
+                (self.out / name).unlink(missing_ok=True)
+        for name, lines in ((METRICS, self.metrics), (TIMING, self.timing)):
+            write(self.out / name, "".join(json.dumps(line) + "\n" for line in lines).encode())
+        if not self.kept:
+            write(self.out / CONFIG, (json.dumps(self.config(), indent=2) + "\n").encode())
+        self.kept = len(self.metrics)
+
+    def config(self) -> dict[str, Any]:
+        """Return all that is needed to repeat the training, and to use the weights."""
+        return asdict(self.options) | {
+            "image_shape": self.data.train.images.shape[1:],
+            "classes": self.data.classes,
+            "grey_values": asdict(self.scaling) | {"largest": self.data.scale},
+            "device_description": self.device.backend.describe(self.device.index),
+            "data_source": self.data.source,
+            "versions": versions(),
+        }
+
+    def draw(self) -> None:
+        """Draw the pictures, or say what it takes."""
+        try:
+            from xgrad.cli import plots
+        except ImportError as error:
+            note(f"pictures are left out, for want of matplotlib ({error}): pip install 'xgrad[cli]'")
+            return
+        title = f"{self.data.name}, {self.options.optimizer}, seed {self.options.seed}"
+        certain = probabilities(self.model, self.test.tensors[0])
+        test = self.data.test
+        write(self.out / "curves.png", plots.curves(self.metrics, title))
+        write(self.out / "mistakes.png", plots.mistakes(test.images, test.labels, certain))
