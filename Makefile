@@ -44,7 +44,7 @@ lint: $(call has,test)
 	$(RUN) -m ruff format --check
 
 gpu-check: $$(call has,$$(gpu_extras))
-	$(RUN) -m benchmarks.gpu_check $(ARGS)
+	@$(RUN) -m benchmarks.gpu_check $(ARGS)
 
 peers: $(call has,test)
 	$(if $(and $(strip $(VENV)),$(PEERS)),$(RUN) -m pip install --quiet $(foreach peer,$(PEERS),'$(peer)'))

@@ -49,7 +49,7 @@ def gather() -> dict[str, Any]:
             backend = open_backend(kind)
             names = [Device(f"{kind}:{i}") for i in range(backend.count())]
         except DeviceError as error:
-            devices.append({"name": kind, "usable": False, "description": str(error)})
+            devices.append({"name": kind, "usable": False, "description": str(error).removeprefix(f"{kind}: ")})
         else:
             devices += [
                 {"name": str(device), "usable": True, "description": backend.describe(device.index)}
