@@ -36,7 +36,7 @@ def test_a_device_that_cannot_be_used_says_why(run, monkeypatch):
         return real(kind)
 
     monkeypatch.setattr(info, "open_backend", broken)
-    assert "  cuda              not usable: cuda: the driver is missing: install it\n" in run("info").out
+    assert "  cuda              not usable: the driver is missing: install it\n" in run("info").out
 
 
 def test_missing_packages_are_named(run, monkeypatch):

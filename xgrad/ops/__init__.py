@@ -1,8 +1,8 @@
 """The ops: each with its derivative beside it, one file a subject."""
 
+from xgrad.ops.conversion import asarray
 from xgrad.ops.creation import (
     arange,
-    asarray,
     empty,
     empty_like,
     eye,

@@ -1,0 +1,114 @@
+"""How values in any form become tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xgrad.device import Device
+from xgrad.devices import current_device, device_of, transfer
+from xgrad.dtypes import SCALARS, check_standard, complex64, float32
+from xgrad.ops.shape import astype, native_dtype, to_device
+from xgrad.tensor import Tensor, wrap
+
+
+def asarray(
+    obj: Any,
+    /,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a tensor of values given in any form; of a tensor, with its history.
+
+    Parameters
+    ----------
+    obj : scalar, nested sequence, array or Tensor
+        The values. Python floats become float32, ints int64; arrays keep their dtype.
+    dtype : dtype, optional
+        The dtype of the result.
+    device : str or Device, optional
+        By default that of `obj`, or the `default_device` for values from the host.
+    copy : bool, optional
+        True copies; False refuses to; None copies where it must. An array whose memory is shared must not be
+        written to while a graph needs it.
+    requires_grad : bool, default False
+        Whether gradients are wanted of the result, as a leaf.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `obj`.
+
+    Raises
+    ------
+    TypeError
+        If `obj` is not numeric, or the dtype is none.
+    ValueError
+        If `obj` is ragged, or ``copy=False`` and it must be copied.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``asarray``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([1.0, 2.0], dtype=xgrad.float64)
+    Tensor([1., 2.], dtype=float64)
+    """
+    if isinstance(obj, Tensor) and obj.requires_grad and not requires_grad:
+        if copy is False and not (device in (None, obj.device) and dtype in (None, obj.dtype)):
+            raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
+        moved = obj if device is None else to_device(obj, device)
+        return (
+            moved
+            if dtype is None and not copy
+            else astype(moved, moved.dtype if dtype is None else dtype, copy=bool(copy))
+        )
+    tensor = wrap(*_to_raw(obj, dtype=dtype, device=device, copy=copy))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _to_raw(
+    data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
+) -> tuple[Any, Device]:
+    """Return the array and the device for the values that a user gives in any form."""
+    host = type(data) in SCALARS or isinstance(data, (list, tuple))
+    if isinstance(data, Tensor):
+        raw, source = data._data, data.device
+    elif not host and (found := device_of(data)) is not None:
+        raw, source = (_host_array(data, data.dtype), found) if isinstance(data, np.ndarray) else (data, found)
+    else:
+        if copy is False:
+            raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
+        raw, source, copy = _host_array(data, dtype), Device("cpu"), None
+    if device is None and isinstance(raw, np.ndarray) and not isinstance(data, Tensor):
+        device = current_device()
+    target = source if device is None else Device(device)
+    moved = transfer(raw, source, target)
+    dtype = moved.dtype if dtype is None else native_dtype(dtype, target)
+    if copy is False and (moved is not raw or dtype != moved.dtype):
+        raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
+    with target.active():
+        if dtype != moved.dtype:
+            return target.xp.astype(moved, dtype), target
+        return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
+
+
+def _host_array(data: Any, dtype: Any) -> np.ndarray:
+    """Return values that no library of ours holds as a NumPy array, Python's floats in the default dtype."""
+    try:
+        host = np.asarray(data)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"Tensor: expected numbers of a regular shape, got {type(data).__name__}: {error}") from error
+    if host.dtype.kind not in "biufc" or hasattr(data, "mask"):
+        raise TypeError(f"Tensor: expected numbers, got {type(data).__name__} of dtype {host.dtype}")
+    if dtype is None and host.dtype.kind in "fc" and (type(data) in SCALARS or isinstance(data, (list, tuple))):
+        return host.astype(complex64 if host.dtype.kind == "c" else float32)
+    host = host.astype(host.dtype.newbyteorder("="), copy=False)
+    check_standard(host.dtype)
+    return host
