@@ -85,7 +85,6 @@ from xgrad.ops.reduction import (
     var,
 )
 from xgrad.ops.shape import (
-    astype,
     broadcast_to,
     concat,
     expand_dims,
@@ -95,9 +94,9 @@ from xgrad.ops.shape import (
     reshape,
     squeeze,
     stack,
-    to_device,
     unstack,
 )
+from xgrad.ops.storage import astype, to_device
 
 __all__ = [
     "abs",

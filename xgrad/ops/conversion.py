@@ -9,7 +9,7 @@ import numpy as np
 from xgrad.device import Device
 from xgrad.devices import current_device, device_of, transfer
 from xgrad.dtypes import SCALARS, check_standard, complex64, float32
-from xgrad.ops.shape import astype, native_dtype, to_device
+from xgrad.ops.storage import astype, native_dtype, to_device
 from xgrad.tensor import Tensor, wrap
 
 
