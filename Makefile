@@ -50,7 +50,7 @@ peers: $(call has,test)
 	$(if $(and $(strip $(VENV)),$(PEERS)),$(RUN) -m pip install --quiet $(foreach peer,$(PEERS),'$(peer)'))
 
 clean:
-	rm -rf .venv build runs *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp of a set of extras, which are installed again when what they are may have changed.

@@ -541,8 +541,11 @@ def test_another_shape_through_data() -> None:
     x.data = xgrad.zeros(5)
     assert x.grad is None
     y = x * 2
-    with pytest.raises(ValueError, match=r"data: expected shape \(5,\) on cpu for a computed tensor, got \(2,\)"):
+    with pytest.raises(
+        ValueError, match=r"data: expected shape \(5,\), float32 on cpu for a computed tensor, got \(2,\)"
+    ):
         y.data = xgrad.zeros(2)
+    assert y.shape == (5,)
 
 
 def test_one_hook_twice() -> None:

@@ -449,3 +449,48 @@ def test_indices_and_biases_are_checked() -> None:
         xgrad.take(Tensor([1.0, 2.0]), Tensor([True, False]))
     with pytest.raises(ValueError, match="linear: expected weight of shape"):
         xgrad.nn.functional.linear(xgrad.ones((2, 3)), xgrad.ones((4, 3)), xgrad.ones((2, 4)))
+
+
+def test_a_refused_write_changes_nothing() -> None:
+    y = Tensor([1.0, 2.0, 3.0], requires_grad=True) * 2
+    for wrong in (xgrad.ones(5), xgrad.ones(3, dtype=xgrad.float64)):
+        with pytest.raises(ValueError, match="data: expected shape"):
+            y.data = wrong
+    assert (y.shape, y.dtype, y.tolist()) == ((3,), xgrad.float32, [2, 4, 6])
+
+
+def test_updates_in_place_of_frozen_parameters() -> None:
+    frozen = xgrad.nn.Parameter([1.0], requires_grad=False)
+    later = leaf([1.0]).requires_grad_(False)
+    with xgrad.no_grad():
+        for p in (frozen, copy.deepcopy(frozen), later):
+            same = p
+            p *= 0.5
+            assert p is same and same.tolist() == [0.5]
+    constant = other = Tensor([1.0])
+    with xgrad.no_grad():
+        constant += 1
+    assert other.tolist() == [1]  # a value like any other
+
+
+def test_writes_that_would_lose_something_are_refused() -> None:
+    x, whole = leaf(), Tensor([1, 2])
+    with pytest.raises(TypeError, match="in place: expected a result that int64 can hold, got float32"):
+        whole.data /= 2
+    with pytest.raises(TypeError, match=r"in place: .*float32 can hold, got complex64"), xgrad.no_grad():
+        x *= 1j
+    y = Tensor([1.0, 2.0])
+    with pytest.raises(TypeError, match="setitem: expected a real value"):
+        y[0] = Tensor(1j)
+    with pytest.raises(ValueError, match=r"setitem: expected a value that broadcasts to shape \(2,\)"):
+        y[:] = xgrad.ones((1, 2))
+    with pytest.raises(TypeError, match="where: expected at least one tensor for x1 and x2"):
+        xgrad.where(Tensor([True]), 1.0, 2.0)
+
+
+def test_a_step_leaves_gradients_as_they_are() -> None:
+    x = leaf()
+    (x * x).sum().backward()
+    before = x.grad
+    x.data = x.data - 1
+    assert x.grad is before

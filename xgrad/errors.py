@@ -47,7 +47,7 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
     if not kinds or family not in ("builtins", *{x.device.backend.library for x in inputs if isinstance(x, Tensor)}):
         error.add_note(f"in {function.name}, applied to {got}")
         return error
-    kind = type(error) if family == "builtins" else kinds[0]
+    kind = type(error) if type(error) in (*kinds, NotImplementedError) else kinds[0]
     text = str(error).removeprefix(f"{function.name}: ")
     return kind(f"{function.name}: {text} (got {got})")
 

@@ -52,7 +52,7 @@ class Leaf:
         """Follow a tensor to another value; its gradient goes along to another device or dtype, not shape."""
         if (raw.shape, device) != (self.shape, self.device):
             self.moved = when
-        if self.grad is not None:
+        if self.grad is not None and (self.moved == when or raw.dtype != self.dtype):
             self.grad = self.grad.detach().to(device, dtype=raw.dtype) if raw.shape == self.shape else None
         self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
 
@@ -104,10 +104,10 @@ class Node(list["Edge | None"]):
 
     def change(self, raw: Any, device: Device, when: int) -> None:
         """Note when the result was given another value."""
-        if (raw.shape, device) != (self.shape, self.device):
+        if (raw.shape, device) != (self.shape, self.device) or raw.dtype != self.dtype:
             raise ValueError(
-                f"data: expected shape {tuple(self.shape)} on {self.device} for a computed tensor, got "
-                f"{tuple(raw.shape)} on {device}: use .detach()"
+                f"data: expected shape {tuple(self.shape)}, {self.dtype} on {self.device} for a computed tensor, got "
+                f"{tuple(raw.shape)}, {raw.dtype} on {device}: use .detach()"
             )
         self.changed = when
 

@@ -96,7 +96,7 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     ValueError
         If the file is not of the format, or damaged.
     TypeError
-        If a tensor has a dtype that this library lacks, such as float16.
+        If a tensor has a dtype that this library lacks, such as bfloat16.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -124,7 +124,7 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
         ) from error
 
 
-_SUPPORTED = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F32", "F64", "C64"}
+_SUPPORTED = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "C64"}
 
 
 def _from_file(file: Any, name: str, source: str, device: Device) -> Tensor:

@@ -47,6 +47,7 @@ class Tensor(Operators):
     # _changed and _owner are set by .data, _frozen by requires_grad_(False).
     __slots__ = ("__weakref__", "_changed", "_data", "_device", "_edge", "_frozen", "_owner")
 
+    _rebinds = True  # whether `x += y` under no_grad() makes a new tensor, even of what has no gradient
     _data: Any
     _device: Device
     _edge: Edge | None
@@ -171,7 +172,8 @@ class Tensor(Operators):
 
     @property
     def _leaf(self) -> Leaf | None:
-        return self._edge if type(self._edge) is Leaf else getattr(self, "_frozen", None)
+        edge = self._edge
+        return getattr(self, "_frozen", None) if edge is None else edge if type(edge) is Leaf else None
 
     def _check_like(self, name: str, other: Tensor) -> None:
         if not isinstance(other, Tensor):
@@ -220,26 +222,28 @@ class Tensor(Operators):
     @data.setter
     def data(self, value: Any) -> None:
         new = value if isinstance(value, Tensor) else namespace.asarray(value, device=self._device, copy=True)
-        if self.requires_grad and new.dtype.kind != "f":
+        if (self._edge or self._leaf) is not None and new.dtype.kind != "f":
             raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
         self._change(new._data, new._device)
 
     def _change(self, raw: Any, device: Device) -> None:
         """Take another value behind the graph's back, and note when, for the graph to compare."""
-        self._data, self._device, self._changed = raw, device, clock.change()
-        edge, owner = self._edge or self._leaf, getattr(self, "_owner", None)
+        edge, owner, when = self._edge or self._leaf, getattr(self, "_owner", None), clock.change()
         if edge is not None:
-            edge.change(raw, device, self._changed)
+            edge.change(raw, device, when)  # which may refuse
         if owner is not None:
             owner._change(raw, device)
+        self._data, self._device, self._changed = raw, device, when
 
     def _write(self, compute: Callable[..., Tensor], *operands: Any, in_place: bool) -> Tensor:
         """Return what is computed of this tensor, or take it as the value where no graph may see it as computed."""
-        owner, behind = getattr(self, "_owner", None), self._edge is not None and not grad_enabled.get()
+        owner, known = getattr(self, "_owner", None), self._rebinds is False or (self._edge or self._leaf) is not None
         if owner is not None:
             self._data, self._device = owner._data, owner._device
         new = compute(self, *operands)
-        if owner is not None or behind:
+        if owner is not None or (known and not grad_enabled.get()):
+            if "biufc".index(new.dtype.kind) > max(2, "biufc".index(self.dtype.kind)):
+                raise TypeError(f"in place: expected a result that {self.dtype} can hold, got {new.dtype}")
             self._change(new._data if new.dtype == self.dtype else new.astype(self.dtype)._data, self._device)
             return self
         if in_place:

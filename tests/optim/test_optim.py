@@ -401,3 +401,30 @@ def test_an_optimizer_without_a_rule():
     x.grad = xgrad.ones(2)
     with pytest.raises(NotImplementedError, match="Optimizer: expected a method update, found none: define it"):
         Optimizer([x], {}).step()
+
+
+def test_states_that_are_not_whole_are_refused(device):
+    p = parameters(device)[0]
+    optimizer = Adam([p])
+    give([p], gradients(1)[0][:1])
+    optimizer.step()
+    state = optimizer.state_dict()
+    for broken, error in [
+        ({"step": 3}, ValueError),
+        ({**state["state"][0], "exp_avg": np.zeros(7, np.float32)}, ValueError),
+        (5, TypeError),
+    ]:
+        with pytest.raises(error, match=r"Adam\.load_state_dict: expected"):
+            optimizer.load_state_dict({**state, "state": {0: broken}})
+    with pytest.raises(ValueError, match="expected 'params' in every group"):
+        optimizer.load_state_dict({**state, "param_groups": [{"lr": 1.0}]})
+    theirs = np.zeros(p.shape, np.float32)
+    optimizer.load_state_dict({**state, "state": {0: {**state["state"][0], "exp_avg": theirs}}})
+    give([p], gradients(1)[0][:1])
+    optimizer.step()
+    assert not theirs.any()
+
+
+def test_dampening_is_checked():
+    with pytest.raises(ValueError, match="dampening"):
+        SGD(parameters("cpu"), momentum=0.9, dampening=float("nan"))

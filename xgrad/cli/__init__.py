@@ -19,7 +19,10 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status: 0, 2 for what the user must change, 130 for Ctrl-C.
+    """Run a command and return its exit status.
+
+    That is 0, 1 for a training that diverged, 2 for what the user must change, 130 for Ctrl-C, and 141 where nobody
+    reads the output.
 
     Parameters
     ----------

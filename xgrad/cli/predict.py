@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 import xgrad
 from xgrad import nn
 from xgrad.cli.arguments import Parser, UsageError, integer
-from xgrad.cli.train import CONFIG, WEIGHTS, Scaling, open_device, probabilities
+from xgrad.cli.train import CONFIG, DEFAULTS, WEIGHTS, Scaling, open_device, probabilities
 from xgrad.data import DataError, digits, mnist
 
 
@@ -34,9 +37,9 @@ def run(argv: Sequence[str]) -> int:
         sizes = [image.size, *config["hidden"], config["classes"]]
         model = nn.MLP(sizes, config["activation"], device=device)
         model.load_state_dict(xgrad.load(args.folder / WEIGHTS, device=device))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {args.folder}: {error}") from error
-    scaling = Scaling(config["grey_values"]["mean"], config["grey_values"]["std"])
+    scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
     chances = probabilities(model, scaling(image[None], device))[0]
     best = int(np.argmax(chances))
     print(f"{best}, with a probability of {chances[best]:.2%}" + (f"; the label is {label}" if label else ""))
@@ -52,7 +55,12 @@ def read_config(folder: Path) -> dict[str, Any]:
         missing = {"dataset", "hidden", "activation", "classes", "image_shape", "grey_values"} - config.keys()
         if missing:
             raise ValueError(f"{CONFIG} lacks {', '.join(sorted(missing))}")
-    except (OSError, ValueError, AttributeError) as error:
+        grey, height, width = config["grey_values"], *map(int, config["image_shape"])
+        if not (float(grey["std"]) > 0 and float(grey["largest"]) > 0 and math.isfinite(float(grey["mean"]))):
+            raise ValueError(f"{CONFIG} has grey_values {grey}")
+        if config["dataset"] not in DEFAULTS or height * width < 1:
+            raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}, images of {height} x {width}")
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
     return config
 
@@ -63,7 +71,7 @@ def read_image(path: Path, config: dict[str, Any]) -> tuple[np.ndarray, None]:
     expected = f"expected a .npy file of grey values from 0 to {largest:g}, of shape {shape}"
     try:
         image = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, MemoryError, BadZipFile, TokenError) as error:
         raise UsageError(f"{expected}, got {path}: {error}") from error
     if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
         got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else "several arrays"

@@ -126,9 +126,13 @@ def run(argv: Sequence[str]) -> int:
     options = fill_in(args, data, device)
     out: Path = getattr(args, "out", Path("runs", data.name))
     try:
+        training = Training(options, data, device, out, args.quiet)
+    except (MemoryError, ValueError) as error:
+        raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
+    try:
         check_writable(out)
         with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
-            return Training(options, data, device, out, args.quiet).run()
+            return training.run()
     except BrokenPipeError:  # it is not --out that cannot be written to
         raise
     except OSError as error:

@@ -260,6 +260,8 @@ class Module:
         >>> xgrad.nn.MLP([3, 2]).to("cpu", xgrad.float64)[0].weight.dtype
         dtype('float64')
         """
+        if not isinstance(device, (str, Device, type(None))):  # to(float64), as PyTorch has it
+            device, dtype = None, device
         place = None if device is None else Device(device)
         if dtype is not None and np.dtype(dtype).kind != "f":
             raise TypeError(f"{type(self).__name__}.to: expected a floating dtype, got {dtype}")
@@ -268,10 +270,7 @@ class Module:
             moved = tensor.detach().to(place, dtype=cast)
             if moved.device is tensor.device and moved.dtype == tensor.dtype:
                 continue
-            grad, tensor.grad = tensor.grad, None
-            tensor.data = moved
-            if grad is not None:
-                tensor.grad = grad.detach().to(place, dtype=cast)
+            tensor.data = moved  # the gradient goes along
         return self
 
     def state_dict(self) -> dict[str, Tensor]:

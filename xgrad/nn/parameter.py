@@ -20,7 +20,7 @@ class Parameter(Tensor):
     device : str or Device, optional
         By default that of `data`, or the `default_device` for values from the host.
     requires_grad : bool, default True
-        Whether gradients are wanted: floating and complex dtypes only.
+        Whether gradients are wanted: floating dtypes only.
 
     Raises
     ------
@@ -37,6 +37,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    _rebinds = False  # `p -= step` under no_grad() is an update, frozen or not
 
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True

@@ -198,6 +198,8 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     ------
     ValueError
         If the shapes do not broadcast.
+    TypeError
+        If both are scalars.
 
     Notes
     -----
@@ -211,6 +213,8 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.where(x > 0, x, 0.0)
     Tensor([1., 0.])
     """
+    if type(x1) in SCALARS and type(x2) in SCALARS:
+        raise TypeError("expected at least one tensor for x1 and x2: make one with xgrad.asarray")
     return xp.where(condition, x1, x2)
 
 

@@ -124,6 +124,8 @@ def _without(g: Any, xp: Any, key: Any) -> Any:
 @derivative(_without, lambda g, key: g[key])
 def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
     x = xp.asarray(x, copy=True)
+    if getattr(value, "shape", ()) and len(value.shape) > len(x[key].shape):
+        raise ValueError(f"expected a value that broadcasts to shape {tuple(x[key].shape)}")
     x[key] = value if isinstance(value, (bool, int, float, complex)) else xp.astype(value, x.dtype, copy=False)
     return x
 
@@ -159,6 +161,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     Tensor([0., 1., 1.])
     """
     x = as_tensor("setitem", "x", x)
+    if getattr(value, "dtype", x.dtype).kind == "c" != x.dtype.kind:
+        raise TypeError(f"setitem: expected a real value for x of {x.dtype}, got {value.dtype}")
     return _setitem(x, value, key=_raw_key(key, x.device))
 
 

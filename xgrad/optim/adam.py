@@ -61,6 +61,8 @@ class Adam(Optimizer):
 
     decoupled: ClassVar[bool] = False  # whether weights decay on their own, not through the gradient
 
+    remembered = frozenset({"step", "exp_avg", "exp_avg_sq"})
+
     def __init__(
         self,
         params: Params,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from xgrad.device import Device
 from xgrad.devices import transfer
 from xgrad.grad_mode import enable_grad
-from xgrad.ops import astype, zeros_like
+from xgrad.ops import asarray, astype, zeros_like
 from xgrad.tensor import Tensor, wrap
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -57,6 +57,8 @@ class Optimizer:
     >>> x
     Tensor([ 0.75, -0.75], requires_grad=True)
     """
+
+    remembered: ClassVar[frozenset[str]] = frozenset()  # what the state of a parameter has after any step
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -227,6 +229,12 @@ class Optimizer:
         title = f"{type(self).__name__}.load_state_dict"
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
             raise TypeError(f"{title}: expected a mapping with 'state' and 'param_groups', as state_dict() returns")
+        if not isinstance(state_dict["state"], Mapping) or not all(
+            isinstance(part, Mapping) for part in (*state_dict["param_groups"], *state_dict["state"].values())
+        ):
+            raise TypeError(f"{title}: expected mappings for the groups and for the state of each parameter")
+        if not all("params" in group for group in state_dict["param_groups"]):
+            raise ValueError(f"{title}: expected 'params' in every group")
         groups, params = state_dict["param_groups"], [p for g in self.param_groups for p in g["params"]]
         expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
         if expected != got:
@@ -248,12 +256,15 @@ class Optimizer:
             state[p] = State(p.device, state_dict["state"][number])
             state[p].dtype = p._data.dtype
             for key, value in state[p].items():
-                if isinstance(value, Tensor):
+                if hasattr(value, "shape"):
+                    value = asarray(value, device=None if isinstance(value, Tensor) else "cpu", copy=True)
                     if value.shape != p.shape:
                         raise ValueError(
                             f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got {value.shape}"
                         )
                     state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
+            if state[p] and (missing := self.remembered - state[p].keys()):
+                raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
         self.state = state
         for mine, group in zip(self.param_groups, groups, strict=True):
             mine.update({**group, "params": mine["params"]})

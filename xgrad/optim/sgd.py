@@ -83,7 +83,7 @@ class SGD(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
-        for option in ("lr", "momentum", "weight_decay"):
+        for option in ("lr", "momentum", "dampening", "weight_decay"):
             check_range("SGD", option, options[option])
         if options["nesterov"] and (not options["momentum"] or options["dampening"]):
             raise ValueError(
