@@ -13,7 +13,7 @@ from xgrad.backend import Backend
 
 # What NumPy does as the standard says, without the cost of a wrapper; what an older NumPy lacks, array-api-compat has.
 _NATIVE = """
-abs acos acosh add all any arange argmax argmin asarray asin asinh astype atan atan2 atanh bitwise_and bitwise_invert
+abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
 cumulative_sum divide empty empty_like equal exp expand_dims expm1 eye flip floor_divide full full_like greater
 greater_equal hypot imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p log2 logaddexp
@@ -29,12 +29,18 @@ class _Namespace:
     """NumPy where it is conforming, array-api-compat for the rest, which loads at its first use."""
 
     def __init__(self) -> None:
-        vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power)
+        vars(self).update(
+            {name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power, astype=_astype
+        )
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)
         setattr(self, name, value)
         return value
+
+
+def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> np.ndarray:
+    return np.asarray(x).astype(dtype, copy=copy)  # x may be a scalar, which NumPy 2.0's astype refuses
 
 
 class NumpyBackend(Backend):

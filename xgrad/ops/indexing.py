@@ -40,6 +40,11 @@ def _number(part: Any) -> int | None:
     return None if part is None else part.__index__()
 
 
+def _place(x: Any) -> Any:
+    """Return where an array is; NumPy's scalars, which may stand for 0-d arrays, do not know before NumPy 2.1."""
+    return getattr(x, "device", None)
+
+
 def _getitem_rule(g: Any, xp: Any, x_shape: tuple[int, ...], key: Any) -> Any:
     return in_rule(_scatter, xp, g, key=key, shape=x_shape)
 
@@ -86,7 +91,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 @derivative(lambda g, key: g[key])
 def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
-    zeros = xp.zeros(shape, dtype=x.dtype, device=x.device)
+    zeros = xp.zeros(shape, dtype=x.dtype, device=_place(x))
     return xp.index_add(zeros, key, x)
 
 
@@ -174,7 +179,7 @@ def _check_indices(xp: Any, indices: Any) -> None:
 @derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
 def _put(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with slices added at indices along an axis: the derivative of `take`."""
-    zeros = xp.zeros(shape, dtype=x.dtype, device=x.device)
+    zeros = xp.zeros(shape, dtype=x.dtype, device=_place(x))
     return xp.index_add(zeros, (*(slice(None),) * axis, indices), x)
 
 
@@ -227,11 +232,11 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 def _put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with elements added at indices along an axis: the derivative of `take_along_axis`."""
     key = [
-        xp.reshape(xp.arange(n, dtype=xp.int64, device=x.device), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
+        xp.reshape(xp.arange(n, dtype=xp.int64, device=_place(x)), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
         for a, n in enumerate(shape)
     ]
     key[axis] = xp.astype(indices, xp.int64)  # the range of uint8 may be too short for the other axes
-    return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=x.device), tuple(key), x)
+    return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=_place(x)), tuple(key), x)
 
 
 def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int) -> Any:
