@@ -236,8 +236,9 @@ class Tensor(Operators):
         self._data, self._device, self._changed = raw, device, when
 
     def _write(self, compute: Callable[..., Tensor], *operands: Any, in_place: bool) -> Tensor:
-        """Return what is computed of this tensor, or take it as the value where no graph may see it as computed."""
-        owner, known = getattr(self, "_owner", None), self._rebinds is False or (self._edge or self._leaf) is not None
+        """Return what is computed of this tensor; what .data gave, or a leaf under no_grad(), takes it as its value."""
+        owner = getattr(self, "_owner", None)
+        known = not self._rebinds or (self._edge or self._leaf) is not None
         if owner is not None:
             self._data, self._device = owner._data, owner._device
         new = compute(self, *operands)
