@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import ExitStack
+from heapq import heappop, heappush
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 
@@ -10,6 +13,7 @@ from xgrad import errors
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, Leaf, Node, Output, clock
 from xgrad.operators import namespace
+from xgrad.plan import Rule
 from xgrad.tensor import Tensor, wrap
 
 _lock = Lock()
@@ -24,41 +28,80 @@ def walk(
     In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors, and
     are recorded themselves.
     """
-    nodes = _reachable(gradients)
-    needed = None if wanted is None else _leading_to(wanted, nodes)
-    changed = clock.last_change > next((node.order for node in nodes if node.order), clock.last_change)
-    pending: dict[Edge, Any] = {e: g if create_graph else g._data for e, g in gradients.items()}
+    needed = None if wanted is None else _leading_to(wanted, gradients)
     found: dict[Edge, Tensor] = {}
-    token = grad_enabled.set(create_graph)
+    leaves: list[tuple[Leaf, Any]] = []
+    pending: dict[Edge, Any] = {}
+    sums: set[Edge] = set()  # whose pending gradient is an array made here, that nothing else sees
+    newest: list[tuple[int, Edge]] = []
+    for edge, gradient in gradients.items():
+        pending[edge] = gradient if create_graph else gradient._data
+        heappush(newest, (-edge.order, edge))
+    token, here = grad_enabled.set(create_graph), None
     try:
-        while nodes:
-            node = nodes.pop()
-            g = pending.pop(node, None)
-            if g is None or (needed is not None and node not in needed):
-                continue
-            if node.hooks:
-                g = _run_hooks(node, g, create_graph)
-            if wanted is not None and node in wanted:
-                found[node] = _tensor(node, g)
-            if isinstance(node, Leaf):
-                if wanted is None:
-                    _accumulate(node, _tensor(node, g))
-                continue
-            if isinstance(node, Output):
-                parent: Any = node[0]
-                slots = pending.setdefault(parent, [None] * len(parent.shape))
-                slots[node.slot] = g if slots[node.slot] is None else _plus(node, slots[node.slot], g)
-            else:
-                if changed:
+        with ExitStack() as places:
+            while newest:
+                node: Any = heappop(newest)[1]
+                g = pending.pop(node)
+                if node.hooks:
+                    g = _run_hooks(node, g, create_graph)
+                if wanted is not None and node in wanted:
+                    found[node] = _tensor(node, g)
+                if type(node) is Leaf:
+                    leaves.append((node, g))
+                    continue
+                kept = node.saved
+                if kept is None:
+                    raise RuntimeError(
+                        f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
+                        "retain_graph=True to the first pass, or compute the result again"
+                    )
+                if type(node) is Output:
+                    parent: Any = node[0]
+                    if parent not in pending:
+                        pending[parent] = [None] * len(parent.shape)
+                        heappush(newest, (-parent.order, parent))
+                    pending[parent][node.slot] = g
+                    if not retain_graph:
+                        node.saved = None
+                    continue
+                if clock.last_change > node.order:
                     errors.check_unchanged(node)
-                if node.device.guard is None:
-                    _apply_rules(node, g, pending, needed, create_graph)
-                else:
-                    with node.device.guard():
-                        _apply_rules(node, g, pending, needed, create_graph)
-            if not retain_graph:
-                node.saved = node.constants = ()
-                node.clear()
+                if node.device is not here:
+                    here = node.device
+                    places.close()
+                    places.enter_context(here.active())
+                    xp = namespace if create_graph else here.xp
+                plan = node.plan
+                if create_graph:
+                    kept = plan.tensors(node)
+                if type(g) is list:
+                    g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
+                for i, rule in _shared(node, plan.steps[0][1](g, xp, kept)) if plan.joint else plan.steps:
+                    edge = node[i]
+                    if needed is not None and edge not in needed:
+                        continue
+                    result = rule(g, xp, kept)
+                    if result.shape != edge.shape or result.dtype is not edge.dtype:
+                        result = _fit(node, edge, result, xp)
+                    if edge not in pending:
+                        pending[edge] = result
+                        heappush(newest, (-edge.order, edge))
+                        continue
+                    if edge.device is not here:  # of a transfer
+                        with edge.device.active():
+                            pending[edge] = pending[edge] + result
+                    elif edge in sums:
+                        pending[edge] += result
+                    else:
+                        pending[edge] = pending[edge] + result
+                        if not create_graph:
+                            sums.add(edge)
+                if not retain_graph:
+                    node.saved, node.constants = None, ()
+                    node.clear()
+            if wanted is None:
+                _accumulate(leaves)
     except Exception as error:
         error.add_note(f"in the backward pass, at {node!r}")
         raise
@@ -67,68 +110,33 @@ def walk(
     return found
 
 
-def _reachable(roots: Iterable[Edge]) -> list[Edge]:
-    """Return what the roots depend on, in the order of recording: every node stands behind its inputs."""
+def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
+    """Return the edges behind the roots from which a wanted one can be reached; the others need no gradient."""
     nodes = list(roots)
     seen = set(nodes)
     for node in nodes:  # which grows on the way
-        if type(node) is not Leaf and not len(node):  # type: ignore[arg-type]
-            raise RuntimeError(
-                f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
-                "retain_graph=True to the first pass, or compute the result again"
-            )
         for edge in node:
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 nodes.append(edge)
-    nodes.sort(key=lambda node: node.order)
-    return nodes
-
-
-def _leading_to(wanted: Collection[Edge], nodes: list[Edge]) -> set[Edge]:
-    """Return the nodes from which a wanted one can be reached; the others need no gradient."""
     needed = set(wanted)
-    for node in nodes:
+    for node in sorted(nodes, key=attrgetter("order")):
         if not needed.isdisjoint(node):
             needed.add(node)
     return needed
 
 
-def _apply_rules(node: Node, g: Any, pending: dict[Edge, Any], needed: set[Edge] | None, create_graph: bool) -> None:
-    """Run the rules of one node and add their results to what is pending for its inputs."""
-    plan, xp = node.plan, namespace if create_graph else node.device.xp
-    if type(g) is list:
-        g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
-    arguments = plan.arguments(node, g, xp, create_graph)
-    results: Iterable[tuple[Edge, Any]]
-    for i, rule, pick in plan.steps:
-        if i < 0:
-            results = _pairs(node, rule(*pick(arguments)))
-        elif needed is None or node[i] in needed:
-            results = ((node[i], rule(*pick(arguments))),)
-        else:
-            continue
-        for edge, result in results:
-            if result.shape != edge.shape:
-                result = _sum_to(node, edge, result, xp)
-            if (result._data.dtype if create_graph else result.dtype) != edge.dtype:
-                result = xp.astype(result, edge.dtype)
-            earlier = pending.get(edge)
-            pending[edge] = result if earlier is None else _plus(edge, earlier, result)
-
-
-def _plus(edge: Edge, a: Any, b: Any) -> Any:
-    with edge.device.active():  # which a transfer's is not yet
-        return a + b
-
-
-def _pairs(node: Node, results: Any) -> list[tuple[Any, Any]]:
-    """Match what a joint rule returned with the inputs that need it."""
+def _shared(node: Node, results: Any) -> list[tuple[int, Rule]]:
+    """Return the steps of a node whose one rule has returned the gradients of all inputs: each hands over its own."""
     results = results if isinstance(results, (tuple, list)) else (results,)
     if len(results) != len(node) or not all(r is None or hasattr(r, "dtype") for r in results):
         got = [None if r is None else type(r).__name__ for r in results]
         raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(node)}")
-    return [(e, r) for e, r in zip(node, results, strict=True) if e is not None and r is not None]
+    return [
+        (i, lambda g, xp, kept, result=result: result)
+        for i, (edge, result) in enumerate(zip(node, results, strict=True))
+        if edge is not None and result is not None
+    ]
 
 
 def _zeros(node: Node, i: int, create_graph: bool) -> Any:
@@ -137,17 +145,20 @@ def _zeros(node: Node, i: int, create_graph: bool) -> Any:
     return wrap(raw, node.device) if create_graph else raw
 
 
-def _sum_to(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
-    """Sum a gradient over the axes along which its input was broadcast."""
+def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
+    """Sum a gradient over the axes along which its input was broadcast, and give it the input's dtype."""
     shape, got = tuple(edge.shape), tuple(g.shape)
-    lead = len(got) - len(shape)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
-        raise RuntimeError(
-            f"{node.name}: a derivative rule returned a gradient of shape {got} for an input of shape {shape}: "
-            "expected that shape, or one that it broadcasts to"
-        )
-    axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
-    return xp.reshape(xp.sum(g, axis=axes), shape)
+    if got != shape:
+        lead = len(got) - len(shape)
+        if lead < 0 or any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
+            raise RuntimeError(
+                f"{node.name}: a derivative rule returned a gradient of shape {got} for an input of shape {shape}: "
+                "expected that shape, or one that it broadcasts to"
+            )
+        axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
+        g = xp.sum(g, axis=axes)
+        g = g if g.shape == shape else xp.reshape(g, shape)
+    return g if getattr(g, "_data", g).dtype == edge.dtype else xp.astype(g, edge.dtype)
 
 
 def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
@@ -166,6 +177,8 @@ def _tensor(node: Edge, g: Any) -> Tensor:
     return wrap(g if type(g) is node.device.array_type else node.device.coerce(g), node.device)
 
 
-def _accumulate(leaf: Leaf, g: Tensor) -> None:
+def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:
+    """Add the gradients that reached leaves to those that they have."""
     with _lock:  # two threads may get here with one leaf
-        leaf.grad = g if leaf.grad is None else leaf.grad + g
+        for leaf, g in leaves:
+            leaf.grad = _tensor(leaf, g) if leaf.grad is None else leaf.grad + _tensor(leaf, g)

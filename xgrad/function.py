@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any
-from weakref import ref
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,11 +16,15 @@ from xgrad.device import Device
 from xgrad.devices import transfer
 from xgrad.dtypes import SCALARS, promote
 from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Branching, Node
+from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
 from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
+from xgrad.shortcut import for_two_tensors
 from xgrad.tensor import Tensor, wrap
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Function:
@@ -70,6 +73,7 @@ class Function:
     lowest: int | None = None  # arrays of several kinds are promoted, to at least this kind; None: left alone
     broadcasts = False  # whether inputs must broadcast against each other
     crosses = False  # whether the result goes to another device, given by the option `device`
+    aside: str | None = None  # the rules' name for what forward returns beside its result; None in a recorded pass
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -142,19 +146,22 @@ class Function:
 
 def _caller(function: Function) -> Callable[..., Any]:
     """Return what users call: a closure, for an attribute looked up at each of a million calls has a price."""
-    lowest, variadic = function.lowest, function.variadic
-    arity, binds, nullable = len(function.inputs), bool(function.options), function.nullable
+    lowest, variadic, nullable = function.lowest, function.variadic, function.nullable
+    arity, defaults, sets_aside = len(function.inputs), function.defaults, function.aside is not None
+    binds = variadic and bool(function.options) or len(defaults) < len(function.options)
     casts = "dtype" in function.options and not function.joint
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans: dict[Any, Plan] = {}
-    kernels: dict[Device, Callable[..., Any]] = {}
+    plans = _Made(lambda mask: Plan(function, [bool(mask >> i & 1) for i in range(arity)]))
+    kernels = _Made(function.kernel)
     exempt = [i for i, rule in enumerate(function.rules) if rule is None] if any(function.rules) else []
 
     def call(*inputs: Any, **options: Any) -> Any:
-        if binds or options or (len(inputs) != arity and not variadic):
+        if options or binds or (len(inputs) != arity and not variadic):
             inputs, options = function.bind(inputs, options)
-        device = dtype = None
+        elif defaults:
+            options = defaults.copy()
+        device = dtype = aside = None
         mixed, mask, bit, raws, edges = False, 0, 1, [], []
         for x in inputs:
             if isinstance(x, Tensor):
@@ -180,15 +187,13 @@ def _caller(function: Function) -> Callable[..., Any]:
             return call(*lift(function, inputs, scalars=True), **options)
         if lowest is not None and (mixed or dtype not in device.floats):
             raws = promote(raws, device, lowest, exempt)
-        if casts and options.get("dtype") is not None:
+        if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
-        kernel = kernels.get(device)
-        if kernel is None:
-            kernel = kernels[device] = function.kernel(device)
+        kernel = kernels[device]
         try:
             if device.guard is None:
-                out = kernel(*raws, **options) if binds else kernel(*raws)
+                out = kernel(*raws, **options) if options else kernel(*raws)
             else:
                 with device.guard():
                     out = kernel(*raws, **options)
@@ -197,6 +202,8 @@ def _caller(function: Function) -> Callable[..., Any]:
             if explained is error:
                 raise
             raise explained from error
+        if sets_aside:
+            out, aside = out
         if crosses:
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
@@ -210,24 +217,28 @@ def _caller(function: Function) -> Callable[..., Any]:
             or (single and not (out.dtype in device.floats or floating(function, out, device)))
         ):
             return wrap(out, device) if single else tuple([wrap(part, device) for part in out])
-        key = -1 if variadic else mask
-        plan = plans.get(key)
-        if plan is None:
-            plan = plans[key] = Plan(function, [bool(mask >> i & 1) for i in range(len(inputs))])
-        saved = () if plan.keep is None else plan.keep(out, inputs, raws, options)
-        constants = _references(inputs, plan.constants) if plan.constants else ()
+        plan = plans[-1 if variadic else mask]
+        saved = () if plan.keep is None else plan.keep(out, raws, inputs, options, aside)
+        constants = plan.refer(inputs) if plan.constants else ()
         if single:
-            return wrap(out, device, Node(plan, edges, saved, constants, out, device))
-        node = Branching(plan, edges, saved, constants, out, device)
+            return wrap(out, device, record(Node(edges), plan, saved, constants, out, device))
+        node = record(Branching(edges), plan, saved, constants, out, device)
         node.outputs = [nothing] * len(out)
         return outputs(node, out)
 
-    return call
+    ordinary = arity == 2 and not function.options and all(function.rules) and lowest is not None
+    return for_two_tensors(call, kernels, plans) if ordinary else call
 
 
-def _references(inputs: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
-    """Refer to tensors without holding them: one that is assigned to may come to depend on the node."""
-    return tuple([ref(x) if isinstance(x := inputs[i], Tensor) else None for i in places])
+class _Made(dict[K, V]):
+    """A dict that makes what it lacks."""
+
+    def __init__(self, make: Callable[[K], V]) -> None:
+        self.make = make
+
+    def __missing__(self, key: K) -> V:
+        value = self[key] = self.make(key)
+        return value
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:

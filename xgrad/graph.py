@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 if TYPE_CHECKING:
     from xgrad.device import Device
 
 Hook = Callable[[Any], Any]
+N = TypeVar("N", bound="Node")
 
 
 class Clock:
@@ -27,20 +28,21 @@ class Clock:
 
 
 clock = Clock()
-_tick, _fill = clock.tick, list.__init__
+_tick = clock.tick
 
 
 class Leaf:
     """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
 
-    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "moved", "shape")
-    name, order = "leaf", 0
+    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "moved", "order", "shape")
+    name = "leaf"
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
         self.shape, self.dtype, self.device = shape, dtype, device
         self.grad: Any = None
         self.hooks: dict[HookHandle, Hook] | None = None
         self.changed = self.moved = 0
+        self.order = -_tick()  # before every recording
 
     def __iter__(self) -> Iterator[Edge]:
         return iter(())
@@ -70,20 +72,15 @@ class Node(list["Edge | None"]):
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
-    def __init__(self, plan: Any, edges: Any, saved: Any, constants: Any, out: Any, device: Device) -> None:
-        _fill(self, edges)
-        self.plan = plan
-        self.saved: tuple[Any, ...] = saved
-        self.constants = constants
-        self.order = _tick()
-        if type(out) is not tuple:
-            self.shape: Any = out.shape
-            self.dtype: Any = out.dtype
-        else:
-            self.shape, self.dtype = [part.shape for part in out], [part.dtype for part in out]
-        self.device = device
-        self.hooks: dict[HookHandle, Hook] | None = None
-        self.changed = 0
+    plan: Any
+    saved: tuple[Any, ...] | None  # None once freed
+    constants: Sequence[Any]
+    order: int
+    shape: Any
+    dtype: Any
+    device: Device
+    hooks: dict[HookHandle, Hook] | None
+    changed: int
 
     def __bool__(self) -> bool:
         return True
@@ -112,6 +109,17 @@ class Node(list["Edge | None"]):
         self.changed = when
 
 
+def record(node: N, plan: Any, saved: Any, constants: Sequence[Any], out: Any, device: Device) -> N:
+    """Fill in a new node, which is the list of its edges so far; `out` is one array, or a tuple of them."""
+    node.plan, node.saved, node.constants, node.device = plan, saved, constants, device
+    node.order, node.hooks, node.changed = _tick(), None, 0
+    if type(out) is tuple:
+        node.shape, node.dtype = [part.shape for part in out], [part.dtype for part in out]
+    else:
+        node.shape, node.dtype = out.shape, out.dtype
+    return node
+
+
 class Branching(Node):
     """A call that had several results. It knows their edges while they live, to find them again."""
 
@@ -122,7 +130,8 @@ class Branching(Node):
         """Return the edge of one result."""
         edge: Output | None = self.outputs[slot]()
         if edge is None:
-            edge = Output(self, slot, out)
+            edge = record(Output([self]), self.plan, (), (), out, self.device)
+            edge.slot = slot
             self.outputs[slot] = ref(edge)
         return edge
 
@@ -131,10 +140,7 @@ class Output(Node):
     """One result of a function that has several: it passes its gradient on to its place in the node's."""
 
     __slots__ = ("__weakref__", "slot")
-
-    def __init__(self, node: Branching, slot: int, out: Any) -> None:
-        super().__init__(node.plan, [node], (), (), out, node.device)
-        self.slot = slot
+    slot: int
 
     @property
     def name(self) -> str:
