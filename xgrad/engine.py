@@ -50,20 +50,20 @@ def walk(
                 if type(node) is Leaf:
                     leaves.append((node, g))
                     continue
-                kept = node.saved
+                kept = node.kept
                 if kept is None:
                     raise RuntimeError(
                         f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
                         "retain_graph=True to the first pass, or compute the result again"
                     )
                 if type(node) is Output:
-                    parent: Any = node[0]
+                    parent: Any = kept[0]
                     if parent not in pending:
                         pending[parent] = [None] * len(parent.shape)
                         heappush(newest, (-parent.order, parent))
                     pending[parent][node.slot] = g
                     if not retain_graph:
-                        node.saved = None
+                        node.kept = None
                     continue
                 if clock.last_change > node.order:
                     errors.check_unchanged(node)
@@ -73,15 +73,14 @@ def walk(
                     places.enter_context(here.active())
                     xp = namespace if create_graph else here.xp
                 plan = node.plan
-                if create_graph:
-                    kept = plan.tensors(node)
+                values = plan.tensors(node) if create_graph else kept
                 if type(g) is list:
                     g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
-                for i, rule in _shared(node, plan.steps[0][1](g, xp, kept)) if plan.joint else plan.steps:
-                    edge = node[i]
+                for place, rule in _shared(node, plan.steps[0][1](g, xp, values)) if plan.joint else plan.steps:
+                    edge = kept[place]
                     if needed is not None and edge not in needed:
                         continue
-                    result = rule(g, xp, kept)
+                    result = rule(g, xp, values)
                     if result.shape != edge.shape or result.dtype is not edge.dtype:
                         result = _fit(node, edge, result, xp)
                     if edge not in pending:
@@ -98,8 +97,7 @@ def walk(
                         if not create_graph:
                             sums.add(edge)
                 if not retain_graph:
-                    node.saved, node.constants = None, ()
-                    node.clear()
+                    node.kept = None
             if wanted is None:
                 _accumulate(leaves)
     except Exception as error:
@@ -115,13 +113,13 @@ def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
     nodes = list(roots)
     seen = set(nodes)
     for node in nodes:  # which grows on the way
-        for edge in node:
+        for edge in node.edges:
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 nodes.append(edge)
     needed = set(wanted)
     for node in sorted(nodes, key=attrgetter("order")):
-        if not needed.isdisjoint(node):
+        if not needed.isdisjoint(node.edges):
             needed.add(node)
     return needed
 
@@ -129,12 +127,13 @@ def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
 def _shared(node: Node, results: Any) -> list[tuple[int, Rule]]:
     """Return the steps of a node whose one rule has returned the gradients of all inputs: each hands over its own."""
     results = results if isinstance(results, (tuple, list)) else (results,)
-    if len(results) != len(node) or not all(r is None or hasattr(r, "dtype") for r in results):
+    edges = node.edges
+    if len(results) != len(edges) or not all(r is None or hasattr(r, "dtype") for r in results):
         got = [None if r is None else type(r).__name__ for r in results]
-        raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(node)}")
+        raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(edges)}")
     return [
-        (i, lambda g, xp, kept, result=result: result)
-        for i, (edge, result) in enumerate(zip(node, results, strict=True))
+        (place, lambda g, xp, kept, result=result: result)
+        for place, (edge, result) in enumerate(zip(edges, results, strict=True), node.plan.first)
         if edge is not None and result is not None
     ]
 

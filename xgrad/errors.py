@@ -54,16 +54,18 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
 
 def check_unchanged(node: Node) -> None:
     """Refuse to use a saved value if the tensor that it came from has since been given another."""
-    for edge in node:
+    plan, edges, kept = node.plan, node.edges, node.kept or ()
+    for edge in edges:
         if type(edge) is Leaf and edge.moved > node.order:
             raise RuntimeError(
                 f"backward: {node.name} was applied to a leaf that has since been given shape {tuple(edge.shape)} on "
                 f"{edge.device} through .data: change it after the backward pass"
             )
-    roles, names = node.plan.roles, node.plan.function.input_names(len(node))
-    kept = range(len(node)) if "all" in roles else [role for role in roles if type(role) is int]
-    stale = [names[i] for i in kept if (edge := node[i]) is not None and edge.changed > node.order]
-    stale += [names[i] for i, x in zip(node.plan.constants, node.constants, strict=False) if _changed(x) > node.order]
+    roles, names = plan.roles, plan.function.input_names(len(edges))
+    used = range(len(edges)) if "all" in roles else [role for role in roles if type(role) is int]
+    stale = [names[i] for i in used if (edge := edges[i]) is not None and edge.changed > node.order]
+    references = kept[len(roles) : plan.first]
+    stale += [names[i] for i, x in zip(plan.constants, references, strict=True) if _changed(x) > node.order]
     if "out" in roles and node.changed > node.order:
         stale.append("result")
     if stale:
@@ -80,7 +82,7 @@ def _changed(x: Any) -> int:
 
 
 def _origin(node: Node, names: list[str], name: str) -> str:
-    edge = node if name == "result" else node[names.index(name)]
+    edge = node if name == "result" else node.edges[names.index(name)]
     if edge is None:
         return "a constant"
     return f"{'a leaf' if type(edge) is Leaf else 'from ' + edge.name} of shape {tuple(edge.shape)}"

@@ -73,7 +73,7 @@ class Function:
     lowest: int | None = None  # arrays of several kinds are promoted, to at least this kind; None: left alone
     broadcasts = False  # whether inputs must broadcast against each other
     crosses = False  # whether the result goes to another device, given by the option `device`
-    aside: str | None = None  # the rules' name for what forward returns beside its result; None in a recorded pass
+    aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -147,12 +147,12 @@ class Function:
 def _caller(function: Function) -> Callable[..., Any]:
     """Return what users call: a closure, for an attribute looked up at each of a million calls has a price."""
     lowest, variadic, nullable = function.lowest, function.variadic, function.nullable
-    arity, defaults, sets_aside = len(function.inputs), function.defaults, function.aside is not None
-    binds = variadic and bool(function.options) or len(defaults) < len(function.options)
+    arity, defaults, sets_aside = len(function.inputs), function.defaults, bool(function.aside)
+    binds = len(defaults) < len(function.options)
     casts = "dtype" in function.options and not function.joint
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans = _Made(lambda mask: Plan(function, [bool(mask >> i & 1) for i in range(arity)]))
+    plans: _Made[int, Plan] = _Made(lambda mask: Plan(function, [bool(mask >> i & 1) for i in range(arity)]))
     kernels = _Made(function.kernel)
     exempt = [i for i, rule in enumerate(function.rules) if rule is None] if any(function.rules) else []
 
@@ -218,11 +218,10 @@ def _caller(function: Function) -> Callable[..., Any]:
         ):
             return wrap(out, device) if single else tuple([wrap(part, device) for part in out])
         plan = plans[-1 if variadic else mask]
-        saved = () if plan.keep is None else plan.keep(out, raws, inputs, options, aside)
-        constants = plan.refer(inputs) if plan.constants else ()
+        kept = plan.keep(out, raws, inputs, options, aside, edges)
         if single:
-            return wrap(out, device, record(Node(edges), plan, saved, constants, out, device))
-        node = record(Branching(edges), plan, saved, constants, out, device)
+            return wrap(out, device, record(Node(), plan, kept, out, device))
+        node = record(Branching(), plan, kept, out, device)
         node.outputs = [nothing] * len(out)
         return outputs(node, out)
 

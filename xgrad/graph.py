@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
@@ -36,6 +36,7 @@ class Leaf:
 
     __slots__ = ("changed", "device", "dtype", "grad", "hooks", "moved", "order", "shape")
     name = "leaf"
+    edges = ()
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
         self.shape, self.dtype, self.device = shape, dtype, device
@@ -43,9 +44,6 @@ class Leaf:
         self.hooks: dict[HookHandle, Hook] | None = None
         self.changed = self.moved = 0
         self.order = -_tick()  # before every recording
-
-    def __iter__(self) -> Iterator[Edge]:
-        return iter(())
 
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"
@@ -59,22 +57,19 @@ class Leaf:
         self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
 
 
-class Node(list["Edge | None"]):
+class Node:
     """One recorded call of a function: what its rules need, and where their results go.
 
-    It is the list of its edges, with an entry for each input, None where no gradient is needed; the walk
-    empties it. It holds arrays and other nodes, never its own output, so a graph has no reference cycle.
+    `kept` is one tuple: the values for the rules, weak references to those of them that are constants, and an
+    edge for each input, None where no gradient is needed. The walk lets go of it. A node holds arrays and other
+    nodes, never its own output, so a graph has no reference cycle.
     """
 
-    # One object with few slots, since Python's collector visits them all: a tuple of edges beside it is half
-    # a second in a graph of a million nodes.
-    __slots__ = ("changed", "constants", "device", "dtype", "hooks", "order", "plan", "saved", "shape")
-    __hash__ = object.__hash__  # type: ignore[assignment]
-    __eq__ = object.__eq__
+    # One tuple, not several, and few slots: Python's collector visits them all.
+    __slots__ = ("changed", "device", "dtype", "hooks", "kept", "order", "plan", "shape")
 
     plan: Any
-    saved: tuple[Any, ...] | None  # None once freed
-    constants: Sequence[Any]
+    kept: tuple[Any, ...] | None
     order: int
     shape: Any
     dtype: Any
@@ -82,8 +77,10 @@ class Node(list["Edge | None"]):
     hooks: dict[HookHandle, Hook] | None
     changed: int
 
-    def __bool__(self) -> bool:
-        return True
+    @property
+    def edges(self) -> tuple[Edge | None, ...]:
+        """Where the gradients of the inputs go, none once the node was freed."""
+        return () if self.kept is None else self.kept[self.plan.first :]
 
     @property
     def name(self) -> str:
@@ -93,7 +90,7 @@ class Node(list["Edge | None"]):
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed; {} once freed."""
-        return dict(zip(self.plan.function.input_names(len(self)), self, strict=False))
+        return dict(zip(self.plan.function.input_names(len(self.edges)), self.edges, strict=False))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
@@ -109,9 +106,9 @@ class Node(list["Edge | None"]):
         self.changed = when
 
 
-def record(node: N, plan: Any, saved: Any, constants: Sequence[Any], out: Any, device: Device) -> N:
-    """Fill in a new node, which is the list of its edges so far; `out` is one array, or a tuple of them."""
-    node.plan, node.saved, node.constants, node.device = plan, saved, constants, device
+def record(node: N, plan: Any, kept: tuple[Any, ...], out: Any, device: Device) -> N:
+    """Fill in a new node; `out` is one array, or a tuple of them."""
+    node.plan, node.kept, node.device = plan, kept, device
     node.order, node.hooks, node.changed = _tick(), None, 0
     if type(out) is tuple:
         node.shape, node.dtype = [part.shape for part in out], [part.dtype for part in out]
@@ -130,7 +127,7 @@ class Branching(Node):
         """Return the edge of one result."""
         edge: Output | None = self.outputs[slot]()
         if edge is None:
-            edge = record(Output([self]), self.plan, (), (), out, self.device)
+            edge = record(Output(), self.plan, (self,), out, self.device)
             edge.slot = slot
             self.outputs[slot] = ref(edge)
         return edge
@@ -148,15 +145,20 @@ class Output(Node):
         return f"{super().name}[{self.slot}]"
 
     @property
+    def edges(self) -> tuple[Edge | None, ...]:
+        """The node, unless this was freed."""
+        return self.kept or ()
+
+    @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name."""
-        return self[0].inputs if len(self) else {}  # type: ignore[union-attr]
+        return self.kept[0].inputs if self.kept else {}
 
     def change(self, raw: Any, device: Device, when: int) -> None:
         """Note when this result was given another value."""
         super().change(raw, device, when)
-        for node in self:
-            node.changed = when  # type: ignore[union-attr]
+        for node in self.kept or ():
+            node.changed = when
 
 
 Edge = Node | Leaf

@@ -25,22 +25,23 @@ def reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
     known = {"g", "xp", "out", function.aside, *function.inputs, *function.options}
     known |= {f"{name}_{about}" for name in function.inputs for about in ABOUT}
     if unknown := [name for name in names if name not in known]:
-        raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {None})}")
+        raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
     return names
 
 
 class Plan:
     """What a node keeps and which rules it runs, for one set of inputs that need a gradient.
 
-    - ``keep(out, raws, inputs, options, aside)`` makes the tuple of what is kept of a call; None: nothing.
-    - ``steps`` has for each wanted input its number and a callable ``(g, xp, kept)`` that runs its rule; if `joint`,
-      there is one rule for all inputs.
-    - `roles` says for each thing kept which tensor it stands for: an input by number, "all" inputs, "out",
-      "aside", or None.
-    - `constants` are the inputs that are kept though they need no gradient.
+    - ``keep(out, raws, inputs, options, aside, edges)`` makes the tuple that is kept of a call: see `Node`. If there
+      is nothing but the edges in it, `bare`.
+    - `first` is the place of the first edge in it.
+    - ``steps`` has for each wanted input the place of its edge, and a callable ``(g, xp, kept)`` that runs its rule;
+      if `joint`, there is one rule for all inputs.
+    - `roles` says for each value which tensor it stands for: an input by number, "all" inputs, "out", "aside",
+      or None. `constants` are the inputs among them that need no gradient.
     """
 
-    __slots__ = ("constants", "function", "joint", "keep", "roles", "steps")
+    __slots__ = ("bare", "constants", "first", "function", "joint", "keep", "roles", "steps")
 
     def __init__(self, function: Function, wanted: Sequence[bool]) -> None:
         self.function, self.joint = function, function.joint
@@ -49,25 +50,23 @@ class Plan:
             for i, (rule, names) in enumerate(zip(function.rules, function._reads, strict=True))
             if rule is not None and (function.joint or wanted[i])
         ]
-        kept = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in ("g", "xp")))
-        place = {"g": "g", "xp": "xp"} | {name: f"kept[{i}]" for i, name in enumerate(kept)}
-        self.steps = [
-            (i, _compiled("g, xp, kept", f"rule({', '.join(place[name] for name in names)})", rule=rule))
-            for i, rule, names in asked
-        ]
+        values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in ("g", "xp")))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
         roles |= {"out": "out", function.aside: "aside"}
-        self.roles = [roles.get(name) for name in kept]
+        self.roles = [roles.get(name) for name in values]
         self.constants = [role for role in self.roles if type(role) is int and not wanted[role]]
-        self.keep = _keeper(function, kept) if kept else None
-
-    def refer(self, inputs: Sequence[Any]) -> list[Any]:
-        """Refer to the constants without holding them: one that is assigned to may come to depend on the node."""
-        return [ref(x) if isinstance(x := inputs[i], Tensor) else None for i in self.constants]
+        self.first = len(values) + len(self.constants)
+        self.bare = not self.first
+        self.keep = _keeper(function, values, self.constants)
+        place = {"g": "g", "xp": "xp"} | {name: f"kept[{i}]" for i, name in enumerate(values)}
+        self.steps = [
+            (self.first + i, _compiled("g, xp, kept", f"rule({', '.join(place[name] for name in names)})", rule=rule))
+            for i, rule, names in asked
+        ]
 
     def tensors(self, node: Node) -> list[Any]:
         """Return what a node keeps for a pass that is recorded: arrays as tensors, with their edges."""
-        return [_as_tensor(node, role, value) for role, value in zip(self.roles, node.saved or (), strict=True)]
+        return [_as_tensor(node, role, value) for role, value in zip(self.roles, node.kept or (), strict=False)]
 
 
 def _as_tensor(node: Node, role: Any, value: Any) -> Any:
@@ -80,11 +79,11 @@ def _as_tensor(node: Node, role: Any, value: Any) -> Any:
     if type(value) is tuple:
         assert isinstance(node, Branching)
         return outputs(node, value)
-    return wrap(value, node.device, node if role == "out" else node[role])
+    return wrap(value, node.device, node if role == "out" else node.edges[role])
 
 
-def _keeper(function: Function, kept: Iterable[str]) -> Callable[..., tuple[Any, ...]]:
-    """Return what picks the values of some names out of a call."""
+def _keeper(function: Function, values: Iterable[str], constants: Iterable[int]) -> Callable[..., tuple[Any, ...]]:
+    """Return what makes the tuple that a node keeps, from a call."""
     every = function.variadic
     source = {"out": "out", function.aside: "aside"} | {name: f"options[{name!r}]" for name in function.options}
     for i, name in enumerate(function.inputs):
@@ -92,12 +91,18 @@ def _keeper(function: Function, kept: Iterable[str]) -> Callable[..., tuple[Any,
         for what in ABOUT:
             one = f"about(inputs[{i}], {what!r}, ())"
             source[f"{name}_{what}"] = f"[about(x, {what!r}, ()) for x in inputs]" if every else one
-    values = "".join(f"{source[name]}, " for name in kept)
-    return _compiled("out, raws, inputs, options, aside", f"({values})", about=getattr)
+    parts = [source[name] for name in values] + [f"refer(inputs[{i}])" for i in constants]
+    parts += ["*edges"] if every else [f"edges[{i}]" for i in range(len(function.inputs))]
+    return _compiled("out, raws, inputs, options, aside, edges", f"({', '.join(parts)},)", about=getattr, refer=_refer)
+
+
+def _refer(x: Any) -> Any:
+    """Refer to a constant without holding it: one that is assigned to may come to depend on the node."""
+    return ref(x) if isinstance(x, Tensor) else None
 
 
 def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., Any]:
-    """Return a function that is written out for one plan: to sort arguments at each call would cost more than most rules."""
+    """Return a function that is written out for one plan: sorting arguments at each call costs more than most rules."""
     return eval(f"lambda {parameters}: {expression}", names)  # type: ignore[no-any-return]
 
 

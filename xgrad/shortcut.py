@@ -43,10 +43,9 @@ def for_two_tensors(
         if (e1 is None and e2 is None) or not recording():
             return result
         plan = plans[3 if e1 is not None and e2 is not None else 1 if e2 is None else 2]
-        node = result._edge = Node((e1, e2))
+        node = result._edge = Node()
+        node.kept = (e1, e2) if plan.bare else plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2))
         node.plan, node.device, node.order, node.shape, node.dtype = plan, device, tick(), out.shape, dtype
-        node.saved = () if plan.keep is None else plan.keep(out, (a, b), (x1, x2), None, None)
-        node.constants = plan.refer((x1, x2)) if plan.constants else ()
         node.hooks, node.changed = None, 0
         return result
 
