@@ -14,7 +14,7 @@ P = ParamSpec("P")
 
 
 def derivative(
-    *rules: Rule | None, kind: int | None = None, broadcasts: bool = False
+    *rules: Rule | None, kind: int | None = None, broadcasts: bool = False, aside: str = ""
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -29,10 +29,14 @@ def derivative(
         promoted. By default dtypes are left alone.
     broadcasts : bool, default False
         Whether the inputs must broadcast against each other: it makes the better error.
+    aside : str, optional
+        What rules call the second of two things that the forward rule then returns: not a result, but what spares
+        them work. In a pass that is recorded it is None, since it has no history; they must do without.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        function = Function.of(forward.__name__.lstrip("_"), forward, rules, lowest=kind, broadcasts=broadcasts)
+        flags = {"lowest": kind, "broadcasts": broadcasts, "aside": aside}
+        function = Function.of(forward.__name__.lstrip("_"), forward, rules, **flags)
         return public(function, forward.__doc__, forward.__module__)
 
     return declare

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from xgrad.backend import Backend
+from xgrad_numpy import fast
 
 # What NumPy does as the standard says, without the cost of a wrapper; what an older NumPy lacks, array-api-compat has.
 _NATIVE = """
@@ -17,12 +18,14 @@ abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 at
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
 cumulative_sum divide empty empty_like equal exp expand_dims expm1 eye flip floor_divide full full_like greater
 greater_equal hypot imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p log2 logaddexp
-logical_and logical_not logical_or logical_xor matmul matrix_transpose max maximum mean min minimum moveaxis multiply
+logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply
 negative nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat reshape roll
-round searchsorted sign signbit sin sinh sqrt square squeeze stack std subtract sum take take_along_axis tan tanh tile
-tril triu var vecdot where zeros zeros_like
+round searchsorted sign signbit sin sinh sqrt square squeeze stack std subtract take take_along_axis tan tanh tile
+tril triu var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
+
+_FASTER = "matmul matrix_transpose max mean min sum where".split()
 
 
 class _Namespace:
@@ -32,6 +35,7 @@ class _Namespace:
         vars(self).update(
             {name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power, astype=_astype
         )
+        vars(self).update({name: getattr(fast, name) for name in _FASTER})
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)
@@ -48,6 +52,7 @@ class NumpyBackend(Backend):
 
     library = "numpy"
     array_type = np.ndarray
+    kernels: ClassVar = {"relu": fast.relu}
 
     def __init__(self) -> None:
         self.xp = _Namespace()

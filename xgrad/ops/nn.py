@@ -17,7 +17,8 @@ def _rows(xp: Any, x: Any) -> Any:
 
 
 def _linear_weight(g: Any, xp: Any, input: Any) -> Any:
-    return xp.matmul(xp.matrix_transpose(_rows(xp, g)), _rows(xp, input))
+    # Lying in memory as (in, out), as optimizers keep weights, which is what BLAS is fastest with.
+    return xp.matrix_transpose(xp.matmul(xp.matrix_transpose(_rows(xp, input)), _rows(xp, g)))
 
 
 @derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, lambda g: g, kind=INTEGER)
@@ -54,7 +55,9 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError("expected weight of shape (out, in) and bias of shape (out,)")
     out = xp.matmul(_rows(xp, input), xp.matrix_transpose(weight))
-    if bias is not None:
+    if bias is not None and bias.dtype == out.dtype:
+        out += bias
+    elif bias is not None:
         out = out + bias
     return out if len(input.shape) == 2 else xp.reshape(out, (*input.shape[:-1], weight.shape[0]))
 
@@ -132,7 +135,9 @@ def _class_axis(x: Any) -> int:
     return 0 if len(x.shape) == 1 else 1
 
 
-def _cross_entropy_rule(g: Any, xp: Any, input: Any, target: Any, reduction: str, label_smoothing: float) -> Any:
+def _cross_entropy_rule(
+    g: Any, xp: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any
+) -> Any:
     """The derivative of the loss of one row: its probabilities, less 1 at the target."""
     axis = _class_axis(input)
     wanted = xp.astype(_one_hot(xp, target, input), input.dtype)
@@ -142,18 +147,25 @@ def _cross_entropy_rule(g: Any, xp: Any, input: Any, target: Any, reduction: str
         g = g / math.prod(target.shape)
     elif reduction == "none":
         g = xp.expand_dims(g, axis=axis)
-    return (in_rule(softmax, xp, input, axis=axis) - wanted) * g
+    probabilities = softmax(input, axis=axis) if scale is None else xp.exp(input - scale[0]) / scale[1]
+    return (probabilities - wanted) * g
 
 
-@derivative(_cross_entropy_rule, None, kind=FLOATING)
+@derivative(_cross_entropy_rule, None, kind=FLOATING, aside="scale")
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
-    logs = log_softmax.function.forward(xp, input, axis=axis)  # type: ignore[attr-defined]
-    chosen = xp.take_along_axis(logs, xp.expand_dims(target, axis=axis), axis=axis)
-    losses = -xp.squeeze(chosen, axis=axis)
+    top = xp.max(input, axis=axis, keepdims=True)
+    x = input - top
+    total = xp.sum(xp.exp(x), axis=axis, keepdims=True)
+    if len(x.shape) == 2:
+        chosen = x[xp.arange(x.shape[0], device=x.device), xp.astype(target, xp.int64, copy=False)]
+    else:
+        chosen = xp.squeeze(xp.take_along_axis(x, xp.expand_dims(target, axis=axis), axis=axis), axis=axis)
+    logs = xp.log(xp.squeeze(total, axis=axis))
+    losses = logs - chosen
     if label_smoothing:
-        losses = losses * (1 - label_smoothing) - label_smoothing * xp.mean(logs, axis=axis)
-    return _reduce(xp, losses, reduction)
+        losses = losses * (1 - label_smoothing) + label_smoothing * (logs - xp.mean(x, axis=axis))
+    return _reduce(xp, losses, reduction), (top, total)
 
 
 def _reduce(xp: Any, losses: Any, reduction: str) -> Any:
@@ -213,8 +225,8 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
             f"{shape} and {target.shape}"
         )
     if not target.device.backend.asynchronous and target.size:
-        raw, classes = target._data, shape[0 if len(shape) == 1 else 1]
-        low, high = int(target.device.xp.min(raw)), int(target.device.xp.max(raw))
+        raw, classes, xp = target._data, shape[0 if len(shape) == 1 else 1], target.device.xp
+        low, high = int(xp.min(raw)), int(xp.max(raw))
         if low < 0 or high >= classes:
             raise IndexError(
                 f"cross_entropy: expected target from 0 to {classes - 1}, got {low if low < 0 else high}: "

@@ -1,0 +1,76 @@
+"""The functions of the standard that NumPy computes sooner in another way than by its function of that name."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+_BLAS = frozenset(map(np.dtype, ("float32", "float64")))
+_BITS = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_LARGE = 1 << 10  # elements, from which more calls and fewer mispredicted branches pay
+
+
+def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Sum; the rows of a matrix, which is what the gradient of a bias is, by BLAS."""
+    if (axis == 0 or axis == (0,)) and dtype is None and not keepdims and x.ndim == 2 and x.dtype in _BLAS:
+        return _ones(x.shape[0], x.dtype).dot(x)
+    return np.add.reduce(x, axis, dtype, None, keepdims)
+
+
+@lru_cache(16)
+def _ones(n: int, dtype: Any) -> np.ndarray:
+    return np.ones(n, dtype)
+
+
+def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """Average, without the wrapper, which takes as long as 8000 elements."""
+    if x.dtype not in _BLAS or not x.size:
+        return np.mean(x, axis=axis, keepdims=keepdims)
+    total = np.add.reduce(x, axis, None, None, keepdims)
+    return total / (x.size // total.size)
+
+
+def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """Return the largest, without the wrapper."""
+    return np.maximum.reduce(x, axis, None, None, keepdims)
+
+
+def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """Return the smallest, without the wrapper."""
+    return np.minimum.reduce(x, axis, None, None, keepdims)
+
+
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """Multiply; two matrices by `dot`, which reaches BLAS in half of the time."""
+    return x1.dot(x2) if x1.ndim == x2.ndim == 2 and x1.dtype in _BLAS else np.matmul(x1, x2)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """Transpose by the attribute."""
+    return x.mT
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Any:
+    """Choose; between 0 and an array by arithmetic on its bits, exact for every value, and 20 times as fast.
+
+    NumPy branches at each element, and processors guess wrong at half of the elements of a random mask.
+    """
+    if condition.size >= _LARGE:
+        swap = type(x1) is int and x1 == 0
+        x, other = (x2, x1) if swap else (x1, x2)
+        if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:
+            bits = np.ascontiguousarray(x).view(_BITS[x.dtype])
+            return np.multiply(bits, ~condition if swap else condition).view(x.dtype)
+    return np.where(condition, x1, x2)
+
+
+def relu(x: Any, /) -> Any:
+    """Return the positive part; NumPy compares with a row of zeros three times as fast as with one zero."""
+    return np.maximum(x, _zeros(x.shape[-1], x.dtype) if x.size >= _LARGE else 0)
+
+
+@lru_cache(16)
+def _zeros(n: int, dtype: Any) -> np.ndarray:
+    return np.zeros(n, dtype)
