@@ -516,8 +516,8 @@ def dropout_mask(x: Tensor, p: float, generator: Generator | None = None) -> Ten
     dropped = round(p * 2**16)
     with place.active():
         bits = place.backend.random_bits(*source._next(), 16, math.prod(raw.shape), place.index)
-        kept = place.xp.astype(bits >= min(dropped, 2**16 - 1) - 2**15, raw.dtype)
-        mask = kept * (1 / (1 - p) if dropped < 2**16 else 0.0)
+        mask = place.xp.astype(bits >= min(dropped, 2**16 - 1) - 2**15, raw.dtype)
+        mask *= 1 / (1 - p) if dropped < 2**16 else 0.0
         return wrap(place.xp.reshape(mask, raw.shape), place)
 
 
