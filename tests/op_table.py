@@ -379,6 +379,8 @@ OPS: list[Op] = [
          Sample((np.array([[1e4, -1e4], [1e4, -1e4]]), ints(0, 1))), Sample((a(2, 3), ints(0, 2)), {}, "transposed")),
     rows("mse_loss", F.mse_loss, T("nn.functional.mse_loss"), Sample((a(2, 3), a(2, 3, key=1))), Sample((a(4), a(4, key=1)), {"reduction": "sum"}),
          Sample((a(4), a(4, key=1)), {"reduction": "none"}), Sample((a(), a(key=1))), Sample((np.array([1e4, -1e4]), np.array([-1e4, 1e4])))),
+    rows("dropout by a mask", lambda x, mask: F.nn._dropout(x, xgrad.astype(mask, x.dtype) * 1.25), lambda x, mask: x * mask * 1.25,
+         Sample((a(2, 3), MASK)), Sample((a(2, 3), MASK), {}, "transposed"), Sample((a(0, 3), MASK[:0]))),
     # without a derivative
     *[binary(name, torch_name and _torch(torch_name), differentiable=False)
       for name, torch_name in [("equal", "eq"), ("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"), ("greater", "gt"), ("greater_equal", "ge")]],

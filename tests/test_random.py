@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import copy
+import math
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import xgrad
+from reference_philox import VECTORS, block, stream
+from xgrad import philox, variates
 from xgrad.random import Generator, normal, rand, randint, randn, randperm, uniform
 
 DRAWS = {
@@ -29,14 +33,94 @@ def bits(x: xgrad.Tensor) -> bytes:
     return x.detach().cpu().numpy().tobytes()
 
 
+# The bits
+
+
+@pytest.mark.parametrize(("counter", "key", "words"), VECTORS)
+def test_the_reference_is_the_published_algorithm(counter, key, words):
+    assert block(counter, key) == words
+
+
+CALLS = [(0, 0), (1, 0), (0, 1), (3, 7), (2**64 - 1, 2**32), (2**63, 2**64 - 1)]
+
+
+@pytest.mark.parametrize(("seed", "call"), CALLS)
+def test_words_are_those_of_the_reference(seed, call):
+    for count in (0, 1, 3, 4, 5, 18):
+        words = philox.words(seed, call, count)
+        assert words.dtype == np.uint64 and words.tolist() == stream(seed, call, count)
+
+
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize(("seed", "call"), CALLS)
+def test_every_backend_has_the_bits_of_the_reference(seed, call, width, device):
+    place = xgrad.Device(device)
+    for count in (0, 1, 5, 37):
+        words = np.array(stream(seed, call, count), "<u8")
+        with place.active():
+            drawn = place.backend.random_bits(seed, call, width, count, place.index)
+        assert type(drawn) is place.array_type and place.backend.numpy_dtype(drawn.dtype) == f"int{width}"
+        host = place.backend.to_host(drawn)
+        assert host.shape == (count,) and host.tolist() == words.view(f"<i{width // 8}")[:count].tolist()
+
+
+def test_the_first_published_words_are_what_is_drawn():
+    words = VECTORS[0][2]
+    first = {dtype: rand(4, dtype=dtype, generator=Generator(0)).tolist() for dtype in ("float64", "float32")}
+    assert first["float64"] == [(word >> 11) * 2.0**-53 for word in words]
+    assert first["float32"] == [(word >> 8 & 0xFFFFFF) * 2.0**-24 for w in words[:2] for word in (w, w >> 32)]
+
+
+def test_threads_draw_from_generators_of_their_own():
+    def draw(seed: int) -> bool:
+        return all(philox.words(seed, call, 5000).tobytes() == expected[seed, call] for call in range(50))
+
+    expected = {(seed, call): philox.words(seed, call, 5000).tobytes() for seed in range(4) for call in range(50)}
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(draw, range(4)))
+
+
+# The same everywhere
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", None])
 @pytest.mark.parametrize("name", DRAWS)
-def test_a_seed_gives_the_same_bits_on_every_device(name, device):
+def test_a_seed_gives_the_same_bits_on_every_device(name, dtype, device):
+    options = {"dtype": dtype} if name in FLOATING else {}
     results = []
     for place in ("cpu", device):
         xgrad.manual_seed(3)
-        results += [DRAWS[name](device=place), DRAWS[name](generator=Generator(3), device=place)]
+        results += [DRAWS[name](device=place, **options), DRAWS[name](generator=Generator(3), device=place, **options)]
     assert {str(x.device) for x in results[2:]} == {device}
     assert len(set(map(bits, results))) == 1
+
+
+def test_many_numbers_are_the_same_on_every_device(device):
+    for name, draw in (("rand", rand), ("randn", randn), ("normal", normal)):
+        for dtype in ("float32", "float64"):
+            ours, other = (draw(10**5 + 1, dtype=dtype, device=d, generator=Generator(8)) for d in ("cpu", device))
+            assert bits(ours) == bits(other), (name, dtype)
+
+
+def test_a_seed_makes_the_same_training_on_every_device(device):
+    runs = []
+    for place in ("cpu", device):
+        xgrad.manual_seed(11)
+        net = xgrad.nn.MLP([6, 5, 3], dropout=0.5, device=place)
+        rows = xgrad.data.TensorDataset(xgrad.arange(50, device=place))
+        order = [x for (x,) in xgrad.data.DataLoader(rows, batch_size=7, shuffle=True)]
+        masked = [net[2](xgrad.ones((4, 5), dtype=dtype, device=place)) for dtype in (xgrad.float32, xgrad.float64)]
+        runs.append([bits(x) for x in (*net.parameters(), *order, *masked)])
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("name", ["rand", "randn", "uniform", "normal", "randint"])
+def test_an_element_does_not_depend_on_how_many_there_are(name):
+    draw = {"randint": lambda n, **options: randint(-5, 10**6, n, **options)}.get(name) or getattr(xgrad.random, name)
+    long = draw(101, generator=Generator(2)).tolist()
+    for n in (1, 2, 7, 100):
+        assert draw(n, generator=Generator(2)).tolist() == long[:n]
+    assert draw((10, 10), generator=Generator(2)).reshape(-1).tolist() == long[:100]
 
 
 @pytest.mark.parametrize("name", DRAWS)
@@ -79,21 +163,117 @@ def test_shapes(shape):
     assert randint(0, 9, shape).shape == expected
 
 
-def test_distributions():
+# Distributions
+
+
+def ks(sample: np.ndarray, cdf: np.ndarray) -> float:
+    """Return the statistic of Kolmogorov and Smirnov times the root of the size: above 1.95 once in a thousand."""
+    n, at = len(sample), cdf[np.argsort(sample)]
+    grid = np.arange(n + 1) / n
+    return max(np.max(grid[1:] - at), np.max(at - grid[:-1])) * n**0.5
+
+
+def normal_cdf(z: np.ndarray) -> np.ndarray:
+    return np.array([math.erfc(-x / math.sqrt(2)) / 2 for x in z.tolist()])
+
+
+def chi_squared(counts: np.ndarray, expected: float) -> float:
+    """Return how many standard deviations the statistic of Pearson is above what it should be."""
+    free = len(counts) - 1
+    return float((((counts - expected) ** 2 / expected).sum() - free) / (2 * free) ** 0.5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
+def test_floats_are_distributed_as_they_should(seed, dtype):
+    generator, n = Generator(seed), 100_000
+    u = rand(n, dtype=dtype, generator=generator).numpy().astype("float64")
+    assert 0 <= u.min() < 1e-4 and 1 - 1e-4 < u.max() < 1
+    assert ks(u, u) < 1.95
+    z = randn(n, dtype=dtype, generator=generator).numpy().astype("float64")
+    assert ks(z, normal_cdf(z)) < 1.95
+    for power, moment, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
+        assert abs((z**power).mean() - moment) < 4 * (variance / n) ** 0.5
+    shifted = normal(n, 2.0, 3.0, dtype=dtype, generator=generator).numpy().astype("float64")
+    assert ks(shifted, normal_cdf((shifted - 2) / 3)) < 1.95
+    wide = uniform(n, -2.0, 3.0, dtype=dtype, generator=generator).numpy().astype("float64")
+    assert ks(wide, (wide + 2) / 5) < 1.95
+
+
+def test_normal_tails():
+    n, beyond = 0, np.zeros(3)
+    for call in range(20):
+        z = abs(randn(200_000, generator=Generator(call)).numpy())
+        n, beyond = n + len(z), beyond + [(z > limit).sum() for limit in (3, 4, 5)]
+    expected = np.array([n * math.erfc(limit / math.sqrt(2)) for limit in (3, 4, 5)])
+    assert (abs(beyond - expected) < 4 * expected**0.5).all()
+
+
+def test_normal_numbers_are_those_of_box_and_muller():
+    """The series against the functions of the C library."""
+    drawn = philox.words(1, 2, 20_000)
+    drawn[:6] = [0, 0, 2**64 - 1, 5, 2047, 2**63]  # the largest radius, radius 0, the least angle
+    got = variates.normal(drawn).tolist()
+    for (first, second), x, y in zip(drawn.reshape(-1, 2).tolist(), got[::2], got[1::2], strict=True):
+        radius = math.sqrt(-2 * math.log(((first >> 11) + 1) * 2.0**-53))
+        angle = ((second >> 11) - 2**53 * (second >> 63)) * math.pi * 2.0**-54
+        a, b = radius * math.cos(angle), radius * math.sin(angle)
+        a, b = (a, b) if second & 1 else (b, a)
+        a, b = (-a, -b) if second & 2 else (a, b)
+        assert x == pytest.approx(a, rel=1e-14, abs=1e-18) and y == pytest.approx(b, rel=1e-14, abs=1e-18)
+    assert max(map(abs, got[:2])) == pytest.approx(math.sqrt(2 * 53 * math.log(2)))
+    assert got[2:4] == [0, 0]
+
+
+def test_uniform_numbers_at_their_ends():
+    for width, digits, dtype in ((32, 24, np.float32), (64, 53, np.float64)):
+        drawn = np.array([0, -1, 2 ** (width - 1) - 1, -(2 ** (width - 1))], f"int{width}")
+        got = variates.uniform(np, drawn, dtype)
+        assert got.dtype == dtype
+        assert got.tolist() == [0, 1 - 2.0**-digits, 0.5 - 2.0**-digits, 0.5]
+
+
+@pytest.mark.parametrize("span", [1, 2, 10, 2**32 - 1, 2**32, 2**32 + 1, 2**63 + 12345, 2**64 - 1, 2**64])
+def test_integers_are_the_high_part_of_a_product(span):
+    words = np.concatenate([philox.words(4, 5, 200), np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)])
+    low = min(-7, 2**63 - span)
+    expected = [low + (((a << 64) + b) * span >> 128) for a, b in words.reshape(-1, 2).tolist()]
+    assert variates.integers(low, low + span, words).tolist() == expected
+    assert (expected[-2], expected[-1]) == (low, low + span - 1)
+
+
+def test_integers_and_orders_are_equally_likely():
     generator, n = Generator(1), 200_000
-    for dtype in (xgrad.float32, xgrad.float64):
-        u = rand(n, dtype=dtype, generator=generator).numpy()
-        assert 0 <= u.min() < u.max() < 1
-        assert abs(u.mean() - 1 / 2) < 5e-3
-        assert abs(u.var() - 1 / 12) < 5e-3
-        z = normal(n, 2.0, 3.0, dtype=dtype, generator=generator).numpy()
-        assert abs(z.mean() - 2) < 5e-2
-        assert abs(z.std() - 3) < 5e-2
-        assert abs(((z - 2) ** 3).mean()) < 1
-    counts = np.bincount(randint(0, 10, n, generator=generator).numpy(), minlength=10)
-    assert (abs(counts - n / 10) < 5 * (n / 10) ** 0.5).all()
-    firsts = np.bincount([randperm(4, generator=generator).tolist()[0] for _ in range(2000)])
-    assert (abs(firsts - 500) < 100).all()
+    for span in (2, 10, 1000):
+        counts = np.bincount(randint(0, span, n, generator=generator).numpy(), minlength=span)
+        assert abs(chi_squared(counts, n / span)) < 4
+    wide = randint(-(2**63), 2**63, n, generator=generator).numpy()
+    assert ks(wide, wide / 2.0**64 + 0.5) < 1.95
+    orders = [tuple(randperm(4, generator=generator).tolist()) for _ in range(24 * 200)]
+    counts = np.unique(orders, axis=0, return_counts=True)[1]
+    assert len(counts) == 24 and abs(chi_squared(counts, 200)) < 4
+    places = randperm(60_000, generator=generator).numpy()
+    assert (np.sort(places) == np.arange(60_000)).all()
+    assert abs(np.corrcoef(places, np.arange(60_000))[0, 1]) < 4 / 60_000**0.5
+
+
+def test_draws_are_independent():
+    n = 100_000
+    generators = [Generator(0), Generator(0), Generator(1)]
+    generators[1].rand(1)
+    series = [g.randn(n, dtype="float64").numpy() for g in generators]  # calls 0 and 1, and another seed
+    pairs = [(a, b) for i, a in enumerate(series) for b in series[:i]] + [
+        (x[k:], x[:-k]) for x in series for k in (1, 2)
+    ]
+    for a, b in pairs:
+        assert abs(np.corrcoef(a, b)[0, 1]) < 4 / n**0.5
+        assert abs(np.corrcoef(a**2, b**2)[0, 1]) < 4 / n**0.5
+
+
+def test_every_bit_is_fair():
+    words = philox.words(0, 0, 50_000)
+    ones = np.array([(words >> np.uint64(i) & np.uint64(1)).sum() for i in range(64)])
+    assert abs(ones - 25_000.0).max() < 4.5 * (50_000 / 4) ** 0.5
 
 
 def test_integers():
@@ -193,6 +373,8 @@ def test_tasks_do_not_disturb_each_other():
         (lambda: rand(2, dtype="float31"), TypeError, "rand: expected a dtype of .*, got float31"),
         (lambda: uniform(2, 1.0, 0.0), ValueError, "uniform: expected low <= high, .*, got 1.0 and 0.0"),
         (lambda: uniform(2, 0.0, float("inf")), ValueError, "uniform: expected low <= high, both finite"),
+        (lambda: uniform(2, float("nan"), 0.0), ValueError, "uniform: expected low <= high, .*, got nan and 0.0"),
+        (lambda: uniform(2, -1e308, 1e308), ValueError, "uniform: expected low <= high, .* and their difference"),
         (lambda: normal(2, 0.0, -1.0), ValueError, r"normal: expected std >= 0, got -1\.0"),
         (lambda: randint(0, 2.5, 2), TypeError, r"randint: expected an int for high, got 2\.5"),
         (lambda: randint(2, 2, 2), ValueError, "randint: expected low < high, .*, got 2 and 2"),

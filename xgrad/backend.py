@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from xgrad import philox
+
 
 class DeviceError(RuntimeError):
     """A device that is unknown, unusable, or not the one where the other arrays are."""
@@ -87,6 +89,10 @@ class Backend:
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         """Return `x`, which may be overwritten, with `values` added at `key`; repeated indices add up."""
         raise NotImplementedError
+
+    def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
+        """Return `count` integers of `width` random bits, 16, 32 or 64, signed: to the bit those of `philox.bits`."""
+        return self.from_host(philox.bits(seed, call, width, count), index)
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the library and of what it runs on, by name."""

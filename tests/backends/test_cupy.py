@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import ctypes
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
@@ -14,6 +17,7 @@ import numpy as np
 import pytest
 
 import xgrad_cupy
+from reference_philox import stream
 from xgrad.backend import DeviceError
 
 ROOT = Path(xgrad_cupy.__file__).parents[2]
@@ -162,6 +166,39 @@ def test_index_add_refuses_what_atomics_cannot_add() -> None:
 def test_matmul(shapes: tuple[tuple[int, ...], ...]) -> None:
     a, b = (np.arange(float(np.prod(shape))).reshape(shape) for shape in shapes)
     np.testing.assert_array_equal(xgrad_cupy._matmul(a, b), a @ b, strict=True)
+
+
+# The source of a kernel, given to a compiler for the CPU
+
+KERNEL = """
+#define __umul64hi(a, b) ((unsigned long long)((unsigned __int128)(a) * (b) >> 64))
+void philox(unsigned long long seed, unsigned long long call, unsigned long long *words, long long size) {
+    for (long long i = 0; i < size; ++i) {
+        %s
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize(("seed", "call"), [(0, 0), (3, 7), (2**64 - 1, 2**64 - 1)])
+def test_random_bits_are_those_of_the_reference(seed: int, call: int, width: int, tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("there is no C compiler")
+    library = tmp_path / "philox.so"
+    (tmp_path / "philox.c").write_text(KERNEL % xgrad_cupy._PHILOX)
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, tmp_path / "philox.c"], check=True)
+    compiled = ctypes.CDLL(str(library)).philox
+    compiled.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_longlong]
+
+    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
+    backend._cp, backend._devices = np, [nullcontext()]
+    backend._philox = lambda seed, call, words, size: compiled(int(seed), int(call), words.ctypes.data, size)
+    for count in (0, 1, 4, 5, 37):
+        words = np.array(stream(seed, call, count), "<u8")
+        drawn = backend.random_bits(seed, call, width, count, 0)
+        np.testing.assert_array_equal(drawn, words.view(f"<i{width // 8}")[:count], strict=True)
 
 
 # The namespace

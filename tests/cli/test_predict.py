@@ -43,6 +43,13 @@ def test_an_image_of_a_file_is_named(run, trained, tmp_path):
         assert out.splitlines()[1:] == expected.splitlines()[1:]
 
 
+def test_a_network_with_dropout_leaves_nothing_out(run, tmp_path):
+    options = ("--hidden", "32,16", "--dropout", "0.2", "--epochs", "1", "--device", "cpu", "--quiet", "--out", "out")
+    assert run("train", "digits", *options).status == 0
+    assert run("predict", "out").status == 0
+    assert run("predict", "out") == run("predict", "out")
+
+
 @pytest.mark.parametrize(
     ("image", "message"),
     [

@@ -97,6 +97,82 @@ def test_flatten():
             layer(xgrad.ones(shape))
 
 
+# Dropout
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("dtype", [xgrad.float32, xgrad.float64])
+def test_dropout_leaves_out_and_scales(p, dtype, device):
+    x = xgrad.full((300, 200), 3.0, dtype=dtype, device=device)
+    y = nn.Dropout(p)(x)
+    assert (y.dtype, y.shape, str(y.device)) == (dtype, x.shape, device)
+    values, counts = np.unique(y.cpu().numpy(), return_counts=True)
+    assert values.tolist() == [0, pytest.approx(3 / (1 - p))]
+    assert abs(counts[0] - p * x.size) < 4 * (x.size * p * (1 - p)) ** 0.5
+
+
+def test_dropout_scales_as_in_pytorch(torch):
+    for p in (0.1, 0.5, 0.9):
+        theirs = torch.nn.functional.dropout(torch.full((1000,), 3.0), p).numpy()
+        ours = F.dropout(xgrad.full(1000, 3.0), p).numpy()
+        np.testing.assert_allclose(np.unique(ours), np.unique(theirs), rtol=1e-6)
+
+
+def test_dropout_leaves_out_the_same_everywhere(device):
+    kept = set()
+    for place in ("cpu", device):
+        for dtype in (xgrad.float32, xgrad.float64):
+            x = xgrad.ones((7, 5, 3), dtype=dtype, device=place)
+            y = F.dropout(x, 0.3, generator=xgrad.random.Generator(4))
+            kept.add((y != 0).cpu().numpy().tobytes())
+            xgrad.manual_seed(4)
+            assert F.dropout(x, 0.3).tolist() == y.tolist()
+    assert len(kept) == 1
+    x = xgrad.ones((4, 5), device=device)
+    assert F.dropout(x).tolist() != F.dropout(x).tolist()
+
+
+def test_dropout_without_anything_to_leave_out(device):
+    x = xgrad.ones(5, device=device, requires_grad=True)
+    xgrad.manual_seed(1)
+    assert F.dropout(x, 0.0) is x and F.dropout(x, 0.9, training=False) is x and nn.Dropout().eval()(x) is x
+    after = xgrad.random.rand(2).tolist()
+    xgrad.manual_seed(1)
+    assert xgrad.random.rand(2).tolist() == after  # nothing was drawn
+    assert F.dropout(x, 1e-9).tolist() == [1] * 5
+    for p in (1, 1.0, 1 - 1e-9):
+        y = F.dropout(x, p)
+        assert y.tolist() == [0] * 5
+        assert xgrad.autograd.grad(y.sum(), x)[0].tolist() == [0] * 5
+    assert F.dropout(xgrad.ones((0, 3), device=device)).shape == (0, 3)
+    assert F.dropout(xgrad.asarray(1.0, device=device)).shape == ()
+
+
+def test_the_gradient_of_dropout_is_its_mask(device):
+    x = xgrad.asarray(np.linspace(1, 2, 12).reshape(3, 4), device=device, requires_grad=True)
+    y = F.dropout(x, 0.4)
+    assert y.grad_fn.name == "dropout" and repr(y.grad_fn.inputs) == "{'x': <leaf (3, 4)>, 'mask': None}"  # one node
+    (g,) = xgrad.autograd.grad(y.sum(), x, create_graph=True)
+    np.testing.assert_allclose((g * x).detach().cpu().numpy(), y.detach().cpu().numpy())
+
+    def fixed(x: xgrad.Tensor) -> xgrad.Tensor:
+        return F.dropout(x * x, 0.4, generator=xgrad.random.Generator(1))
+
+    assert xgrad.testing.gradcheck(fixed, [x])
+    assert xgrad.testing.gradgradcheck(fixed, [x])
+
+
+def test_dropout_in_a_network():
+    net = nn.MLP([4, 50, 50, 2], dropout=0.5)
+    assert [type(m).__name__ for m in net] == ["Linear", "ReLU", "Dropout"] * 2 + ["Linear"]
+    assert repr(net[2]) == "Dropout(p=0.5)"
+    assert [type(m).__name__ for m in nn.MLP([4, 3, 2], dropout=0)] == ["Linear", "ReLU", "Linear"]
+    x = xgrad.ones((3, 4))
+    assert net(x).tolist() != net(x).tolist()
+    assert net.eval()(x).tolist() == net(x).tolist()
+    assert net.train()(x).tolist() != net(x).tolist()
+
+
 def test_sequential():
     relu = nn.ReLU()
     net = nn.Sequential(nn.Linear(2, 3), relu, nn.Linear(3, 3), relu)
@@ -169,6 +245,15 @@ def test_losses_are_those_of_pytorch(reduction, device, torch):
         (lambda: nn.MLP([3, 2, 1], "swish"), ValueError, "MLP: expected an activation of .*'tanh'.*, got 'swish'"),
         (lambda: nn.MLP([3, 2, 1], nn.ReLU()), TypeError, r"MLP: expected a class of activations, .*, got ReLU\(\)"),
         (lambda: nn.MLP([3, 2, 1], dict), TypeError, "MLP: expected modules, got {} at 1"),
+        (lambda: nn.Dropout(1.5), ValueError, r"Dropout: expected p from 0 to 1, got 1\.5"),
+        (lambda: nn.Dropout("0.5"), TypeError, "Dropout: expected a number from 0 to 1 for p, got '0.5'"),
+        (lambda: nn.MLP([3, 2, 1], dropout=-0.1), ValueError, r"MLP: expected p from 0 to 1, got -0\.1"),
+        (lambda: F.dropout(xgrad.ones(2), math.nan), ValueError, "dropout: expected p from 0 to 1, got nan"),
+        (lambda: F.dropout(xgrad.ones(2), True), TypeError, "dropout: expected a number from 0 to 1 for p, got True"),
+        (lambda: F.dropout(xgrad.arange(3)), TypeError, r"dropout: expected a floating x, got int64: use \.astype"),
+        (lambda: nn.Dropout().eval()(xgrad.arange(3)), TypeError, "dropout: expected a floating x, got int64"),
+        (lambda: F.dropout([1.0]), TypeError, "dropout: expected a tensor, an array or a number for x, got list"),
+        (lambda: F.dropout(xgrad.ones(2), generator=7), TypeError, "dropout: expected an xgrad.random.Generator"),
         (lambda: nn.MSELoss()(xgrad.ones(2), xgrad.ones((2, 1))), ValueError, "mse_loss: expected .* one shape"),
         (lambda: nn.MSELoss("max")(xgrad.ones(2), xgrad.ones(2)), ValueError, "mse_loss: expected a reduction"),
     ],

@@ -35,7 +35,7 @@ def run(argv: Sequence[str]) -> int:
     image, label = read_image(args.image, config) if args.image else from_dataset(args, config)
     try:
         sizes = [image.size, *config["hidden"], config["classes"]]
-        model = nn.MLP(sizes, config["activation"], device=device)
+        model = nn.MLP(sizes, config["activation"], config.get("dropout", 0.0), device=device)
         model.load_state_dict(xgrad.load(args.folder / WEIGHTS, device=device))
     except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {args.folder}: {error}") from error

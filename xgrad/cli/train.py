@@ -61,6 +61,7 @@ class Options:
     device: str
     hidden: tuple[int, ...]
     activation: str
+    dropout: float
     optimizer: str
     lr: float
     momentum: float
@@ -89,11 +90,14 @@ def parser() -> Parser:
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
     add("--hidden", type=layers, metavar="N,N", help=f"widths of the hidden layers ({by_dataset('hidden')})")
     add("--activation", type=one_of(*ACTIVATIONS), default="relu", metavar="NAME", help=", ".join(ACTIVATIONS))
+    fraction = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
+    add(
+        "--dropout", type=fraction, default=0.0, metavar="P", help="which part of the hidden units each step leaves out"
+    )
     names = ", ".join(OPTIMIZERS)
     add("--optimizer", type=one_of(*OPTIMIZERS), metavar="NAME", help=f"{names} ({by_dataset('optimizer')})")
     positive = checked(float, lambda x: 0 < x < math.inf, "a number above 0")
     add("--lr", type=positive, help=f"the learning rate at the start ({by_dataset('lr')})")
-    fraction = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
     add("--momentum", type=fraction, help="of sgd (default: 0)")
     natural = checked(float, lambda x: 0 <= x < math.inf, "a number of 0 or more")
     add("--weight-decay", type=natural, metavar="DECAY", help=f"({by_dataset('weight_decay')})")
@@ -187,6 +191,7 @@ def fill_in(args: Namespace, data: Dataset, device: Device) -> Options:
         device=str(device),
         hidden=given.get("hidden", default["hidden"]),
         activation=args.activation,
+        dropout=args.dropout,
         optimizer=name,
         lr=given.get("lr", default["lr"][name]),
         momentum=given.get("momentum", 0.0),
@@ -254,7 +259,7 @@ class Scaling:
 
 def network(options: Options, pixels: int, classes: int, device: Device) -> nn.MLP:
     """Return the network, with new weights."""
-    return nn.MLP([pixels, *options.hidden, classes], options.activation, device=device)
+    return nn.MLP([pixels, *options.hidden, classes], options.activation, options.dropout, device=device)
 
 
 def optimizer(options: Options, model: nn.Module) -> optim.Optimizer:

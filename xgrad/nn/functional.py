@@ -1,9 +1,10 @@
 """What layers compute, as functions without state."""
 
-from xgrad.ops import cross_entropy, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
+from xgrad.ops import cross_entropy, dropout, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
 
 __all__ = [
     "cross_entropy",
+    "dropout",
     "linear",
     "log_softmax",
     "mse_loss",

@@ -10,10 +10,11 @@ from typing import Any, overload
 
 from xgrad.device import Device
 from xgrad.nn import init
-from xgrad.nn.functional import linear, relu, sigmoid, tanh
+from xgrad.nn.functional import dropout, linear, relu, sigmoid, tanh
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
+from xgrad.ops.nn import check_probability
 from xgrad.tensor import Tensor
 
 
@@ -150,6 +151,44 @@ class Identity(Module):
         return input
 
 
+class Dropout(Module):
+    """Elements left out at random while training, and nothing done otherwise: see `functional.dropout`.
+
+    Parameters
+    ----------
+    p : float, default 0.5
+        The probability with which each element is replaced by 0, from 0 to 1. The others are divided by ``1 - p``.
+
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1.
+    TypeError
+        If `p` is no number; in the call, if the input is not floating.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> layer = xgrad.nn.Dropout(0.75)
+    >>> sorted(set(layer(xgrad.ones(100)).tolist()))
+    [0.0, 4.0]
+    >>> layer.eval()(xgrad.ones(2))
+    Tensor([1., 1.])
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        check_probability("Dropout", p)
+        self.p = p
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        return dropout(input, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
 class Flatten(Module):
     """Several neighbouring axes as one.
 
@@ -255,12 +294,16 @@ _ACTIVATIONS: dict[str, Callable[[], Module]] = {"relu": ReLU, "sigmoid": Sigmoi
 class MLP(Sequential):
     """A multilayer perceptron: `Linear` layers, with an activation between them and none after the last.
 
+    With dropout, a `Dropout` follows every activation.
+
     Parameters
     ----------
     sizes : sequence of int
         The number of inputs, those of the hidden units, and that of outputs.
     activation : type of Module, callable or str, default ReLU
         What makes an activation, or its name: ``"relu"``, ``"sigmoid"`` or ``"tanh"``.
+    dropout : float, default 0
+        The probability with which each hidden unit is left out while training.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
@@ -269,9 +312,9 @@ class MLP(Sequential):
     Raises
     ------
     ValueError
-        If `sizes` are fewer than two ints above 0, or there is no such activation.
+        If `sizes` are fewer than two ints above 0, there is no such activation, or `dropout` is not from 0 to 1.
     TypeError
-        If `activation` does not make modules.
+        If `activation` does not make modules, or `dropout` is no number.
 
     Examples
     --------
@@ -291,6 +334,7 @@ class MLP(Sequential):
         self,
         sizes: Sequence[int],
         activation: Callable[[], Module] | str = ReLU,
+        dropout: float = 0.0,
         *,
         device: str | Device | None = None,
         dtype: Any = None,
@@ -302,7 +346,10 @@ class MLP(Sequential):
             raise ValueError(f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {activation!r}")
         if isinstance(make, Module) or not callable(make):
             raise TypeError(f"MLP: expected a class of activations, such as nn.ReLU, got {activation!r}")
+        check_probability("MLP", dropout)
         layers: list[Module] = []
         for inputs, outputs in pairwise(sizes):
-            layers += [Linear(inputs, outputs, device=device, dtype=dtype), make()]
-        super().__init__(*layers[:-1])
+            if layers:
+                layers += [make(), Dropout(dropout)] if dropout else [make()]
+            layers.append(Linear(inputs, outputs, device=device, dtype=dtype))
+        super().__init__(*layers)

@@ -68,7 +68,7 @@ from xgrad.ops.elementwise import (
 )
 from xgrad.ops.indexing import getitem, scatter, setitem, take, take_along_axis
 from xgrad.ops.linalg import matmul
-from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax
+from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.reduction import (
     all,
     any,
@@ -120,6 +120,7 @@ __all__ = [
     "cross_entropy",
     "cumulative_sum",
     "divide",
+    "dropout",
     "empty",
     "empty_like",
     "equal",

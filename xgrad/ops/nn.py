@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.inputs import as_tensor
+from xgrad.random import Generator, dropout_mask
 from xgrad.tensor import Tensor
 
 
@@ -281,3 +283,62 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     if input.shape != target.shape:
         raise ValueError(f"mse_loss: expected input and target of one shape, got {input.shape} and {target.shape}")
     return _mse(input, target, reduction=reduction)
+
+
+@derivative(lambda g, mask: g * mask, None)
+def _dropout(xp: Any, x: Any, mask: Any) -> Any:
+    return x * mask
+
+
+def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+    """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
+
+    So their mean stays, and nothing is to be done where `training` is false. Equal seeds leave out the same elements
+    on every device, in float32 and in float64. The derivative is that of a product with what is drawn.
+
+    N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout: a simple way to prevent neural
+    networks from overfitting", JMLR 15, 2014.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, floating.
+    p : float, default 0.5
+        From 0 to 1; rounded to a multiple of 2**-16 to decide what is left out.
+    training : bool, default True
+        Whether to leave anything out.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `xgrad.manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; `x` itself if there is nothing to leave out.
+
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1.
+    TypeError
+        If `x` is not floating, or `p` no number.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> y = xgrad.nn.functional.dropout(xgrad.ones(1000), p=0.2)
+    >>> xgrad.max(y), 750 < xgrad.sum(y != 0).item() < 850
+    (Tensor(1.25), True)
+    """
+    check_probability("dropout", p)
+    x = as_tensor("dropout", "x", x)
+    if x.dtype.kind != "f":
+        raise TypeError(f"dropout: expected a floating x, got {x.dtype}: use .astype(float32)")
+    return _dropout(x, dropout_mask(x, p, generator)) if training and p else x
+
+
+def check_probability(name: str, p: float) -> None:
+    """Raise an error that names the function or layer unless `p` is a number from 0 to 1."""
+    if isinstance(p, bool) or not isinstance(p, Real):
+        raise TypeError(f"{name}: expected a number from 0 to 1 for p, got {p!r}")
+    if not 0 <= p <= 1:
+        raise ValueError(f"{name}: expected p from 0 to 1, got {p}")

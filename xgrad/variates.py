@@ -1,0 +1,112 @@
+"""Numbers of a distribution, made of random bits: the same to the last bit on every device.
+
+Uniform floats are made on the device, of integers that a float holds exactly. The others are made on the host, by
+operations that IEEE 754 rounds correctly, + - * / and the square root, each a call of its own, so that no compiler
+joins two into one. Logarithm, sine and cosine differ from library to library, and are series here; so, on some
+devices, does even the square root.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+_ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
+_LOG = [2 / (2 * k + 1) for k in range(11)]  # log((1 + t) / (1 - t)) / t, by powers of t**2
+_SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]  # sin(a) / a, by powers of a**2
+_COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
+_PIECE = 2**13  # so many normal numbers at a time, whose parts then stay in the cache
+
+
+def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
+    """Return floats evenly spread over [0, 1): multiples of 2**-24 of int32, or of 2**-53 of int64."""
+    digits, spare = (24, 8) if bits.dtype == xp.int32 else (53, 11)
+    return xp.astype((bits >> spare) & (2**digits - 1), dtype) * 2.0**-digits
+
+
+def normal(words: np.ndarray) -> np.ndarray:
+    """Return normal numbers, float64, one for each word of 64 bits, of which the number is even.
+
+    The method is that of Box and Muller [1]_. The square of a pair's radius is -2 log(u) for u of 53 bits, above 0
+    and up to 1, so that no number is beyond 8.6.
+
+    .. [1] G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", Annals of Mathematical
+       Statistics 29, 1958.
+    """
+    numbers = np.empty(len(words))
+    for start in range(0, len(words), _PIECE):
+        piece = slice(start, start + _PIECE)
+        _box_muller(words[piece][0::2], words[piece][1::2], numbers[piece])
+    return numbers
+
+
+def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:
+    radius = np.sqrt(-2 * _log(((first >> 11) + 1) * 2.0**-53))
+    # An angle within 45 degrees of 0; in place of its cosine the sine, or not; and the opposite direction, or not
+    angle = (second.view(np.int64) >> 11) * (math.pi * 2.0**-54)
+    squared = angle * angle
+    sine, cosine = angle * _series(squared, _SIN), _series(squared, _COS)
+    exchanged = (second & 1) == 0
+    radius *= 1.0 - (second & 2)
+    np.multiply(radius, np.where(exchanged, sine, cosine), out=numbers[0::2])
+    np.multiply(radius, np.where(exchanged, cosine, sine), out=numbers[1::2])
+
+
+def _log(x: np.ndarray) -> np.ndarray:
+    """Return the logarithm of floats above 0 and up to 1."""
+    mantissa, exponent = np.frexp(x)
+    small = mantissa < _ROOT
+    mantissa = np.where(small, 2 * mantissa, mantissa)
+    t = (mantissa - 1) / (mantissa + 1)
+    result: np.ndarray = (exponent - small) * _LOG_2 + t * _series(t * t, _LOG)
+    return result
+
+
+def _series(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
+    first, *rest, last = coefficients
+    total = x * last
+    for coefficient in reversed(rest):
+        total += coefficient
+        total *= x
+    total += first
+    return total
+
+
+def integers(low: int, high: int, words: np.ndarray) -> np.ndarray:
+    """Return int64 from `low` to below `high`, each of two words of 64 bits: the high part of a product of 128 bits.
+
+    No number is more likely than another by more than 1 in 2**64.
+    """
+    span = high - low
+    upper, lower = words[0::2], words[1::2]
+    if span < 2**64:
+        product = np.uint64(span) * upper  # modulo 2**64
+        carried = _high(upper, span) + (product + _high(lower, span) < product)
+    else:
+        carried = upper
+    numbers: np.ndarray = (carried + np.uint64(low % 2**64)).view(np.int64)
+    return numbers
+
+
+def _high(x: np.ndarray, factor: int) -> np.ndarray:
+    """Return the high words of the products of uint64 with an int below 2**64."""
+    x1, x0, f1, f0 = x >> 32, x & (2**32 - 1), factor >> 32, factor & (2**32 - 1)
+    middle = x1 * f0 + (x0 * f0 >> 32)
+    high: np.ndarray = x1 * f1 + (middle >> 32) + ((x0 * f1 + (middle & (2**32 - 1))) >> 32)
+    return high
+
+
+def permutation(words: np.ndarray) -> np.ndarray:
+    """Return the integers below the number of words, int64, in random order; the words are overwritten.
+
+    They are sorted by all bits of a word but those that they take themselves: no two keys are equal, so that it
+    does not matter how a sort treats such.
+    """
+    mask = (1 << len(words).bit_length()) - 1
+    words &= 2**64 - 1 - mask
+    words |= np.arange(len(words), dtype=np.uint64)
+    words.sort()
+    words &= mask
+    return words.view(np.int64)
