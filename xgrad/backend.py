@@ -34,6 +34,8 @@ class Backend:
         arguments without `xp`.
     asynchronous : bool
         Whether to read a value is to wait for the device, so that checks of values are left out.
+    piece : int, optional
+        How many elements at a time elementwise work on large arrays should take, to stay in a cache.
     """
 
     library: ClassVar[str]
@@ -41,6 +43,7 @@ class Backend:
     array_type: type
     kernels: Mapping[str, Callable[..., Any]] = {}
     asynchronous: bool = False
+    piece: int | None = None
 
     def count(self) -> int:
         """Return the number of devices."""
@@ -89,6 +92,10 @@ class Backend:
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         """Return `x`, which may be overwritten, with `values` added at `key`; repeated indices add up."""
         raise NotImplementedError
+
+    def references(self, x: Any) -> int | None:
+        """Return a number that grows when another array comes to share the memory of `x`, or None if none is known."""
+        return None
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
         """Return `count` integers of `width` random bits, 16, 32 or 64, signed: to the bit those of `philox.bits`."""

@@ -180,4 +180,7 @@ def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:
     """Add the gradients that reached leaves to those that they have."""
     with _lock:  # two threads may get here with one leaf
         for leaf, g in leaves:
-            leaf.grad = _tensor(leaf, g) if leaf.grad is None else leaf.grad + _tensor(leaf, g)
+            if leaf.slot is not None and not isinstance(g, Tensor):
+                leaf.slot.receive(leaf, g)
+            else:
+                leaf.grad = _tensor(leaf, g) if leaf.grad is None else leaf.grad + _tensor(leaf, g)

@@ -34,13 +34,14 @@ _tick = clock.tick
 class Leaf:
     """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
 
-    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "moved", "order", "shape")
+    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "moved", "order", "shape", "slot")
     name = "leaf"
     edges = ()
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
         self.shape, self.dtype, self.device = shape, dtype, device
         self.grad: Any = None
+        self.slot: Any = None  # where an optimizer keeps the gradient
         self.hooks: dict[HookHandle, Hook] | None = None
         self.changed = self.moved = 0
         self.order = -_tick()  # before every recording

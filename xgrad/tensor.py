@@ -158,6 +158,8 @@ class Tensor(Operators):
         Of computed tensors none is kept: use `xgrad.autograd.grad` or `register_hook`.
         """
         leaf = self._leaf
+        if leaf is not None and leaf.slot is not None:
+            leaf.slot.gradients.seen = True
         return None if leaf is None else leaf.grad
 
     @grad.setter

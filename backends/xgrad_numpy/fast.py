@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 _BLAS = frozenset(map(np.dtype, ("float32", "float64")))
-_BITS = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_add: Any = np.add.reduce
+_maximum: Any = np.maximum.reduce
+_minimum: Any = np.minimum.reduce
 _LARGE = 1 << 10  # elements, from which more calls and fewer mispredicted branches pay
 
 
@@ -16,7 +19,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     """Sum; the rows of a matrix, which is what the gradient of a bias is, by BLAS."""
     if (axis == 0 or axis == (0,)) and dtype is None and not keepdims and x.ndim == 2 and x.dtype in _BLAS:
         return _ones(x.shape[0], x.dtype).dot(x)
-    return np.add.reduce(x, axis, dtype, None, keepdims)
+    return _add(x, axis, dtype, None, keepdims)
 
 
 @lru_cache(16)
@@ -28,18 +31,18 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Average, without the wrapper, which takes as long as 8000 elements."""
     if x.dtype not in _BLAS or not x.size:
         return np.mean(x, axis=axis, keepdims=keepdims)
-    total = np.add.reduce(x, axis, None, None, keepdims)
+    total = _add(x, axis, None, None, keepdims)
     return total / (x.size // total.size)
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the largest, without the wrapper."""
-    return np.maximum.reduce(x, axis, None, None, keepdims)
+    return _maximum(x, axis, None, None, keepdims)
 
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the smallest, without the wrapper."""
-    return np.minimum.reduce(x, axis, None, None, keepdims)
+    return _minimum(x, axis, None, None, keepdims)
 
 
 def matmul(x1: Any, x2: Any, /) -> Any:

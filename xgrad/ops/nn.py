@@ -6,7 +6,7 @@ import math
 from numbers import Real
 from typing import Any
 
-from xgrad.declare import derivative, in_rule
+from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.inputs import as_tensor
 from xgrad.random import Generator, dropout_mask

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from xgrad.optim.optimizer import Optimizer, Params, State, check_range
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params, check_range
 
 
 class Adam(Optimizer):
@@ -61,6 +62,7 @@ class Adam(Optimizer):
 
     decoupled: ClassVar[bool] = False  # whether weights decay on their own, not through the gradient
 
+    elementwise = True
     remembered = frozenset({"step", "exp_avg", "exp_avg_sq"})
 
     def __init__(
@@ -109,7 +111,7 @@ class Adam(Optimizer):
         if options["maximize"]:
             g = -g
         if decay and self.decoupled:
-            p = p * (1 - lr * decay)
+            p *= 1 - lr * decay
         elif decay:
             g = g + decay * p
 
@@ -131,7 +133,8 @@ class Adam(Optimizer):
         divisor += eps * root
         step = m / divisor
         step *= lr * root / (1 - beta1 ** state["step"])
-        return p - step
+        p -= step
+        return p
 
 
 class AdamW(Adam):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from xgrad.device import Device
-from xgrad.devices import transfer
 from xgrad.grad_mode import enable_grad
 from xgrad.ops import asarray, astype, zeros_like
-from xgrad.tensor import Tensor, wrap
+from xgrad.optim.flat import Flat, State
+from xgrad.tensor import Tensor
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
@@ -17,7 +17,9 @@ Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 class Optimizer:
     """The base of optimizers, which gives parameters new values according to their gradients.
 
-    A subclass defines `update`, the rule for one parameter, and may define `check`.
+    A subclass defines `update`, the rule for one parameter, and may define `check`. If the rule treats every element
+    by itself, whatever parameter it is of, the subclass sets ``elementwise = True``: then all parameters are updated
+    as one array.
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ class Optimizer:
     ----------
     param_groups : list of dict
         The groups, each with ``"params"`` and a value for every option, which may be changed between steps.
-    state : dict of Tensor to dict
-        For each parameter that was updated what is remembered of it: numbers, and arrays of its device.
+    state : mapping of Tensor to mapping
+        For each parameter that was updated what is remembered of it, to look at: numbers, and arrays of its device.
 
     Raises
     ------
@@ -59,11 +61,14 @@ class Optimizer:
     """
 
     remembered: ClassVar[frozenset[str]] = frozenset()  # what the state of a parameter has after any step
+    elementwise: ClassVar[bool] = False  # whether `update` may be given many parameters as one array
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
-        self.state: dict[Tensor, State] = {}
+        self._flats: list[list[Flat]] = []  # for each group
+        self._waiting: list[list[Tensor]] = []  # the parameters that are in none of them
+        self._apart: dict[Tensor, State] = {}  # what is remembered of those
         given = _listed(type(self).__name__, params)
         for group in given if given and isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
@@ -76,7 +81,8 @@ class Optimizer:
         xp : namespace
             That of the arrays, an array API namespace.
         p, g : array
-            The parameter and its gradient, alike in shape, dtype and device. Neither may be written to.
+            The parameter and its gradient, alike in shape, dtype and device; if `elementwise`, a part of all
+            parameters and gradients, with one axis. Only `p` may be written to.
         state : dict
             What is remembered of this parameter, empty at first: numbers, and arrays like `p`, which nothing
             else sees, so that they may be updated in place.
@@ -86,7 +92,7 @@ class Optimizer:
         Returns
         -------
         array
-            Like `p`.
+            The next value, like `p`, or `p` itself, updated in place.
         """
         raise NotImplementedError(f"{type(self).__name__}: expected a method update, found none: define it")
 
@@ -131,15 +137,16 @@ class Optimizer:
         options = {**self.defaults, **group, "params": params}
         self.check(options)
         self.param_groups.append(options)
+        self._flats.append([])
+        self._waiting.append(params)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Take the gradients off all parameters, or make them 0, if not `set_to_none`."""
         for group in self.param_groups:
             for p in group["params"]:
-                if set_to_none or p.grad is None:
-                    p.grad = None
-                else:
-                    p.grad = zeros_like(p.detach())
+                leaf = p._leaf
+                if leaf is not None and leaf.grad is not None:
+                    leaf.grad = None if set_to_none else zeros_like(p.detach())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update each parameter that has a gradient.
@@ -158,28 +165,60 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                device: Device = p._device
-                if device.guard is None:
-                    self._update(p, device, group)
-                else:
-                    with device.guard():
-                        self._update(p, device, group)
+        for i, group in enumerate(self.param_groups):
+            flats = self._flats[i]
+            if not all(flat.intact() for flat in flats) or any(p._leaf for p in self._waiting[i]):
+                flats = self._regroup(i)
+            for flat in flats:
+                flat.step(self.update, group)
         return loss
 
-    def _update(self, p: Any, device: Device, group: dict[str, Any]) -> None:
-        raw = p._data
-        state = self.state.get(p)
-        if state is None:
-            state = self.state[p] = State(device)
-        elif state.device is not device or state.dtype != raw.dtype:
-            state.move(device, raw.dtype)
-        state.dtype = raw.dtype
-        raw = self.update(device.xp, raw, p.grad._data, state, group)
-        p._change(raw if type(raw) is device.array_type else device.coerce(raw), device)
+    def _regroup(self, i: int) -> list[Flat]:
+        """Lay the parameters of a group side by side, as far as they are alike in all that matters to an update."""
+        states = self._states()
+        alike: dict[Any, list[tuple[Tensor, State]]] = {}
+        waiting = []
+        for p in self.param_groups[i]["params"]:
+            leaf, dtype = p._leaf, p._data.dtype
+            if leaf is None:
+                waiting.append(p)
+                continue
+            state = states.get(p, State(p._device, dtype)).moved(p._device, dtype)
+            numbers = frozenset((key, None if state.is_array(key) else state[key]) for key in state)
+            kind = (p in states, leaf.grad is None, p._device, p.dtype, numbers, None if self.elementwise else id(p))
+            alike.setdefault(kind, []).append((p, state))
+        flats = [
+            Flat([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
+            for kind, members in alike.items()
+        ]
+        self._flats[i], self._waiting[i] = flats, waiting
+        for flat in flats:
+            for p in flat.params:
+                self._apart.pop(p, None)
+        return flats
+
+    def _all(self) -> list[list[Tensor]]:
+        return [list(group["params"]) for group in self.param_groups]
+
+    def _states(self) -> dict[Tensor, State]:
+        """Return what is remembered of each parameter."""
+        return self._apart | {
+            p: state
+            for flats in self._flats
+            for flat in flats
+            if flat.stepped
+            for p, state in zip(flat.params, flat.states(), strict=True)
+        }
+
+    @property
+    def state(self) -> Mapping[Tensor, Mapping[str, Any]]:
+        """What is remembered of each parameter that was updated, to look at."""
+        return MappingProxyType({p: MappingProxyType(state) for p, state in self._states().items()})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the buffers, which parameters would no longer be views of in a copy."""
+        apart = {p: State(s.device, s.dtype, s) for p, s in self._states().items()}
+        return vars(self) | {"_flats": [[] for _ in self._flats], "_waiting": self._all(), "_apart": apart}
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on later, as copies.
@@ -198,7 +237,7 @@ class Optimizer:
         """
         numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
         groups = [{**g, "params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
-        state = {numbers[id(p)]: values.tensors() for p, values in self.state.items()}
+        state = {numbers[id(p)]: values.tensors() for p, values in self._states().items()}
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -253,8 +292,7 @@ class Optimizer:
         for number, p in zip(numbers, params, strict=True):
             if number not in state_dict["state"]:
                 continue
-            state[p] = State(p.device, state_dict["state"][number])
-            state[p].dtype = p._data.dtype
+            state[p] = State(p.device, p._data.dtype, state_dict["state"][number])
             for key, value in state[p].items():
                 if hasattr(value, "shape"):
                     value = asarray(value, device=None if isinstance(value, Tensor) else "cpu", copy=True)
@@ -265,7 +303,8 @@ class Optimizer:
                     state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
             if state[p] and (missing := self.remembered - state[p].keys()):
                 raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
-        self.state = state
+        self._apart = state
+        self._flats, self._waiting = [[] for _ in self.param_groups], self._all()
         for mine, group in zip(self.param_groups, groups, strict=True):
             mine.update({**group, "params": mine["params"]})
 
@@ -276,31 +315,6 @@ class Optimizer:
             for group in self.param_groups
         )
         return "\n".join(f"{type(self).__name__}({group})" for group in groups)
-
-
-class State(dict[str, Any]):
-    """What an optimizer remembers of one parameter, and where and in which dtype its arrays are."""
-
-    __slots__ = ("device", "dtype")
-
-    def __init__(self, device: Device, values: Mapping[str, Any] | None = None) -> None:
-        super().__init__(values or {})
-        self.device, self.dtype = device, None
-
-    def move(self, device: Device, dtype: Any) -> None:
-        """Follow the parameter to another device or dtype."""
-        for key, value in self.items():
-            if isinstance(value, self.device.array_type):
-                self[key] = device.xp.astype(transfer(value, self.device, device), dtype)
-        self.device, self.dtype = device, dtype
-
-    def tensors(self) -> dict[str, Any]:
-        """Return a copy, with tensors for arrays."""
-        kind, device = self.device.array_type, self.device
-        return {
-            key: astype(wrap(value, device), value.dtype) if isinstance(value, kind) else value
-            for key, value in self.items()
-        }
 
 
 def _listed(name: str, params: Any) -> list[Any]:

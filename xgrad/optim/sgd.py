@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xgrad.optim.optimizer import Optimizer, Params, State, check_range
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params, check_range
 
 
 class SGD(Optimizer):
@@ -58,6 +59,8 @@ class SGD(Optimizer):
     Tensor(0.5, requires_grad=True)
     """
 
+    elementwise = True
+
     def __init__(
         self,
         params: Params,
@@ -108,4 +111,5 @@ class SGD(Optimizer):
                 buffer += (1 - float(options["dampening"])) * g
             state["momentum_buffer"] = buffer
             g = g + momentum * buffer if options["nesterov"] else buffer
-        return p - lr * g
+        p -= lr * g
+        return p
