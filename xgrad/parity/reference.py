@@ -121,7 +121,7 @@ def differences(op: Op, sample: Sample, run: Run) -> Differences:
                 near = (up.values[j] - down.values[j]) / (2 * step)
                 far = (up2.values[j] - down2.values[j]) / (4 * step)
                 rough = 4 * eps * (np.abs(up2.values[j]) + np.abs(down2.values[j])) / step
-                kink = _kinked(*(run.values[j] for run in (run, up, down, up2, down2)), step, rough)
+                kink = _kinked([r.values[j] for r in (run, up, down, up2, down2)], step, rough)
                 slope = np.where(kink, 0, (4 * near - far) / 3)
                 value_changes[j] += np.abs(slope) * magnitude
                 if run.gradients:
@@ -133,11 +133,12 @@ def differences(op: Op, sample: Sample, run: Run) -> Differences:
     return Differences(found, noise, value_changes, gradient_changes)
 
 
-def _kinked(value: Any, up: Any, down: Any, up2: Any, down2: Any, step: float, rough: Any) -> Any:
-    """Return where a function is not smooth within two steps.
+def _kinked(values: list[np.ndarray], step: float, rough: Any) -> Any:
+    """Return where a function is not smooth, given its values at a place, a step up and down, and two up and down.
 
     There, slopes over one step and over two differ, or second differences do not grow with the square of the step.
     """
+    value, up, down, up2, down2 = values
     near, far = (up - down) / (2 * step), (up2 - down2) / (4 * step)
     bent, bent2 = up + down - 2 * value, up2 + down2 - 2 * value
     tolerated = 1e-2 * np.abs(near) + rough

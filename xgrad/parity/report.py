@@ -113,7 +113,7 @@ def notes() -> dict[str, str]:
         "than a function of the array library are compared between devices alone"
     )
     return {
-        "reference": f"{reference().description}. It is what every device is held against.",
+        "reference": f"Every device is held against {reference().description}.",
         "rules": "The devices share their rules. So the gradients of the reference are held against central "
         f"differences of its values, by the five-point formula, to {differences_limit():.1g} relatively; {oracle}.",
         "units": "An error is counted in units: one ULP of the reference value. For sums, and for all gradients, it is "

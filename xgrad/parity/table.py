@@ -12,7 +12,18 @@ from xgrad import ops as F
 from xgrad.parity import pytorch
 from xgrad.parity.pytorch import torch
 from xgrad.parity.row import INF, NAN, SPECIAL, Op, Sample, a, binary, ints, reduction, row, unary
-from xgrad.parity.tolerance import COMPOSED, EXACT, FUNCTIONS, POWERS, PRODUCTS, ROOTS, ROUNDED, SELECTED, SUMS
+from xgrad.parity.tolerance import (
+    COMPOSED,
+    EXACT,
+    FUNCTIONS,
+    POWERS,
+    PRODUCTS,
+    ROOTS,
+    ROUNDED,
+    SATURATING,
+    SELECTED,
+    SUMS,
+)
 
 STRICT_FLAGS = {"strict": "the shape of the result depends on the data"}
 MASK = np.array([[True, False, True], [False, True, True]])
@@ -45,7 +56,7 @@ OPS: list[Op] = [
     unary("sin", FUNCTIONS),
     unary("cos", FUNCTIONS),
     unary("tan", FUNCTIONS, low=-1, high=1),
-    unary("tanh", FUNCTIONS),
+    unary("tanh", SATURATING),
     unary("sigmoid", COMPOSED),
     unary("relu", EXACT),
     unary("softplus", COMPOSED, "nn.functional.softplus", special=(0.0, 1.0, -1.0, 15.0, -15.0, 1e4, -1e4, INF, NAN)),

@@ -33,7 +33,8 @@ def verdict(report: Report) -> str:
     counts = [(ops, "op"), (trainings, "training"), (seeds, "seeded draw")]
     what = ", ".join(f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count)
     names = ", ".join(report.devices)
-    compared = f"{len(report.ops)} rows of ops" if report.ops else " and ".join(report.parts)
+    rows = len(report.ops)
+    compared = f"{rows} row{'s' * (rows > 1)} of ops" if rows else " and ".join(report.parts)
     result = {
         "fail": f"FAILED: {what} past the tolerance",
         "incomplete": f"INCOMPLETE: {', '.join(report.missing)} cannot be used; the others agree",

@@ -43,7 +43,7 @@ class Axis:
         powers = range(self.low, self.high + 1, every)
         between = (
             [k * 10.0**n for n in powers[:-1] for k in (2, 5)]
-            if -3 <= self.low and self.high <= 3 and len(powers) <= 4
+            if self.low >= -3 and self.high <= 3 and len(powers) <= 4
             else []
         )
         return [(10.0**n, _power(n)) for n in powers] + [(value, f"{value:g}") for value in between]
