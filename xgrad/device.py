@@ -63,14 +63,19 @@ class Device:
             raise DeviceError(f"unknown device {name!r}: this machine has {backend.count()} of type {kind!r}")
         device = cls._known.get(f"{kind}:{index}")
         if device is None:
-            device = object.__new__(cls)
-            device.type, device.index, device.backend = kind, index, backend
-            device.xp, device.array_type = backend.xp, backend.array_type
-            device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
-            device.coerce = backend.coercer(index)
-            device.guard, device.native = backend.guard(index), backend.native_device(index)
-            device = cls._known.setdefault(f"{kind}:{index}", device)
+            device = cls._known.setdefault(f"{kind}:{index}", cls.of(kind, backend, index))
         return cls._known.setdefault(name, device)
+
+    @classmethod
+    def of(cls, kind: str, backend: Backend, index: int = 0) -> Device:
+        """Return a device of a backend that need not be installed: only who holds it can use it."""
+        device = object.__new__(cls)
+        device.type, device.index, device.backend = kind, index, backend
+        device.xp, device.array_type = backend.xp, backend.array_type
+        device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
+        device.coerce = backend.coercer(index)
+        device.guard, device.native = backend.guard(index), backend.native_device(index)
+        return device
 
     def __str__(self) -> str:
         return f"{self.type}:{self.index}" if self.index else self.type

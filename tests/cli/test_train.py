@@ -274,8 +274,8 @@ def test_an_unusable_device_is_refused_with_the_reason(run):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "xgrad: expected a command (train, predict, info), got none: see xgrad --help"),
-        (["trian"], "xgrad: expected a command (train, predict, info), got 'trian': see xgrad --help"),
+        ([], "xgrad: expected a command (train, predict, info, parity), got none: see xgrad --help"),
+        (["trian"], "xgrad: expected a command (train, predict, info, parity), got 'trian': see xgrad --help"),
         (["info", "x"], "xgrad info: expected the options that xgrad info --help lists, got x"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line: ``xgrad train``, ``xgrad predict``, ``xgrad info``."""
+"""The command line: ``xgrad train``, ``xgrad predict``, ``xgrad info``, ``xgrad parity``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ COMMANDS = {
     "train": "train a network on images of handwritten digits",
     "predict": "say which digit an image shows",
     "info": "print versions, devices and why one is not usable, and where data is looked for",
+    "parity": "hold one device against another: ops, trainings, seeds",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    That is 0, 1 for a training that diverged, 2 for what the user must change, 130 for Ctrl-C, and 141 where nobody
-    reads the output.
+    That is 0, 1 for a training that diverged or devices that disagree, 2 for what the user must change, 130 for
+    Ctrl-C, and 141 where nobody reads the output.
 
     Parameters
     ----------

@@ -1,0 +1,144 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import xgrad
+import xgrad.cli.parity
+from xgrad.backend import DeviceError
+
+QUICK = ("--parts", "ops", "--ops", "add,multiply,exp")
+
+
+def test_devices_that_agree_pass(run, tmp_path):
+    status, out, err = run("parity", "--devices", "cpu,strict", *QUICK, "--json", "p.json", "--html", "p.html")
+    assert status == 0 and not err
+    assert "PASSED: 3 rows of ops on cpu, strict in float32, float64" in out
+    found = json.loads((tmp_path / "p.json").read_text("utf-8"))
+    assert found["verdict"] == "pass" and found["command"].startswith("xgrad parity --devices cpu,strict")
+    assert "multiply" in (tmp_path / "p.html").read_text("utf-8")
+
+
+def test_cpu_alone_is_enough(run):
+    status, out, _ = run("parity", "--devices", "cpu", *QUICK)
+    assert status == 0 and "3 rows of ops on cpu in" in out
+
+
+def test_without_names_all_usable_devices_are_compared(run, monkeypatch):
+    def devices():
+        return [xgrad.Device("cpu")], {"cuda": "no GPU"}
+
+    monkeypatch.setattr(xgrad.cli.parity, "installed", devices)
+    status, out, _ = run("parity", *QUICK)
+    assert status == 0 and "not compared, for they cannot be used here: cuda (see xgrad info)" in out
+
+
+def test_installed_devices_are_sorted_by_whether_they_can_be_used(monkeypatch):
+    def refuse(name):
+        raise DeviceError(f"{name}: broken")
+
+    usable, absent = xgrad.cli.parity.installed()
+    assert [str(d) for d in usable] == list(dict.fromkeys(d.type for d in xgrad.devices()))
+    assert not set(absent) & {str(d) for d in usable}
+    monkeypatch.setattr(xgrad.cli.parity, "open_backend", refuse)
+    assert xgrad.cli.parity.installed()[1]["strict"] == "broken"
+
+
+def test_a_device_that_was_asked_for_and_is_missing_makes_it_incomplete(run, monkeypatch):
+    real = xgrad.cli.parity.Device
+
+    def device(name):
+        if name == "cuda":
+            raise DeviceError("cuda: no GPU: see nvidia-smi")
+        return real(name)
+
+    monkeypatch.setattr(xgrad.cli.parity, "Device", device)
+    status, out, _ = run("parity", "--devices", "cpu,cuda", *QUICK)
+    assert status == 2
+    assert "cuda: not usable: no GPU: see nvidia-smi" in out and "INCOMPLETE: cuda cannot be used" in out
+    status, out, err = run("parity", "--devices", "cuda", *QUICK)
+    assert (status, out) == (2, "") and err == "xgrad parity: cuda: no GPU: see nvidia-smi\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--devices", "cpu,foo"), "--devices: unknown device 'foo': the installed backends are cpu, "),
+        (("--devices", ","), "--devices: expected names of devices, got none"),
+        (("--ops", "add,ad"), "--ops: unknown op ad: expected names such as add"),
+        (("--ops", ""), "--ops: expected names of ops, got none"),
+        (("--dtypes", "float16"), "--dtypes: expected some of float32,float64, got 'float16'"),
+        (("--parts", "ops,all"), "--parts: expected some of ops,training,seeds,timing, got 'ops,all'"),
+        (("--json", "no/such/file"), "expected a file in a folder that exists, got no"),
+        (("--html", "."), "expected a file in a folder that exists, got ."),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_done_is_refused_at_once(run, monkeypatch, options, message):
+    monkeypatch.setattr(xgrad.cli.parity, "compare", lambda *a, **k: pytest.fail("it began"))
+    status, out, err = run("parity", *options)
+    assert (status, out) == (2, "") and err.startswith(f"xgrad parity: {message}")
+
+
+def test_an_op_selects_all_its_rows():
+    assert [op.name for op in xgrad.cli.parity.select(["prod"])] == ["prod", "prod through zeros"]
+    assert [op.name for op in xgrad.cli.parity.select(["prod through zeros"])] == ["prod through zeros"]
+
+
+BREAK = {  # by op: what to replace, where PyTorch must know better, and what is then said
+    "multiply": (
+        "lambda g, x2: g * x2, lambda g, x1: g * x1,",
+        "lambda g, x2: g * x2, lambda g, x1: -g * x1,",
+        "of x2",
+    ),
+    "sigmoid": ("xp.where(x < 0, small, 1) / (1 + small)", "xp.where(x < 0, small, 1) / (1.001 + small)", "the result"),
+}
+
+
+@pytest.mark.parametrize("name", BREAK)
+def test_breaking_one_rule_on_purpose_fails_and_names_the_op_and_the_input(tmp_path, name):
+    """On a copy of the source, for a rule is read when it is declared."""
+    before, after, said = BREAK[name]
+    if name == "sigmoid":
+        pytest.importorskip("torch")
+    shutil.copytree(Path(xgrad.__file__).parent, tmp_path / "xgrad", ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "xgrad" / "ops" / "elementwise.py"
+    text = file.read_text("utf-8")
+    assert text.count(before) == 1
+    file.write_text(text.replace(before, after), "utf-8")
+    path = os.pathsep.join(filter(None, [str(tmp_path), *sys.path]))
+    options = ["--devices", "cpu,strict", "--ops", f"add,{name}", "--parts", "ops"]
+    done = subprocess.run(
+        [sys.executable, "-m", "xgrad", "parity", *options],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert f"FAILED: {name}, by its rule on every device: " in done.stdout and said in done.stdout
+    assert "the input is x" in done.stdout and "FAILED: 1 op past the tolerance" in done.stdout
+
+
+def test_it_works_without_pytorch():
+    script = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from xgrad.cli import main\n"
+        "sys.exit(main(['parity', '--devices', 'cpu,torch', '--ops', 'tanh', '--parts', 'ops']))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and not done.stderr
+    assert "torch: not usable: the package PyTorch is missing" in done.stdout
+    assert "INCOMPLETE: torch cannot be used; the others agree" in done.stdout
+
+
+def test_progress_is_shown_on_a_terminal_alone(monkeypatch, capsys):
+    xgrad.cli.parity.note(False)("something")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    xgrad.cli.parity.note(True)("something")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    xgrad.cli.parity.note(False)("something")
+    assert capsys.readouterr().err == "\r\x1b[Ksomething"

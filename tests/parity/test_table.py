@@ -1,0 +1,49 @@
+"""The table is part of the package, and says of every row how far devices may be apart, and why."""
+
+import subprocess
+import sys
+
+import pytest
+
+from xgrad.parity.row import Op
+from xgrad.parity.table import OPS, find
+from xgrad.parity.tolerance import CLASSES, EXACT
+
+
+def test_names_are_unique_and_found():
+    assert len({op.name for op in OPS}) == len(OPS)
+    assert find("add").name == "add"
+    with pytest.raises(KeyError):
+        find("addd")
+
+
+@pytest.mark.parametrize("tolerance", CLASSES, ids=lambda t: t.name)
+def test_tolerances_have_reasons_and_are_used(tolerance):
+    assert tolerance.reason.endswith(".") and len(tolerance.reason) > 40
+    assert any(op.tolerance is tolerance for op in OPS)
+    assert tolerance.limit("value", 0) <= 4 and tolerance.limit("gradient", 0) <= 12
+    assert tolerance.limit("value", 16) - tolerance.limit("value", 0) == 16 * tolerance.per_element
+
+
+def test_what_is_exact_is_given_nothing():
+    assert EXACT.limit("value", 100) == EXACT.limit("gradient", 100) == 0
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.wide], ids=str)
+def test_wide_samples_are_within_the_range(op: Op):
+    sample = op.wide_sample()
+    assert sample.columns
+    for x, (low, high) in zip(sample.inputs, op.wide, strict=True):
+        assert x.shape == (257,) and low <= x.min() and x.max() <= high
+
+
+def test_an_installed_package_has_the_table_without_tests_or_pytorch():
+    script = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from xgrad.parity import table\n"
+        "import xgrad.cli.parity\n"
+        "assert table.__name__ == 'xgrad.parity.table'\n"
+        "print(sorted(n for n in sys.modules if n.partition('.')[0] in ('tests', 'matplotlib', 'pytest')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,145 @@
+"""What devices are compared with: the op in more precision, and its derivative without its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xgrad.backend import Backend
+from xgrad.device import Device
+from xgrad.discovery import open_backend
+from xgrad.parity.evaluate import Run, evaluate, weights
+from xgrad.parity.row import Op, Sample
+
+FLOAT64 = np.dtype("float64")
+
+
+class ExtendedBackend(Backend):
+    """NumPy with ``long double`` in the place of float64: 11 bits more on x86, and the C library's functions."""
+
+    library = "numpy"
+    array_type = np.ndarray
+
+    def __init__(self) -> None:
+        self._numpy = open_backend("cpu")
+        self.xp = self._numpy.xp
+
+    def native_device(self, index: int) -> Any:
+        return self._numpy.native_device(index)
+
+    def to_host(self, x: Any) -> np.ndarray:
+        return np.asarray(x)
+
+    def from_host(self, x: np.ndarray, index: int) -> np.ndarray:
+        return x.astype(np.longdouble) if x.dtype == FLOAT64 else x
+
+    def coercer(self, index: int) -> Callable[[Any], np.ndarray]:
+        return np.asarray
+
+    def dtype(self, dtype: Any) -> Any:
+        found = np.dtype(dtype)
+        return np.dtype(np.longdouble) if found == FLOAT64 else found
+
+    def numpy_dtype(self, dtype: Any) -> Any:
+        return FLOAT64 if dtype == np.longdouble else np.dtype(dtype)
+
+    def index_add(self, x: Any, key: Any, values: Any) -> Any:
+        return self._numpy.index_add(x, key, values)
+
+
+class Reference(NamedTuple):
+    """Where references are computed, in what, and how fine that is."""
+
+    device: Device
+    description: str
+    eps: float
+
+
+@cache
+def reference() -> Reference:
+    """Return the finest reference that this machine has."""
+    eps = float(np.finfo(np.longdouble).eps)
+    if eps < np.finfo(FLOAT64).eps:
+        bits = np.finfo(np.longdouble).nmant + 1
+        text = f"the same op through NumPy's long double, {bits} bits of mantissa, from the same rounded inputs"
+        return Reference(Device.of("extended", ExtendedBackend()), text, eps)
+    text = "the same op on cpu in float64 (long double is no finer here), from the same rounded inputs"
+    return Reference(Device("cpu"), text, float(np.finfo(FLOAT64).eps))
+
+
+class Differences(NamedTuple):
+    """Derivatives by central differences, and how far relative changes of the inputs move results and gradients.
+
+    Attributes
+    ----------
+    gradients : list of array
+        What the rules should give, one for each floating input.
+    noise : list of array
+        How far rounding may take them off; infinite where the function has a kink or a jump within two steps.
+    value_changes, gradient_changes : list of array
+        The sum of the derivatives' magnitudes times those of the inputs: for each relative change of the inputs, and
+        of the gradient that arrives, no result and no gradient moves by more.
+    """
+
+    gradients: list[np.ndarray]
+    noise: list[np.ndarray]
+    value_changes: list[np.ndarray]
+    gradient_changes: list[np.ndarray]
+
+
+def differences(op: Op, sample: Sample, run: Run) -> Differences:
+    """Return the derivatives of a sample without the rules of the op, given its results.
+
+    By the five-point formula, whose error is of fourth order in the step: the step is the fifth root of the precision,
+    which balances it with rounding.
+    """
+    device, _, eps = reference()
+    step = 2.0 ** round(np.log2(eps) / 5)
+    floats = [j for j, value in enumerate(run.values) if value.dtype.kind == "f"]
+    seeds = {j: weights(run.values[j].shape, FLOAT64, sample.start) for j in floats}
+    value_changes = [np.zeros(value.shape) for value in run.values]
+    found, noise, gradient_changes = ([np.zeros(g.shape) for g in run.gradients] for _ in range(3))
+    together: Any = (lambda v: v) if sample.columns else np.sum
+    for k, i in enumerate(i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind == "f"):
+        x = sample.inputs[i]
+        for where in [...] if sample.columns else list(np.ndindex(x.shape)):
+
+            def moved(by: float, gradient: bool, i: int = i, x: Any = x, where: Any = where) -> Run:
+                shifted = x.copy()
+                shifted[where] += by
+                inputs = (*sample.inputs[:i], shifted, *sample.inputs[i + 1 :])
+                return evaluate(op, replace(sample, inputs=inputs), device, FLOAT64, gradient=gradient)
+
+            up, down = moved(step, True), moved(-step, True)
+            up2, down2 = moved(2 * step, False), moved(-2 * step, False)
+            magnitude = np.abs(x[where])
+            for j, w in seeds.items():
+                near = (up.values[j] - down.values[j]) / (2 * step)
+                far = (up2.values[j] - down2.values[j]) / (4 * step)
+                rough = 4 * eps * (np.abs(up2.values[j]) + np.abs(down2.values[j])) / step
+                kink = _kinked([r.values[j] for r in (run, up, down, up2, down2)], step, rough)
+                slope = np.where(kink, 0, (4 * near - far) / 3)
+                value_changes[j] += np.abs(slope) * magnitude
+                if run.gradients:
+                    found[k][where] += together(w * slope)
+                    noise[k][where] += together(np.where(kink, np.inf, np.abs(w) * rough))
+                    gradient_changes[k][where] += together(np.abs(w * slope))
+            for change, a, b in zip(gradient_changes, up.gradients, down.gradients, strict=True):
+                change += np.abs(a - b) / (2 * step) * magnitude
+    return Differences(found, noise, value_changes, gradient_changes)
+
+
+def _kinked(values: list[np.ndarray], step: float, rough: Any) -> Any:
+    """Return where a function is not smooth, given its values at a place, a step up and down, and two up and down.
+
+    There, slopes over one step and over two differ, or second differences do not grow with the square of the step.
+    """
+    value, up, down, up2, down2 = values
+    near, far = (up - down) / (2 * step), (up2 - down2) / (4 * step)
+    bent, bent2 = up + down - 2 * value, up2 + down2 - 2 * value
+    tolerated = 1e-2 * np.abs(near) + rough
+    return (np.abs(near - far) > tolerated + 1e-4) | (np.abs(bent2 - 4 * bent) / step > tolerated + 1e-3)

@@ -1,0 +1,71 @@
+"""Errors in units in the last place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Reals = np.ndarray[Any, Any]
+
+
+def ulp(x: Reals, dtype: np.dtype) -> Reals:
+    """Return the distance between neighbouring numbers of a dtype at the magnitude of `x`.
+
+    Subnormal numbers, and zero, have that of the smallest normal number; what overflows, that of the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ulp(np.array([1.0, 3.0, 0.0]), np.dtype("float32")) * 2.0**23
+    array([1.00000000e+00, 2.00000000e+00, 1.17549435e-38], dtype=...)
+    """
+    info = np.finfo(dtype)
+    magnitude = np.clip(np.abs(x).astype(np.longdouble), info.smallest_normal, info.max)
+    _, exponent = np.frexp(magnitude)  # of a mantissa from 0.5 to below 1
+    return np.asarray(np.ldexp(np.longdouble(1), exponent - 1 - info.nmant))
+
+
+def distance(got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.0) -> tuple[Reals, Reals]:
+    """Return for each element the error in units, and relative to the same magnitude.
+
+    Parameters
+    ----------
+    got : array
+        What a device computed.
+    want : array
+        The reference, in at least the precision of `dtype`. What overflows in `dtype` is wanted to be infinite.
+    dtype : dtype
+        Of `got`. Of integers and bools the errors are 0 where they are equal, else infinite.
+    extra : array or float
+        What is added to the magnitude of the reference before its ULP is taken.
+
+    Returns
+    -------
+    tuple of array
+        Both are infinite where only one is a NaN, or both are not the same infinity; 0 where both are. A float32 of 0
+        has no error where the reference is subnormal: GPUs flush such results.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distance(np.array([1.0, np.nan]), np.array([1 + 2**-52, np.nan]), np.dtype("float64"))[0]
+    array([1., 0.], dtype=...)
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind != "f":
+        wrong = np.where(got == want, 0.0, np.inf)
+        return wrong, wrong
+    with np.errstate(all="ignore"):
+        wanted, wide = want.astype(dtype), want.astype(np.longdouble)
+        finite = np.isfinite(got) & np.isfinite(wanted)
+        error = np.abs(got.astype(np.longdouble) - wide)
+        magnitude = np.abs(wide) + extra
+        alike = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+        flushed = (got == 0) & (np.abs(wide) < np.finfo(dtype).smallest_normal) & (dtype == np.float32)
+        exact = (error == 0) | (flushed & finite)
+        units, relative = (
+            np.where(finite, np.where(exact, 0.0, error / scale), np.where(alike, 0.0, np.inf))
+            for scale in (ulp(magnitude, dtype), np.maximum(magnitude, np.finfo(dtype).smallest_normal))
+        )
+    return units, relative
