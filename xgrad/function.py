@@ -112,6 +112,7 @@ class Function:
         self.signature = inspect.Signature(public)
         self.nullable = any(p.default is None for p in public[:count])
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
+        self._names = frozenset(self.options)
         self._positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
         self.call = _caller(self)
@@ -132,9 +133,13 @@ class Function:
     def bind(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
-        if len(args) == count or not given:
-            options = {**self.defaults, **dict(zip(self._positional, args[count:], strict=False)), **given}
-            if count <= len(args) <= count + len(self._positional) and options.keys() == set(self.options):
+        if len(args) == count:
+            options = {**self.defaults, **given}
+            if options.keys() == self._names:
+                return args, options
+        if not given and len(args) > count:
+            options = {**self.defaults, **dict(zip(self._positional, args[count:], strict=False))}
+            if len(args) <= count + len(self._positional) and options.keys() == self._names:
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)

@@ -67,6 +67,7 @@ class CupyBackend(Backend):
 
     library = "cupy"
     asynchronous = True
+    writes = True
 
     def __init__(self) -> None:
         self._cp, count = _open_cupy()

@@ -93,26 +93,39 @@ class Gradients:
 class Slot:
     """The place of a leaf's gradient among others. It does not know the leaf, so that there is no reference cycle."""
 
-    __slots__ = ("gradients", "place")
+    __slots__ = ("gradients", "place", "reserved")
 
     def __init__(self, gradients: Gradients, place: int) -> None:
-        self.gradients, self.place = gradients, place
+        self.gradients, self.place, self.reserved = gradients, place, False
 
     def holds(self, gradient: Tensor) -> bool:
         """Return whether a gradient is here, not an array from elsewhere."""
         mine = self.gradients.tensors[self.place]
         return gradient is mine and mine._data is self.gradients.views[self.place]
 
+    def reserve(self, leaf: Leaf) -> Any:
+        """Return the array that is to be the gradient, for one walk to write to; None if it cannot."""
+        if self.reserved or leaf.grad is not None or not leaf.device.backend.writes:
+            return None
+        if self.gradients.seen:
+            self.gradients.renew()
+        self.reserved = True
+        return self.gradients.views[self.place]
+
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
-        gradients = self.gradients
+        gradients, place = self.gradients, self.place
         if leaf.grad is None:
             if gradients.seen:
                 gradients.renew()
-            gradients.views[self.place][...] = g
-            leaf.grad = gradients.tensors[self.place]
+            if g is not gradients.views[place]:
+                if self.reserved:  # by another thread's walk
+                    leaf.grad = wrap(leaf.device.xp.asarray(g, copy=True), leaf.device)
+                    return
+                gradients.views[place][...] = g
+            leaf.grad = gradients.tensors[place]
         elif self.holds(leaf.grad) and not gradients.seen:
-            gradients.views[self.place][...] += g
+            gradients.views[place][...] += g
         else:
             leaf.grad = leaf.grad + wrap(g, leaf.device)
 
