@@ -130,11 +130,12 @@ def log_softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
 
 def _one_hot(xp: Any, target: Any, x: Any) -> Any:
     """Return where along the class axis of `x` the target is."""
-    axis = _class_axis(x)
-    target = xp.astype(target, xp.int64)  # the range of uint8 may be too short for the classes
+    axis, ndim = _class_axis(x), len(x.shape)
+    target = xp.astype(target, xp.int64, copy=False)  # the range of uint8 may be too short for the classes
     classes = xp.arange(x.shape[axis], dtype=xp.int64, device=x.device)
-    classes = xp.reshape(classes, tuple(-1 if a == axis else 1 for a in range(len(x.shape))))
-    return xp.expand_dims(target, axis=axis) == classes
+    if axis == ndim - 1:
+        return xp.expand_dims(target, axis=-1) == classes
+    return xp.expand_dims(target, axis=axis) == xp.reshape(classes, (-1,) + (1,) * (ndim - axis - 1))
 
 
 def _class_axis(x: Any) -> int:
@@ -230,15 +231,18 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
             "cross_entropy: expected input of shape (batch, classes, ...) and target of shape (batch, ...), got "
             f"{input.shape} and {target.shape}"
         )
-    if not device.backend.asynchronous and 0 not in raw.shape:
-        low, high = int(device.xp.min(raw)), int(device.xp.max(raw))
-        classes = shape[0 if len(shape) == 1 else 1]
-        if low < 0 or high >= classes:
-            raise IndexError(
-                f"cross_entropy: expected target from 0 to {classes - 1}, got {low if low < 0 else high}: "
-                f"the input has {classes} classes"
-            )
-    return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
+    checked = device.backend.asynchronous or 0 in raw.shape
+    try:
+        if checked or device.xp.min(raw) >= 0:  # a target that is too large is an index out of bounds
+            return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
+    except IndexError:
+        if checked:
+            raise
+    low, high, last = int(device.xp.min(raw)), int(device.xp.max(raw)), shape[0 if len(shape) == 1 else 1] - 1
+    raise IndexError(
+        f"cross_entropy: expected target from 0 to {last}, got {low if low < 0 else high}: the input has {last + 1} "
+        "classes"
+    ) from None
 
 
 def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
