@@ -48,7 +48,7 @@ class NumpyBackend(Backend):
     library = "numpy"
     array_type = np.ndarray
     writes = True
-    piece = 1 << 15
+    piece = 1 << 16
 
     def __init__(self) -> None:
         self.xp = _Namespace()
