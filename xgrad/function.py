@@ -20,7 +20,7 @@ from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
 from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
-from xgrad.shortcut import for_two_tensors
+from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor, wrap
 
 K = TypeVar("K")
@@ -231,8 +231,9 @@ def _caller(function: Function) -> Callable[..., Any]:
         node.outputs = [nothing] * len(out)
         return outputs(node, out)
 
-    ordinary = arity == 2 and not function.options and all(function.rules) and lowest is not None
-    return for_two_tensors(call, kernels, plans) if ordinary else call
+    ordinary = not (function.options or variadic or function.joint or sets_aside) and all(function.rules)
+    shorten = {1: for_one, 2: for_two}.get(arity) if ordinary and lowest is not None else None
+    return call if shorten is None else shorten(call, kernels, plans)
 
 
 class _Made(dict[K, V]):

@@ -1,4 +1,8 @@
-"""The short way through the most frequent of all calls: an op of two floating tensors of one device and dtype."""
+"""The short way through the most frequent calls: ops of one or two floating tensors of one device and dtype.
+
+What stands here is `function._caller` unrolled, and does the same. Whatever is out of the ordinary, an error of the
+kernel included, is left to it.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +15,58 @@ from xgrad.graph import Node, clock
 from xgrad.plan import Plan
 from xgrad.tensor import Tensor
 
-_NOT_GIVEN = object()
+Kernels = Mapping[Device, Callable[..., Any]]
+_NOT_GIVEN: Any = object()
+_tick, _recording, _new = clock.tick, grad_enabled.get, object.__new__
 
 
-def for_two_tensors(
-    call: Callable[..., Any], kernels: Mapping[Device, Callable[..., Any]], plans: Mapping[int, Plan]
-) -> Callable[[Any, Any], Any]:
-    """Return what does the same as `call` of a function with two inputs, sooner: `call` unrolled.
+def for_one(call: Callable[..., Any], kernels: Kernels, plans: Mapping[int, Plan]) -> Callable[..., Any]:
+    """Return the short way of a function with one input."""
 
-    Whatever is out of the ordinary, an error of the kernel included, is left to `call`.
-    """
-    tick, recording, new = clock.tick, grad_enabled.get, object.__new__
+    def call_with_one(x: Any = _NOT_GIVEN, /, *more: Any) -> Any:
+        if not isinstance(x, Tensor) or more:
+            return call(*[part for part in (x, *more) if part is not _NOT_GIVEN])
+        a, device, edge = x._data, x._device, x._edge
+        if a.dtype not in device.floats or device.guard is not None:
+            return call(x)
+        try:
+            out = kernels[device](a)
+        except Exception:
+            return call(x)
+        if type(out) is not device.array_type:
+            out = device.coerce(out)
+
+        result: Any = _new(Tensor)
+        result._data, result._device, result._edge = out, device, None
+        if edge is None or not _recording():
+            return result
+        plan = plans[1]
+        node = result._edge = Node()
+        node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), None, None, (edge,))
+        node.plan, node.device, node.order, node.shape, node.dtype = plan, device, _tick(), out.shape, a.dtype
+        node.hooks, node.changed = None, 0
+        return result
+
+    return call_with_one
+
+
+def for_two(call: Callable[..., Any], kernels: Kernels, plans: Mapping[int, Plan]) -> Callable[..., Any]:
+    """Return the short way of a function with two inputs, of which the second may be a number."""
 
     def call_with_two(x1: Any = _NOT_GIVEN, x2: Any = _NOT_GIVEN, /, *more: Any) -> Any:
-        if not isinstance(x1, Tensor) or not isinstance(x2, Tensor) or more:
-            return call(*[x for x in (x1, x2, *more) if x is not _NOT_GIVEN])
-        a, b, device = x1._data, x2._data, x1._device
+        if not isinstance(x1, Tensor) or more:
+            return call(*[part for part in (x1, x2, *more) if part is not _NOT_GIVEN])
+        a, device, e1 = x1._data, x1._device, x1._edge
         dtype = a.dtype
-        if x2._device is not device or b.dtype is not dtype or dtype not in device.floats or device.guard is not None:
+        if isinstance(x2, Tensor):
+            b, e2 = x2._data, x2._edge
+            if x2._device is not device or b.dtype is not dtype:
+                return call(x1, x2)
+        elif type(x2) is float or type(x2) is int:
+            b, e2 = x2, None
+        else:
+            return call(x1, x2) if x2 is not _NOT_GIVEN else call(x1)
+        if dtype not in device.floats or device.guard is not None:
             return call(x1, x2)
         try:
             out = kernels[device](a, b)
@@ -37,15 +75,14 @@ def for_two_tensors(
         if type(out) is not device.array_type:
             out = device.coerce(out)
 
-        result: Any = new(Tensor)
+        result: Any = _new(Tensor)
         result._data, result._device, result._edge = out, device, None
-        e1, e2 = x1._edge, x2._edge
-        if (e1 is None and e2 is None) or not recording():
+        if (e1 is None and e2 is None) or not _recording():
             return result
         plan = plans[3 if e1 is not None and e2 is not None else 1 if e2 is None else 2]
         node = result._edge = Node()
         node.kept = (e1, e2) if plan.bare else plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2))
-        node.plan, node.device, node.order, node.shape, node.dtype = plan, device, tick(), out.shape, dtype
+        node.plan, node.device, node.order, node.shape, node.dtype = plan, device, _tick(), out.shape, dtype
         node.hooks, node.changed = None, 0
         return result
 
