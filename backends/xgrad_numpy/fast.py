@@ -94,7 +94,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
 def relu(x: Any, /) -> Any:
     """Return the positive part; NumPy compares with a row of zeros three times as fast as with one zero."""
-    return np.maximum(x, _zeros(x.shape[-1], x.dtype) if x.size >= _LARGE else 0)
+    return np.maximum(x, _zeros(x.shape[-1], x.dtype) if x.size >= _LARGE and x.dtype in _BITS else 0)
 
 
 @lru_cache(16)

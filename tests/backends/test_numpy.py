@@ -1,0 +1,119 @@
+"""What NumPy's device computes in another way than NumPy: the oracle is NumPy's function of the name."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from xgrad_numpy import fast
+
+SPECIAL = [0.0, -0.0, 1.0, -1.5, 1e-45, -1e-310, 3e38, np.inf, -np.inf, np.nan]
+SHAPES = [(), (0,), (3,), (2000,), (1, 1), (4, 3), (0, 3), (3, 0), (40, 50), (50, 40), (8, 16, 9)]
+DTYPES = ["float32", "float64", "float16", "int64", "int8", "uint8", "bool"]
+
+
+def arrays(shape, dtype, seed=0):
+    """Return the same values lying in memory in several ways."""
+    rng = np.random.default_rng(seed)
+    with np.errstate(all="ignore"):
+        special = np.array(SPECIAL).astype(dtype) if np.dtype(dtype).kind == "f" else np.arange(-5, 6).astype(dtype)
+    x = rng.choice(special, shape) if shape else np.asarray(special[seed % len(special)])
+    yield x
+    if x.ndim:
+        yield np.asfortranarray(x)
+        yield x[::-1][::-1]
+        yield np.repeat(x, 2, axis=-1)[..., ::2]
+        yield np.ascontiguousarray(x[..., ::-1])[..., ::-1]
+        read_only = x.copy()
+        read_only.flags.writeable = False
+        yield read_only
+
+
+def same(ours, theirs):
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    np.testing.assert_array_equal(ours, theirs)
+    numbers = ~np.isnan(theirs)
+    np.testing.assert_array_equal(np.signbit(ours[numbers]), np.signbit(theirs[numbers]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_where_and_relu_are_exact(shape, dtype):
+    rng = np.random.default_rng(1)
+    for x in arrays(shape, dtype):
+        condition = rng.random(shape) < 0.5 if shape else np.asarray(True)
+        for first, second in ((x, 0), (0, x), (x, x[::-1] if x.ndim else x), (x, -0.0), (x, 1), (0, 0)):
+            same(fast.where(condition, first, second), np.where(condition, first, second))
+        same(fast.relu(x), np.maximum(x, 0))
+    if shape and shape[0] > 1:
+        row = np.ones(shape[-1:], dtype)
+        same(fast.where(condition, row, 0), np.where(condition, row, 0))
+        same(fast.where(condition[:1], x, 0), np.where(condition[:1], x, 0))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.filterwarnings("ignore:(invalid|divide|overflow|Mean of empty)")
+def test_reductions_are_those_of_numpy(shape, dtype):
+    axes = [None, *range(-len(shape), len(shape)), tuple(range(len(shape)))] + ([(0,)] if shape else [])
+    for axis, keepdims in itertools.product(axes, (False, True)):
+        for x in arrays(shape, dtype):
+            kind = {"axis": axis, "keepdims": keepdims}
+            for name in ("sum", "mean"):
+                ours, theirs = getattr(fast, name)(x, **kind), getattr(np, name)(x, **kind)
+                assert ours.dtype == theirs.dtype and np.shape(ours) == np.shape(theirs)
+                np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+            finite = np.random.default_rng(2).uniform(-2, 2, shape).astype(dtype)
+            for name in ("sum", "mean"):
+                exact = getattr(np, name)(finite.astype("f8"), **kind)
+                if np.dtype(dtype).kind == "f" and x.size:
+                    scale = np.finfo(dtype).eps * max(1, np.abs(finite.astype("f8")).sum())
+                    np.testing.assert_allclose(getattr(fast, name)(finite, **kind), exact, atol=scale)
+            for name in ("max", "min"):
+                if x.size:
+                    same(getattr(fast, name)(x, **kind), getattr(np, name)(x, **kind))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "float32"])
+def test_sums_take_a_dtype_and_widen_integers(dtype):
+    x = np.full((300, 2), 1, dtype)
+    same(fast.sum(x, axis=0), np.sum(x, axis=0))
+    same(fast.sum(x, axis=0, dtype=np.float64), np.sum(x, axis=0, dtype=np.float64))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((4, 3), (3, 5)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((3,), (3,)), ((3,), (3, 2)), ((2, 4, 3), (3, 5))],
+)
+def test_products_are_those_of_numpy(a, b, dtype):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-9, 9, shape).astype(dtype) for shape in (a, b))
+    expected = np.matmul(x, y)
+    same(fast.matmul(x, y), expected)
+    same(fast.matmul(np.asfortranarray(x), np.asfortranarray(y)), expected)
+    out = np.empty_like(expected)
+    if out.ndim:
+        assert fast.matmul(x, y, out=out) is out
+        same(out, expected)
+    with pytest.raises(ValueError, match=r"aligned|mismatch"):
+        fast.matmul(x, np.ones((7, 7), dtype))
+
+
+def test_a_product_of_several_dtypes_has_the_wider_one():
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float64)
+    same(fast.matmul(x, y), np.matmul(x, y))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_methods_are_the_functions(shape):
+    for x in arrays(shape, "float32"):
+        same(fast.reshape(x, (-1,) if x.size else x.shape), np.reshape(x, (-1,) if x.size else x.shape))
+        same(fast.astype(x, np.float64), x.astype(np.float64))
+        assert fast.astype(x, np.float32, copy=False) is x and fast.astype(x, np.float32) is not x
+        for axis in (0, -1):
+            same(fast.expand_dims(x, axis=axis), np.expand_dims(x, axis))
+        same(fast.squeeze(np.expand_dims(x, 0), 0), x)
+        if x.ndim > 1:
+            same(fast.matrix_transpose(x), np.swapaxes(x, -1, -2))
