@@ -160,7 +160,7 @@ class CupyBackend(Backend):
         return coerce
 
     def references(self, x: Any) -> int:
-        return getrefcount(x.data.mem)  # the memory, of which every view holds a pointer of its own
+        return getrefcount(x)  # the base of every view, and of every view of a view
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return index_add(self._cp, x, key, values)
