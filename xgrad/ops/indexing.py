@@ -9,6 +9,7 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.declare import derivative, in_rule
 from xgrad.device import Device
+from xgrad.dtypes import SCALARS
 from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
 
@@ -166,6 +167,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     Tensor([0., 1., 1.])
     """
     x = as_tensor("setitem", "x", x)
+    if not isinstance(value, (np.generic, *SCALARS)):
+        value = as_tensor("setitem", "value", value)
     if getattr(value, "dtype", x.dtype).kind == "c" != x.dtype.kind:
         raise TypeError(f"setitem: expected a real value for x of {x.dtype}, got {value.dtype}")
     return _setitem(x, value, key=_raw_key(key, x.device))
