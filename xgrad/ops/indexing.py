@@ -74,7 +74,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     Raises
     ------
     IndexError
-        If an index is out of bounds; on a GPU, indices in arrays wrap around instead.
+        If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
     DeviceError
         If an array in the key is on another device.
 
@@ -211,7 +211,7 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     Raises
     ------
     IndexError
-        If an index is out of bounds; on a GPU it wraps around instead.
+        If an index is out of bounds; on ``cuda`` it wraps around instead.
     DeviceError
         If the two are on different devices.
 
@@ -267,7 +267,7 @@ def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     Raises
     ------
     IndexError
-        If an index is out of bounds; on a GPU it wraps around instead.
+        If an index is out of bounds; on ``cuda`` it wraps around instead.
     DeviceError
         If the two are on different devices.
 
