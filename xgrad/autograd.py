@@ -136,7 +136,8 @@ def _start(
                     f"{name}: expected a scalar or a gradient, got a tensor of shape {tensor.shape} without one: "
                     "sum it, or give a gradient of its shape"
                 )
-            gradient = wrap(tensor.device.xp.ones_like(tensor._data), tensor.device)
+            with tensor.device.active():
+                gradient = wrap(tensor.device.xp.ones_like(tensor._data), tensor.device)
         elif not isinstance(gradient, Tensor):
             raise TypeError(
                 f"{name}: expected a tensor for a gradient, got {type(gradient).__name__}: use xgrad.asarray"

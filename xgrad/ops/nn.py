@@ -205,7 +205,7 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     TypeError
         If `target` is not of integers.
     IndexError
-        If a class does not exist. On a GPU, where looking would make the device wait, this is not noticed.
+        If a class does not exist. On ``cuda``, where looking would make the device wait, this is not noticed.
 
     Examples
     --------
@@ -228,7 +228,8 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
         )
     if not target.device.backend.asynchronous and target.size:
         raw, classes, xp = target._data, shape[0 if len(shape) == 1 else 1], target.device.xp
-        low, high = int(xp.min(raw)), int(xp.max(raw))
+        with target.device.active():
+            low, high = int(xp.min(raw)), int(xp.max(raw))
         if low < 0 or high >= classes:
             raise IndexError(
                 f"cross_entropy: expected target from 0 to {classes - 1}, got {low if low < 0 else high}: "
