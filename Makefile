@@ -2,6 +2,7 @@
 #
 #   make train       train a network, on MNIST where there is one, else on the digits that come with xgrad
 #   make test        lint, types and tests; PEERS="torch==2.13.0" also compares with PyTorch
+#   make bench       xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
 #   make gpu-check   the tests and a short training on a GPU; results as JSON
 #   make lint        ruff alone
 #   make clean       remove what these targets made
@@ -13,6 +14,7 @@ PYTHON ?= python3
 VENV ?= .venv
 CUDA ?= 12
 PEERS ?=
+BENCH ?= all
 ARGS ?=
 comma := ,
 
@@ -27,7 +29,7 @@ endif
 # Only where there is a GPU is it worth to install a gigabyte of CuPy and CUDA.
 gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
-.PHONY: train test lint gpu-check clean peers
+.PHONY: train test lint bench gpu-check clean peers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 
@@ -42,6 +44,9 @@ test: lint peers
 lint: $(call has,test)
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
+
+bench: $(call has,benchmarks)
+	$(RUN) -m benchmarks $(BENCH) --save $(ARGS)
 
 gpu-check: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)

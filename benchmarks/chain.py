@@ -1,69 +1,50 @@
-"""A chain of a million additions, forward, backward and freed, against PyTorch: ``python -m benchmarks.chain``.
+"""A chain of a million additions, forward, backward and freed, on one thread.
 
-Each library runs in fresh processes, in turn, on one thread; what is printed are medians and their spread.
+Recursion, or a graph that is searched too often, shows here. MyGrad is not among the peers: it fails at a few thousand.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-import subprocess
-import sys
+from benchmarks.harness import Options, begin, once
+from benchmarks.report import Result, Table
+from benchmarks.statistics import ratios
+from benchmarks.worker import peer
 
-PROGRAM = """
-import json, sys, time
-import {module} as library
-{setup}
-x = library.{tensor}(1.0, requires_grad=True)
-start = time.perf_counter()
-y = x
-for _ in range({length}):
-    y = y + 1.0
-middle = time.perf_counter()
-y.backward()
-end = time.perf_counter()
-del y
-freed = time.perf_counter()
-assert x.grad.item() == 1 and sys.getrecursionlimit() == 1000
-print(json.dumps([middle - start, end - middle, freed - end, freed - start]))
-"""
-LIBRARIES = {
-    "xgrad": {"module": "xgrad", "tensor": "Tensor", "setup": ""},
-    "PyTorch": {"module": "torch", "tensor": "tensor", "setup": "library.set_num_threads(1)"},
-}
+PEERS = {"xgrad": "ours:additions", "PyTorch": "pytorch:additions", "HIPS autograd": "hips_autograd:additions"}
+PARTS = ("forward", "backward", "freed")
 
 
-def measure(length: int, rounds: int) -> dict[str, list[list[float]]]:
-    """Return for each library that is installed, for each round, the seconds of each part and of all."""
-    times: dict[str, list[list[float]]] = {}
-    for _ in range(rounds):
-        for name, words in LIBRARIES.items():
-            program = PROGRAM.format(length=length, **words)
-            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-            if done.returncode and "ModuleNotFoundError" in done.stderr:
-                continue
-            done.check_returncode()
-            times.setdefault(name, []).append(json.loads(done.stdout))
-    return times
+class Chain:
+    """The worker's side."""
+
+    def __init__(self, target: str, length: int) -> None:
+        self.additions, self.length = peer(target), length
+
+    def measure(self) -> dict[str, float]:
+        """Return the seconds of each part, and of all."""
+        times = self.additions(self.length)
+        parts = {part: after - before for part, before, after in zip(PARTS, times, times[1:], strict=False)}
+        return {**parts, "all": times[-1] - times[0]}
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--length", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    times = measure(asked.length, asked.rounds)
-    print(f"{asked.length} additions, seconds: median of {asked.rounds} (least to most)")
-    for name, rounds in times.items():
-        columns = list(zip(*rounds, strict=True))
-        parts = [f"{statistics.median(c):.2f} ({min(c):.2f} to {max(c):.2f})" for c in columns]
-        print(f"{name:8} forward {parts[0]}, backward {parts[1]}, freed {parts[2]}, all {parts[3]}")
-    if len(times) == 2:
-        ours, theirs = (statistics.median(r[-1] for r in rounds) for rounds in times.values())
-        print(f"xgrad takes {ours / theirs:.2f} of PyTorch's time")
-
-
-if __name__ == "__main__":
-    main()
+def run(options: Options) -> Result:
+    options = options.filled(threads=1, repeats=5)
+    result = begin("chain", __doc__ or "", options)
+    length = 1000 if options.quick else 1_000_000
+    case = f"{length} additions"
+    (peers,) = options.chosen(PEERS)
+    found = once(result, peers, "benchmarks.chain:Chain", {case: {"length": length}}, options)
+    samples = {
+        name: {part: [figures[part] for figures in cases[case]] for part in (*PARTS, "all")}
+        for name, cases in found.items()
+    }
+    result.tables = [Table(case, "s", samples, "bars")]
+    if "xgrad" in samples:
+        others = {f"{name} / xgrad": found for name, found in samples.items() if name != "xgrad"}
+        cells = {
+            name: {"all": ratios(found["all"], samples["xgrad"]["all"])}
+            for name, found in others.items()
+            if len(found["all"]) == len(samples["xgrad"]["all"])
+        }
+        result.tables.append(Table("Ratios, round by round", "", cells))
+    return result

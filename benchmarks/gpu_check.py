@@ -29,8 +29,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 import xgrad
+from benchmarks.environment import ROOT, commit, said
 
-ROOT = Path(__file__).resolve().parents[1]
 FLOATS, COMPLEX = ("float32", "float64"), ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 BUDGET = 570.0  # seconds for all of `PARTS` together
@@ -71,20 +71,33 @@ def junit(output: str, folder: Path) -> Report:
     return {"passed": len(cases) - skipped - len(failed), "skipped": skipped, "failed": failed}
 
 
+def speed(output: str, folder: Path) -> Report:
+    """Return the medians of the benchmark ``gpu``, and who was left out or failed."""
+    result = json.loads((folder / "speed" / "gpu.json").read_text("utf-8"))
+    tables = {
+        table["title"]: {
+            row: {column: float(f"{median(samples):.4g}") for column, samples in cells.items()}
+            for row, cells in table["cells"].items()
+        }
+        for table in result["tables"]
+    }
+    return {**tables, "left_out": result["left_out"], "failed": result["failed"]}
+
+
 def trained(output: str, folder: Path) -> Report:
     """Return what the training printed and wrote down for its last epoch."""
     last = [(folder / "train" / name).read_text("utf-8").splitlines()[-1] for name in ("metrics.jsonl", "timing.jsonl")]
     return {"output": output.splitlines(), **json.loads(last[0]), **json.loads(last[1])}
 
 
-OWN = ("python", "-m", "benchmarks.gpu_check", "--part")
+AGREE = "python -m benchmarks.gpu_check --agreement"
+SPEED = "python -m benchmarks gpu --repeats 5 --seconds 0.03 --output TMP/speed"
 TRAIN = "python -m xgrad train mnist --no-download --fallback digits --device cuda --epochs 1 --out TMP/train"
 TESTS = "python -m pytest tests -q --device cuda --junitxml TMP/tests.xml"
 PARTS = (
-    Part("agreement", (*OWN, "agreement"), 120, last_line),  # most of it compiles kernels, the first time
-    Part("launch", (*OWN, "launch"), 30, last_line),
-    Part("transfer", (*OWN, "transfer"), 30, last_line),
+    Part("agreement", tuple(AGREE.split()), 120, last_line),  # most of it compiles kernels, the first time
     Part("train", tuple(TRAIN.split()), 90, trained),
+    Part("speed", tuple(SPEED.split()), 150, speed),
     Part("tests", tuple(TESTS.split()), BUDGET, junit),  # all the time that the others leave
 )
 
@@ -140,53 +153,6 @@ def _run(command: Sequence[str], limit: float) -> tuple[str, str]:
                 process.wait()
         file.seek(0)
         return status, file.read()
-
-
-# What is measured
-
-
-def launch(name: str, blocks: int = 9, calls: int = 300) -> Report:
-    """Return the µs that a call takes on small arrays: of the array library alone, of ours, and of ours recorded."""
-    device = xgrad.Device(name)
-    raw = device.backend.from_host(np.ones((8, 8), np.float32), device.index)
-    plain, tracked = (xgrad.ones((8, 8), device=device, requires_grad=track) for track in (False, True))
-    figures: Report = {}
-    for op, inputs in (("add", 2), ("matmul", 2), ("sum", 1)):
-        library, ours = getattr(device.xp, op), getattr(xgrad, op)
-        for kind, function, x in (("library", library, raw), ("ours", ours, plain), ("recorded", ours, tracked)):
-            spent = microseconds(partial(function, *[x] * inputs), device, blocks, calls)
-            figures[f"{op} {kind}"] = round(spent, 2)
-    return figures
-
-
-def transfer(name: str, sizes: Sequence[int] = (1 << 12, 1 << 20, 1 << 26), blocks: int = 9) -> Report:
-    """Return how fast arrays of some sizes in bytes go to the device and back, in µs and GB/s."""
-    device = xgrad.Device(name)
-    backend, figures = device.backend, {}
-    for size in sizes:
-        host = np.ones(size // 4, np.float32)
-        there = backend.from_host(host, device.index)
-        ways = {
-            "to the device": partial(backend.from_host, host, device.index),
-            "back": partial(backend.to_host, there),
-        }
-        for way, move in ways.items():
-            spent = microseconds(move, device, blocks, 1)
-            figures[f"{size} {way}"] = {"us": round(spent, 1), "gb_s": round(size / spent / 1e3, 2)}
-    return figures
-
-
-def microseconds(call: Callable[[], Any], device: xgrad.Device, blocks: int, calls: int) -> float:
-    """Return how long a call takes: of several blocks of calls the median, the first one not counted."""
-    times = []
-    for _ in range(blocks + 1):
-        device.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        device.synchronize()
-        times.append((time.perf_counter() - start) / calls * 1e6)
-    return median(times[1:])
 
 
 # What must agree with NumPy
@@ -349,9 +315,6 @@ def functions(device: xgrad.Device) -> Iterator[Check]:
     yield Check("ones_like", np.ones_like(x), xp.ones_like, (x,))
 
 
-MEASURES: dict[str, Callable[[str], Report]] = {"agreement": agreement, "launch": launch, "transfer": transfer}
-
-
 # The report
 
 
@@ -363,29 +326,19 @@ def slug(name: str) -> str:
 def describe(device: xgrad.Device) -> Report:
     """Return what the figures depend on: hardware, versions, commit and date."""
     about = device.backend.describe(device.index)
-    changed = _said("git", "status", "--porcelain", "--untracked-files=no")
     return {
         "gpu": about.partition(",")[0],
         "device": about,
         "count": device.backend.count(),
-        "driver": (_said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "").partition("\n")[0],
+        "driver": (said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "").partition("\n")[0],
         **getattr(device.backend, "versions", dict)(),
         "numpy": np.__version__,
         "python": platform.python_version(),
         "xgrad": xgrad.__version__,
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "commit": _said("git", "rev-parse", "HEAD"),
-        "changed": bool(changed),
+        "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _said(*command: str) -> str | None:
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def write(report: Report, folder: Path) -> Path:
@@ -416,10 +369,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, default=ROOT / "benchmarks" / "results" / "gpu", help="folder for the results"
     )
-    parser.add_argument("--part", choices=MEASURES, help=argparse.SUPPRESS)
+    parser.add_argument("--agreement", action="store_true", help=argparse.SUPPRESS)  # that part alone
     options = parser.parse_args(arguments)
-    if options.part:
-        print(json.dumps(MEASURES[options.part]("cuda")))
+    if options.agreement:
+        print(json.dumps(agreement("cuda")))
         return 0
     try:
         device = xgrad.Device("cuda")

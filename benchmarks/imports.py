@@ -1,35 +1,56 @@
-"""What ``import xgrad`` costs beside ``import numpy``: ``python -m benchmarks.imports``.
-
-Each import runs in fresh processes, in turn; what is printed are medians of the whole process's time.
-"""
+"""What importing a library costs, in fresh interpreters, beyond what Python itself takes to start and to end."""
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
+
+from benchmarks import environment
+from benchmarks.harness import Options, begin
+from benchmarks.report import Cells, Result, Table
+from benchmarks.statistics import ratios
+
+PEERS = {
+    "xgrad": "xgrad",
+    "NumPy": "numpy",
+    "PyTorch": "torch",
+    "JAX": "jax",
+    "scikit-learn": "sklearn.neural_network",
+    "MyGrad": "mygrad",
+    "HIPS autograd": "autograd",
+}
 
 
-def seconds(statement: str) -> float:
-    """Return how long a new interpreter takes to run a statement."""
+def seconds(statement: str, env: dict[str, str]) -> float:
+    """Return how long a new interpreter takes for a statement, from start to end."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", statement], check=True)
+    subprocess.run([sys.executable, "-c", statement], check=True, env=env)
     return time.perf_counter() - start
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
-    statements = ["pass", "import numpy", "import xgrad"]
-    times = [[seconds(statement) for statement in statements] for _ in range(rounds + 1)][1:]  # the first fills caches
-    python, numpy, xgrad = (1e3 * statistics.median(column) for column in zip(*times, strict=True))
-    print(f"median of {rounds}: python {python:.0f} ms, with numpy {numpy:.0f} ms, with xgrad {xgrad:.0f} ms")
-    print(f"import xgrad takes {(xgrad - python) / (numpy - python):.2f} of what import numpy takes")
-
-
-if __name__ == "__main__":
-    main()
+def run(options: Options) -> Result:
+    options = options.filled(threads=1, repeats=11)
+    result = begin("import", __doc__ or "", options)
+    (peers,) = options.chosen(PEERS)
+    env = environment.for_workers(1, "cpu")
+    for peer, module in list(peers.items()):
+        if not find_spec(module.partition(".")[0]):
+            result.leave_out(peer, f"{module.partition('.')[0]} is not installed", "all")
+            del peers[peer]
+    cells: Cells = {peer: {"import": []} for peer in peers}
+    for i in range((options.repeats or 1) + 1):
+        python = seconds("pass", env)
+        for peer, module in peers.items():
+            spent = seconds(f"import {module}", env) - python
+            if i:  # the first round fills the caches
+                cells[peer]["import"].append(1e3 * spent)
+    result.tables = [Table("Time of an import", "ms", cells, "bars")]
+    if "NumPy" in cells:
+        numpy = cells["NumPy"]["import"]
+        others = {
+            f"{peer} / NumPy": {"import": ratios(c["import"], numpy)} for peer, c in cells.items() if peer != "NumPy"
+        }
+        result.tables.append(Table("Ratios, round by round", "", others))
+    return result

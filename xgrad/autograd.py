@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
+from xgrad.device import Device
 from xgrad.engine import walk
 from xgrad.graph import Edge
 from xgrad.tensor import Tensor, wrap
@@ -115,6 +118,12 @@ def grad(
     return results
 
 
+@lru_cache(64)
+def _ones(device: Device, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Return the gradient of a scalar; nobody writes to it."""
+    return device.xp.ones(shape, dtype=dtype, device=device.native)
+
+
 def _start(
     name: str, results: Tensor | Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None
 ) -> dict[Edge, Tensor]:
@@ -136,8 +145,7 @@ def _start(
                     f"{name}: expected a scalar or a gradient, got a tensor of shape {tensor.shape} without one: "
                     "sum it, or give a gradient of its shape"
                 )
-            with tensor.device.active():
-                gradient = wrap(tensor.device.xp.ones_like(tensor._data), tensor.device)
+            gradient = wrap(_ones(tensor._device, tensor._data.dtype, tensor._data.shape), tensor._device)
         elif not isinstance(gradient, Tensor):
             raise TypeError(
                 f"{name}: expected a tensor for a gradient, got {type(gradient).__name__}: use xgrad.asarray"

@@ -34,6 +34,8 @@ class Backend:
         arguments without `xp`.
     asynchronous : bool
         Whether to read a value is to wait for the device, so that checks of values are left out.
+    writes : bool
+        Whether `matmul` takes ``out``, a contiguous array for the result.
     piece : int, optional
         How many elements at a time elementwise work on large arrays should take, to stay in a cache.
     """
@@ -43,6 +45,7 @@ class Backend:
     array_type: type
     kernels: Mapping[str, Callable[..., Any]] = {}
     asynchronous: bool = False
+    writes: bool = False
     piece: int | None = None
 
     def count(self) -> int:

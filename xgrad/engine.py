@@ -34,77 +34,85 @@ def walk(
     pending: dict[Edge, Any] = {}
     sums: set[Edge] = set()  # whose pending gradient is an array made here, that nothing else sees
     newest: list[tuple[int, Edge]] = []
+    reserved: list[Any] = []
     for edge, gradient in gradients.items():
         pending[edge] = gradient if create_graph else gradient._data
         heappush(newest, (-edge.order, edge))
-    token, here = grad_enabled.set(create_graph), None
+    token, here, places = grad_enabled.set(create_graph), None, ExitStack()
     try:
-        with ExitStack() as places:
-            while newest:
-                node: Any = heappop(newest)[1]
-                g = pending.pop(node)
-                if node.hooks:
-                    g = _run_hooks(node, g, create_graph)
-                if wanted is not None and node in wanted:
-                    found[node] = _tensor(node, g)
-                if type(node) is Leaf:
-                    leaves.append((node, g))
-                    continue
-                kept = node.kept
-                if kept is None:
-                    raise RuntimeError(
-                        f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
-                        "retain_graph=True to the first pass, or compute the result again"
-                    )
-                if type(node) is Output:
-                    parent: Any = kept[0]
-                    if parent not in pending:
-                        pending[parent] = [None] * len(parent.shape)
-                        heappush(newest, (-parent.order, parent))
-                    pending[parent][node.slot] = g
-                    if not retain_graph:
-                        node.kept = None
-                    continue
-                if clock.last_change > node.order:
-                    errors.check_unchanged(node)
-                if node.device is not here:
-                    here = node.device
-                    places.close()
-                    places.enter_context(here.active())
-                    xp = namespace if create_graph else here.xp
-                plan = node.plan
-                values = plan.tensors(node) if create_graph else kept
-                if type(g) is list:
-                    g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
-                for place, rule in _shared(node, plan.steps[0][1](g, xp, values)) if plan.joint else plan.steps:
-                    edge = kept[place]
-                    if needed is not None and edge not in needed:
-                        continue
-                    result = rule(g, xp, values)
-                    if result.shape != edge.shape or result.dtype is not edge.dtype:
-                        result = _fit(node, edge, result, xp)
-                    if edge not in pending:
-                        pending[edge] = result
-                        heappush(newest, (-edge.order, edge))
-                        continue
-                    if edge.device is not here:  # of a transfer
-                        with edge.device.active():
-                            pending[edge] = pending[edge] + result
-                    elif edge in sums:
-                        pending[edge] += result
-                    else:
-                        pending[edge] = pending[edge] + result
-                        if not create_graph:
-                            sums.add(edge)
+        while newest:
+            node: Any = heappop(newest)[1]
+            g = pending.pop(node)
+            if node.hooks:
+                g = _run_hooks(node, g, create_graph)
+            if wanted is not None and node in wanted:
+                found[node] = _tensor(node, g)
+            if type(node) is Leaf:
+                leaves.append((node, g))
+                continue
+            kept = node.kept
+            if kept is None:
+                raise RuntimeError(
+                    f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
+                    "retain_graph=True to the first pass, or compute the result again"
+                )
+            if type(node) is Output:
+                parent: Any = kept[0]
+                if parent not in pending:
+                    pending[parent] = [None] * len(parent.shape)
+                    heappush(newest, (-parent.order, parent))
+                pending[parent][node.slot] = g
                 if not retain_graph:
                     node.kept = None
-            if wanted is None:
-                _accumulate(leaves)
+                continue
+            if clock.last_change > node.order:
+                errors.check_unchanged(node)
+            if node.device is not here:
+                here = node.device
+                places.close()
+                if here.guard is not None:
+                    places.enter_context(here.guard())
+                xp = namespace if create_graph else here.xp
+            plan = node.plan
+            values = plan.tensors(node) if create_graph else kept
+            if type(g) is list:
+                g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
+            steps = _shared(node, plan.steps[0][1](g, xp, values, None)) if plan.joint else plan.steps
+            for place, rule, writes in steps:
+                edge = kept[place]
+                if needed is not None and edge not in needed:
+                    continue
+                into = None
+                if writes and wanted is None and not create_graph and edge not in pending:
+                    into = _reserve(edge, reserved)
+                result = rule(g, xp, values, into)
+                if result.shape != edge.shape or result.dtype is not edge.dtype:
+                    result = _fit(node, edge, result, xp)
+                if edge not in pending:
+                    pending[edge] = result
+                    heappush(newest, (-edge.order, edge))
+                    continue
+                if edge.device is not here:  # of a transfer
+                    with edge.device.active():
+                        pending[edge] = pending[edge] + result
+                elif edge in sums:
+                    pending[edge] += result
+                else:
+                    pending[edge] = pending[edge] + result
+                    if not create_graph:
+                        sums.add(edge)
+            if not retain_graph:
+                node.kept = None
+        if wanted is None:
+            _accumulate(leaves)
     except Exception as error:
         error.add_note(f"in the backward pass, at {node!r}")
         raise
     finally:
+        places.close()
         grad_enabled.reset(token)
+        for slot in reserved:
+            slot.reserved = False
     return found
 
 
@@ -124,7 +132,7 @@ def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
     return needed
 
 
-def _shared(node: Node, results: Any) -> list[tuple[int, Rule]]:
+def _shared(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
     """Return the steps of a node whose one rule has returned the gradients of all inputs: each hands over its own."""
     results = results if isinstance(results, (tuple, list)) else (results,)
     edges = node.edges
@@ -132,7 +140,7 @@ def _shared(node: Node, results: Any) -> list[tuple[int, Rule]]:
         got = [None if r is None else type(r).__name__ for r in results]
         raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(edges)}")
     return [
-        (place, lambda g, xp, kept, result=result: result)
+        (place, lambda g, xp, kept, into, result=result: result, False)
         for place, (edge, result) in enumerate(zip(edges, results, strict=True), node.plan.first)
         if edge is not None and result is not None
     ]
@@ -144,17 +152,30 @@ def _zeros(node: Node, i: int, create_graph: bool) -> Any:
     return wrap(raw, node.device) if create_graph else raw
 
 
+def _reserve(edge: Any, reserved: list[Any]) -> Any:
+    """Return the array in which an optimizer keeps the gradient of a leaf, if it is free for a rule to write to."""
+    if type(edge) is not Leaf or edge.slot is None:
+        return None
+    with _lock:
+        into = edge.slot.reserve(edge)
+    if into is not None:
+        reserved.append(edge.slot)
+    return into
+
+
 def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
     """Sum a gradient over the axes along which its input was broadcast, and give it the input's dtype."""
     shape, got = tuple(edge.shape), tuple(g.shape)
     if got != shape:
         lead = len(got) - len(shape)
-        if lead < 0 or any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
+        if lead < 0 or (got[lead:] != shape and any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True))):
             raise RuntimeError(
                 f"{node.name}: a derivative rule returned a gradient of shape {got} for an input of shape {shape}: "
                 "expected that shape, or one that it broadcasts to"
             )
-        axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
+        axes = tuple(range(lead))
+        if got[lead:] != shape:
+            axes += tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
         g = xp.sum(g, axis=axes)
         g = g if g.shape == shape else xp.reshape(g, shape)
     return g if getattr(g, "_data", g).dtype == edge.dtype else xp.astype(g, edge.dtype)

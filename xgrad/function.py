@@ -112,6 +112,7 @@ class Function:
         self.signature = inspect.Signature(public)
         self.nullable = any(p.default is None for p in public[:count])
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
+        self._names = frozenset(self.options)
         self._positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
         self.call = _caller(self)
@@ -132,9 +133,13 @@ class Function:
     def bind(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
-        if len(args) == count or not given:
-            options = {**self.defaults, **dict(zip(self._positional, args[count:], strict=False)), **given}
-            if count <= len(args) <= count + len(self._positional) and options.keys() == set(self.options):
+        if len(args) == count:
+            options = {**self.defaults, **given}
+            if options.keys() == self._names:
+                return args, options
+        if not given and len(args) > count:
+            options = {**self.defaults, **dict(zip(self._positional, args[count:], strict=False))}
+            if len(args) <= count + len(self._positional) and options.keys() == self._names:
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)
@@ -154,7 +159,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
     plans: _Made[int, Plan] = _Made(lambda mask: Plan(function, [bool(mask >> i & 1) for i in range(arity)]))
     kernels = _Made(function.kernel)
-    exempt = [i for i, rule in enumerate(function.rules) if rule is None] if any(function.rules) else []
+    exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
 
     def call(*inputs: Any, **options: Any) -> Any:
         if options or binds or (len(inputs) != arity and not variadic):
@@ -169,9 +174,10 @@ def _caller(function: Function) -> Callable[..., Any]:
                 if x._device is not device:
                     if device is not None:
                         raise DeviceError(errors.mixed_devices(function, inputs))
-                    device, dtype = x._device, raw.dtype
-                elif raw.dtype is not dtype:
-                    mixed = True
+                    device = x._device
+                if not bit & exempt:
+                    mixed = mixed or (dtype is not None and raw.dtype is not dtype)
+                    dtype = raw.dtype
                 if edge is not None:
                     mask |= bit
                 raws.append(raw)
@@ -186,7 +192,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         if device is None:
             return call(*lift(function, inputs, scalars=True), **options)
         if lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(raws, device, lowest, exempt)
+            raws = promote(raws, device, lowest, [i for i in range(arity) if exempt >> i & 1])
         if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 

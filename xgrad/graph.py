@@ -55,6 +55,8 @@ class Leaf:
             self.moved = when
         if self.grad is not None and (self.moved == when or raw.dtype != self.dtype):
             self.grad = self.grad.detach().to(device, dtype=raw.dtype) if raw.shape == self.shape else None
+        if device is not self.device or raw.shape != self.shape or raw.dtype != self.dtype:
+            self.slot = None
         self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from xgrad.function import Function
 
 Rule = Callable[..., Any]
+_GIVEN = ("g", "xp", "into")
 ABOUT = ("shape", "device")  # `x_shape` in a rule: that of the input x, which need not be kept
 
 
@@ -23,6 +24,7 @@ def reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
     """Return the names of a rule's parameters, all of which must mean something."""
     names = tuple(inspect.signature(rule).parameters) if rule else ()
     known = {"g", "xp", "out", function.aside, *function.inputs, *function.options}
+    known |= set() if function.joint else {"into"}
     known |= {f"{name}_{about}" for name in function.inputs for about in ABOUT}
     if unknown := [name for name in names if name not in known]:
         raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
@@ -35,8 +37,8 @@ class Plan:
     - ``keep(out, raws, inputs, options, aside, edges)`` makes the tuple that is kept of a call: see `Node`. If there
       is nothing but the edges in it, `bare`.
     - `first` is the place of the first edge in it.
-    - ``steps`` has for each wanted input the place of its edge, and a callable ``(g, xp, kept)`` that runs its rule;
-      if `joint`, there is one rule for all inputs.
+    - ``steps`` has for each wanted input the place of its edge, a callable ``(g, xp, kept, into)`` that runs its
+      rule, and whether this asks where to write; if `joint`, there is one rule for all inputs.
     - `roles` says for each value which tensor it stands for: an input by number, "all" inputs, "out", "aside",
       or None. `constants` are the inputs among them that need no gradient.
     """
@@ -50,7 +52,7 @@ class Plan:
             for i, (rule, names) in enumerate(zip(function.rules, function._reads, strict=True))
             if rule is not None and (function.joint or wanted[i])
         ]
-        values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in ("g", "xp")))
+        values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in _GIVEN))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
         roles |= {"out": "out", function.aside: "aside"}
         self.roles = [roles.get(name) for name in values]
@@ -58,9 +60,13 @@ class Plan:
         self.first = len(values) + len(self.constants)
         self.bare = not self.first
         self.keep = _keeper(function, values, self.constants)
-        place = {"g": "g", "xp": "xp"} | {name: f"kept[{i}]" for i, name in enumerate(values)}
+        place = {name: f"kept[{i}]" for i, name in enumerate(values)}
         self.steps = [
-            (self.first + i, _compiled("g, xp, kept", f"rule({', '.join(place[name] for name in names)})", rule=rule))
+            (
+                self.first + i,
+                _compiled("g, xp, kept, into", f"rule({', '.join(place.get(n, n) for n in names)})", rule=rule),
+                "into" in names,
+            )
             for i, rule, names in asked
         ]
 

@@ -67,6 +67,7 @@ class CupyBackend(Backend):
 
     library = "cupy"
     asynchronous = True
+    writes = True
 
     def __init__(self) -> None:
         self._cp, count = _open_cupy()
@@ -217,8 +218,10 @@ def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     return x.clip(min, max)
 
 
-def _matmul(x1: Any, x2: Any, /) -> Any:
+def _matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     """Multiply, a stack by one matrix in one product: CuPy's batched one copies both, and knows no TF32."""
+    if out is not None:
+        return x1.dot(x2, out)  # of matrices; the operator takes no out
     if x1.ndim > 2 and x2.ndim == 2:
         rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
         return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])

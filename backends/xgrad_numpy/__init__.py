@@ -17,25 +17,23 @@ from xgrad_numpy import fast
 _NATIVE = """
 abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
-cumulative_sum divide empty empty_like equal exp expand_dims expm1 eye flip floor_divide full full_like greater
+cumulative_sum divide empty empty_like equal exp expm1 eye flip floor_divide full full_like greater
 greater_equal hypot imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p log2 logaddexp
 logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply
-negative nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat reshape roll
-round searchsorted sign signbit sin sinh sqrt square squeeze stack std subtract take take_along_axis tan tanh tile
+negative nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll
+round searchsorted sign signbit sin sinh sqrt square stack std subtract take take_along_axis tan tanh tile
 tril triu var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
-_FASTER = "matmul matrix_transpose max mean min sum where".split()
+_FASTER = "astype expand_dims matmul matrix_transpose max mean min reshape squeeze sum where".split()
 
 
 class _Namespace:
     """NumPy where it is conforming, array-api-compat for the rest, which loads at its first use."""
 
     def __init__(self) -> None:
-        vars(self).update(
-            {name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power, astype=_astype
-        )
+        vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power)
         vars(self).update({name: getattr(fast, name) for name in _FASTER})
 
     def __getattr__(self, name: str) -> Any:
@@ -44,16 +42,13 @@ class _Namespace:
         return value
 
 
-def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> np.ndarray:
-    return np.asarray(x).astype(dtype, copy=copy)  # x may be a scalar, which NumPy 2.0's astype refuses
-
-
 class NumpyBackend(Backend):
     """The CPU through NumPy; always usable."""
 
     library = "numpy"
     array_type = np.ndarray
-    piece = 1 << 15
+    writes = True
+    piece = 1 << 16
 
     def __init__(self) -> None:
         self.xp = _Namespace()

@@ -45,14 +45,37 @@ def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _minimum(x, axis, None, None, keepdims)
 
 
-def matmul(x1: Any, x2: Any, /) -> Any:
+def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     """Multiply; two matrices by `dot`, which reaches BLAS in half of the time."""
-    return x1.dot(x2) if x1.ndim == x2.ndim == 2 and x1.dtype in _BLAS else np.matmul(x1, x2)
+    return x1.dot(x2, out) if x1.ndim == x2.ndim == 2 and x1.dtype in _BLAS else np.matmul(x1, x2, out=out)
+
+
+# The rest are methods and attributes: NumPy's functions of these names take longer to find them than they take.
 
 
 def matrix_transpose(x: Any, /) -> Any:
-    """Transpose by the attribute."""
+    """Exchange the last two axes."""
     return x.mT
+
+
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
+    """Return the elements in another shape."""
+    return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
+
+
+def squeeze(x: Any, /, axis: Any) -> Any:
+    """Leave out axes of length 1."""
+    return x.squeeze(axis)
+
+
+def expand_dims(x: Any, /, *, axis: int = 0) -> Any:
+    """Insert an axis of length 1."""
+    return x[..., None] if axis == -1 else np.expand_dims(x, axis)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """Convert; scalars too, which NumPy 2.0's own refuses."""
+    return x.astype(dtype, copy=copy)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:

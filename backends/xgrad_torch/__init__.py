@@ -4,11 +4,10 @@ A second implementation under the same ops: other kernels, 0-d results, own dtyp
 PyTorch's autograd never runs: a PyTorch tensor that requires a gradient is refused. What is not as on ``cpu``:
 
 - Slices with negative steps are refused.
-- On CUDA, an index in an array that is out of bounds makes all that the process does there afterwards fail. Repeated
-  indices add up in no fixed order.
+- On CUDA, an index in an array, or a class in a target, that is out of bounds makes all that the process does there
+  afterwards fail, as in PyTorch. Repeated indices add up in no fixed order.
 
-What runs on CUDA is queued, yet the backend is not called asynchronous: the values that a check can look at are waited
-for, since a wrong one would end all.
+What runs on CUDA is queued, yet the backend is not called asynchronous: where there is a check of values, it waits.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ class TorchBackend(Backend):
     """PyTorch without its autograd, through array-api-compat."""
 
     library = "torch"
+    writes = True
 
     def __init__(self) -> None:
         try:

@@ -19,6 +19,7 @@ import pytest
 import xgrad_cupy
 from reference_philox import stream
 from xgrad.backend import DeviceError
+from xgrad.ops.linalg import product
 from xgrad.optim.flat import Layout
 
 ROOT = Path(xgrad_cupy.__file__).parents[2]
@@ -205,6 +206,13 @@ def test_whoever_looks_at_a_buffer_is_noticed(look: Callable[[Any, Any], Any]) -
     del seen
     afterwards = backend.references(buffer)  # in no assertion is an array that a failure would read
     assert afterwards == before < meanwhile
+
+
+def test_matmul_writes_where_it_is_told_to() -> None:
+    """As a derivative rule does where an optimizer keeps the gradient."""
+    a, b, into = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4), np.empty((4, 2)).T
+    assert product(SimpleNamespace(matmul=xgrad_cupy._matmul, matrix_transpose=np.matrix_transpose), a, b, into) is into
+    np.testing.assert_array_equal(into, a @ b)
 
 
 # The source of a kernel, given to a compiler for the CPU

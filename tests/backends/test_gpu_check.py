@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import time
@@ -12,19 +11,12 @@ from typing import Any
 import pytest
 
 import xgrad
+from benchmarks import gpu_check
 
-PATH = Path(xgrad.__file__).parents[1] / "benchmarks" / "gpu_check.py"
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def check() -> Any:
-    spec = importlib.util.spec_from_file_location("gpu_check", PATH)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["gpu_check"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["gpu_check"]
+    return gpu_check
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -152,15 +144,23 @@ def test_all_parts_fit_into_ten_minutes(check: Any) -> None:
     assert check.BUDGET + 2 * check.GRACE <= 600
     *others, last = check.PARTS
     assert last.name == "tests"
-    assert sum(part.limit for part in others) < check.BUDGET / 2
+    assert sum(part.limit for part in others) < check.BUDGET * 2 / 3
 
 
-def test_what_is_measured_runs_on_the_cpu(check: Any) -> None:
+def test_the_agreement_runs_on_the_cpu(check: Any) -> None:
     agreed = check.agreement("cpu")
     assert agreed["failed"] == {}
     assert agreed["passed"] > 150
-    assert set(check.launch("cpu", blocks=2, calls=2)) >= {"add library", "matmul ours", "sum recorded"}
-    assert check.transfer("cpu", sizes=(64,), blocks=2).keys() == {"64 to the device", "64 back"}
+
+
+def test_the_speed_is_that_of_the_benchmark(check: Any) -> None:
+    """On the CPU in the GPU's place, at tiny sizes."""
+    (part,) = (part for part in check.PARTS if part.name == "speed")
+    rehearsal = (*part.command, "--device", "cpu", "--quick", "--peers", "xgrad,xgrad to the host")
+    record = check.run_part(check.Part("speed", rehearsal, 60, part.figures), 60)
+    assert record["status"] == "ok"
+    assert record["figures"]["Time of a step"]["xgrad"].popitem()[1] > 0
+    assert record["figures"]["Transfers"].keys() == {"xgrad to the host"}
 
 
 def test_a_disagreement_is_reported_by_name(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from xgrad.grad_mode import no_grad
 from xgrad.ops import asarray, minimum, sqrt, square, sum
-from xgrad.tensor import Tensor
+from xgrad.tensor import Tensor, wrap
 
 __all__ = ["clip_grad_norm_"]
 
@@ -52,14 +53,30 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     if not max_norm >= 0:
         raise ValueError(f"clip_grad_norm_: expected max_norm >= 0, got {max_norm}")
     tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    grads = [(p, p.grad) for p in tensors if p.grad is not None]
-    if not grads:
+    leaves = [leaf for p in tensors if (leaf := p._leaf) is not None and leaf.grad is not None]
+    if not leaves:
         return asarray(0.0)
-    first, *others = [sum(square(g)) for _, g in grads]
-    for other in others:
-        first = first + other
-    norm = sqrt(first)
+    flat = _together(leaves)
+    if flat is not None:
+        square_sum = sum(square(wrap(flat.buffer, leaves[0].device)))
+    else:
+        square_sum, *others = [sum(square(leaf.grad)) for leaf in leaves]
+        for other in others:
+            square_sum = square_sum + other
+    norm = sqrt(square_sum)
     scale = minimum(max_norm / (norm + 1e-6), 1.0)
-    for p, g in grads:
-        p.grad = g * scale.astype(g.dtype)
+    if flat is not None:
+        flat.buffer *= scale._data
+    else:
+        for leaf in leaves:
+            leaf.grad = leaf.grad * scale.astype(leaf.grad.dtype)
     return norm
+
+
+def _together(leaves: list[Any]) -> Any:
+    """Return the gradients that an optimizer keeps in one buffer, if they are just these, and nobody looks at them."""
+    flat = leaves[0].slot.gradients if leaves[0].slot is not None else None
+    if flat is None or flat.seen or len(flat.views) != len({id(leaf) for leaf in leaves}):
+        return None
+    here = all(leaf.slot is not None and leaf.slot.gradients is flat and leaf.slot.holds(leaf.grad) for leaf in leaves)
+    return flat if here else None

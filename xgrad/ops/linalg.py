@@ -17,14 +17,26 @@ def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) 
     return g, x1, x2
 
 
-def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any) -> Any:
+def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
+    """Return the product of two matrices, written transposed into the array that is to hold it, if there is one."""
+    if into is None or into.dtype != a.dtype or into.dtype != b.dtype:
+        return xp.matmul(a, b)
+    xp.matmul(xp.matrix_transpose(b), xp.matrix_transpose(a), out=xp.matrix_transpose(into))
+    return into
+
+
+def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
+    if len(x1_shape) == len(x2.shape) == 2:
+        return product(xp, g, xp.matrix_transpose(x2), into)
     vector = len(x1_shape) == 1
     g, _, x2 = _as_matrices(g, xp, None, x2, (vector, len(x2.shape) == 1))
     out = xp.matmul(g, xp.matrix_transpose(x2))
     return xp.squeeze(out, axis=-2) if vector else out
 
 
-def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...]) -> Any:
+def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any) -> Any:
+    if len(x1.shape) == len(x2_shape) == 2:
+        return product(xp, xp.matrix_transpose(x1), g, into)
     vector = len(x2_shape) == 1
     g, x1, _ = _as_matrices(g, xp, x1, None, (len(x1.shape) == 1, vector))
     out = xp.matmul(xp.matrix_transpose(x1), g)

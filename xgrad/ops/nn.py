@@ -9,6 +9,7 @@ from typing import Any
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.inputs import as_tensor
+from xgrad.ops.linalg import product
 from xgrad.random import Generator, dropout_mask
 from xgrad.tensor import Tensor
 
@@ -18,9 +19,11 @@ def _rows(xp: Any, x: Any) -> Any:
     return x if len(x.shape) == 2 else xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
-def _linear_weight(g: Any, xp: Any, input: Any) -> Any:
-    # Lying in memory as (in, out), as optimizers keep weights, which is what BLAS is fastest with.
-    return xp.matrix_transpose(xp.matmul(xp.matrix_transpose(_rows(xp, input)), _rows(xp, g)))
+def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
+    # Transposed twice: it then lies as (in, out), as optimizers keep weights, with which BLAS is fastest.
+    if into is None:
+        return xp.matrix_transpose(xp.matmul(xp.matrix_transpose(_rows(xp, input)), _rows(xp, g)))
+    return product(xp, xp.matrix_transpose(_rows(xp, g)), _rows(xp, input), into)
 
 
 @derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, lambda g: g, kind=INTEGER)
@@ -52,16 +55,17 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     >>> xgrad.nn.functional.linear(xgrad.ones((2, 3)), xgrad.ones((4, 3))).shape
     (2, 4)
     """
-    if len(weight.shape) != 2 or not input.shape or input.shape[-1] != weight.shape[1]:
+    shape, rows = weight.shape, input.shape
+    if len(shape) != 2 or rows[-1:] != shape[1:]:
         raise ValueError("expected input of shape (..., in) and weight of shape (out, in)")
-    if bias is not None and bias.shape != weight.shape[:1]:
+    if bias is not None and bias.shape != shape[:1]:
         raise ValueError("expected weight of shape (out, in) and bias of shape (out,)")
     out = xp.matmul(_rows(xp, input), xp.matrix_transpose(weight))
     if bias is not None and bias.dtype == out.dtype:
         out += bias
     elif bias is not None:
         out = out + bias
-    return out if len(input.shape) == 2 else xp.reshape(out, (*input.shape[:-1], weight.shape[0]))
+    return out if len(rows) == 2 else xp.reshape(out, (*rows[:-1], shape[0]))
 
 
 def _softmax_rule(g: Any, xp: Any, out: Any, axis: int) -> Any:
@@ -126,11 +130,12 @@ def log_softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
 
 def _one_hot(xp: Any, target: Any, x: Any) -> Any:
     """Return where along the class axis of `x` the target is."""
-    axis = _class_axis(x)
-    target = xp.astype(target, xp.int64)  # the range of uint8 may be too short for the classes
+    axis, ndim = _class_axis(x), len(x.shape)
+    target = xp.astype(target, xp.int64, copy=False)  # the range of uint8 may be too short for the classes
     classes = xp.arange(x.shape[axis], dtype=xp.int64, device=x.device)
-    classes = xp.reshape(classes, tuple(-1 if a == axis else 1 for a in range(len(x.shape))))
-    return xp.expand_dims(target, axis=axis) == classes
+    if axis == ndim - 1:
+        return xp.expand_dims(target, axis=-1) == classes
+    return xp.expand_dims(target, axis=axis) == xp.reshape(classes, (-1,) + (1,) * (ndim - axis - 1))
 
 
 def _class_axis(x: Any) -> int:
@@ -218,24 +223,29 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     input, target = as_tensor("cross_entropy", "input", input), as_tensor("cross_entropy", "target", target)
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
-    if target.dtype.kind not in "iu":
+    raw, device, shape = target._data, target._device, input._data.shape
+    if device.backend.numpy_dtype(raw.dtype).kind not in "iu":
         raise TypeError(f"cross_entropy: expected target of integers, got {target.dtype}: use argmax or astype")
-    shape = input.shape
-    if not shape or target.shape != (shape[1:] if len(shape) == 1 else shape[:1] + shape[2:]):
+    if not shape or raw.shape != (shape[1:] if len(shape) == 1 else shape[:1] + shape[2:]):
         raise ValueError(
             "cross_entropy: expected input of shape (batch, classes, ...) and target of shape (batch, ...), got "
-            f"{shape} and {target.shape}"
+            f"{input.shape} and {target.shape}"
         )
-    if not target.device.backend.asynchronous and target.size:
-        raw, classes, xp = target._data, shape[0 if len(shape) == 1 else 1], target.device.xp
-        with target.device.active():
-            low, high = int(xp.min(raw)), int(xp.max(raw))
-        if low < 0 or high >= classes:
-            raise IndexError(
-                f"cross_entropy: expected target from 0 to {classes - 1}, got {low if low < 0 else high}: "
-                f"the input has {classes} classes"
-            )
-    return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
+    checked = device.backend.asynchronous or 0 in raw.shape
+    with device.active():
+        low = 0 if checked else int(device.xp.min(raw))
+    try:
+        if low >= 0:  # a target that is too large is an index out of bounds
+            return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
+    except IndexError:
+        if checked:
+            raise
+    with device.active():
+        high, last = int(device.xp.max(raw)), shape[0 if len(shape) == 1 else 1] - 1
+    raise IndexError(
+        f"cross_entropy: expected target from 0 to {last}, got {low if low < 0 else high}: the input has {last + 1} "
+        "classes"
+    ) from None
 
 
 def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:

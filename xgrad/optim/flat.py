@@ -93,26 +93,39 @@ class Gradients:
 class Slot:
     """The place of a leaf's gradient among others. It does not know the leaf, so that there is no reference cycle."""
 
-    __slots__ = ("gradients", "place")
+    __slots__ = ("gradients", "place", "reserved")
 
     def __init__(self, gradients: Gradients, place: int) -> None:
-        self.gradients, self.place = gradients, place
+        self.gradients, self.place, self.reserved = gradients, place, False
 
     def holds(self, gradient: Tensor) -> bool:
         """Return whether a gradient is here, not an array from elsewhere."""
         mine = self.gradients.tensors[self.place]
         return gradient is mine and mine._data is self.gradients.views[self.place]
 
+    def reserve(self, leaf: Leaf) -> Any:
+        """Return the array that is to be the gradient, for one walk to write to; None if it cannot."""
+        if self.reserved or leaf.grad is not None or not leaf.device.backend.writes:
+            return None
+        if self.gradients.seen:
+            self.gradients.renew()
+        self.reserved = True
+        return self.gradients.views[self.place]
+
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
-        gradients = self.gradients
+        gradients, place = self.gradients, self.place
         if leaf.grad is None:
             if gradients.seen:
                 gradients.renew()
-            gradients.views[self.place][...] = g
-            leaf.grad = gradients.tensors[self.place]
+            if g is not gradients.views[place]:
+                if self.reserved:  # by another thread's walk
+                    leaf.grad = wrap(leaf.device.xp.asarray(g, copy=True), leaf.device)
+                    return
+                gradients.views[place][...] = g
+            leaf.grad = gradients.tensors[place]
         elif self.holds(leaf.grad) and not gradients.seen:
-            gradients.views[self.place][...] += g
+            gradients.views[place][...] += g
         else:
             leaf.grad = leaf.grad + wrap(g, leaf.device)
 
@@ -201,17 +214,17 @@ class Flat:
         if self._private is None or self._watchers() != self._private:
             self._settle()
             self._private = self._watchers()
-        p, g, xp, state = self._whole(self.buffer), self._whole(self.gradients.buffer), self.device.xp, self.state
+        p, g, state = self._whole(self.buffer), self._whole(self.gradients.buffer), self.state
         size, piece = self.layout.size, self.device.backend.piece
         if not self.elementwise or piece is None or size <= piece:
-            new = update(xp, p, g, state, options)
+            new = update(self.device.xp, p, g, state, options)
             if new is not p:
                 p[...] = new
         else:
             before = State(state.device, state.dtype, state)
             for start in range(0, size, piece):
                 part = slice(start, start + piece)
-                self._step_part(update, xp, p[part], g[part], before, part, options)
+                self._step_part(update, p[part], g[part], before, part, options)
         self.stepped, when = True, clock.change()
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
@@ -219,21 +232,22 @@ class Flat:
                 param._change(param._data, self.device)
 
     def _step_part(
-        self, update: Update, xp: Any, p: Any, g: Any, before: State, part: slice, options: Mapping[str, Any]
+        self, update: Update, p: Any, g: Any, before: State, part: slice, options: Mapping[str, Any]
     ) -> None:
         """Update a part, with its part of the state, and keep what the state then is."""
-        given = {key: before[key][part] if before.is_array(key) else before[key] for key in before}
-        state = State(before.device, before.dtype, given)
-        new = update(xp, p, g, state, options)
+        state = State(before.device, before.dtype)
+        for key, value in before.items():
+            state[key] = value[part] if before.is_array(key) else value
+        given = dict(state) if state else state
+        new = update(self.device.xp, p, g, state, options)
         if new is not p:
             p[...] = new
         for key, value in state.items():
             if not state.is_array(key):
                 self.state[key] = value
-                continue
-            if key not in self.state:
-                self.state[key] = self.layout.empty()
-            if value is not given.get(key):
+            elif key not in before:
+                self.state.setdefault(key, self.layout.empty())[part] = value
+            elif value is not given[key]:
                 self.state[key][part] = value
 
     def _gather(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -167,7 +168,7 @@ class Optimizer:
                 loss = closure()
         for i, group in enumerate(self.param_groups):
             flats = self._flats[i]
-            if not all(flat.intact() for flat in flats) or any(p._leaf for p in self._waiting[i]):
+            if not all(map(Flat.intact, flats)) or any(map(_LEAF, self._waiting[i])):
                 flats = self._regroup(i)
             for flat in flats:
                 flat.step(self.update, group)
@@ -315,6 +316,9 @@ class Optimizer:
             for group in self.param_groups
         )
         return "\n".join(f"{type(self).__name__}({group})" for group in groups)
+
+
+_LEAF = attrgetter("_leaf")
 
 
 def _listed(name: str, params: Any) -> list[Any]:

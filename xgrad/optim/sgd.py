@@ -97,7 +97,7 @@ class SGD(Optimizer):
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of one parameter."""
         # float(): a NumPy scalar, as schedules compute them, would make float64 of everything.
-        lr, momentum, decay = (float(options[name]) for name in ("lr", "momentum", "weight_decay"))
+        lr, momentum, decay = float(options["lr"]), float(options["momentum"]), float(options["weight_decay"])
         if options["maximize"]:
             g = -g
         if decay:

@@ -18,17 +18,17 @@ from xgrad.device import Device
 
 SIZES, BATCH, STEPS, SEED = (64, 32, 16, 10), 32, 200, 0
 OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
-    "sgd": lambda parameters: optim.SGD(parameters, lr=0.1, momentum=0.9),
+    "sgd": lambda parameters: optim.SGD(parameters, lr=0.02, momentum=0.9),
     "adam": lambda parameters: optim.Adam(parameters, lr=3e-3),
 }
 
 #: How far a training may be from that on cpu: losses, and all weights together, relatively.
-LIMITS = {"float64": 5e-13, "float32": 2e-5}
+LIMITS = {"float64": 5e-15, "float32": 3e-6}
 REASON = (
-    "Each step rounds its sums in the order of its library, and each next step starts from there: a difference of one "
-    "ULP grows by a small factor every few steps, the more the higher the rate. After 200 steps PyTorch was "
-    "seen 1.4e-14 off in float64 and 9e-7 in float32; some thirty times that is tolerated. On cpu a second run must "
-    "give the same bits."
+    "Each step rounds its sums in the order of its library, and each next step starts from there. At these rates, the "
+    "differences stay what rounding makes of a step: with ten seeds PyTorch's arrays were seen 4.6e-16 off in float64 "
+    "and 2.6e-7 in float32, of which ten times are tolerated. (At five times the rate of SGD, training is chaotic, and "
+    "one seed of ten ends elsewhere.) On cpu a second run must give the same bits."
 )
 
 

@@ -1,0 +1,96 @@
+"""``python -m benchmarks NAME``: measure, print a table, and with ``--save`` or ``--output`` write it down."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks import environment
+from benchmarks.harness import Options, UsageError
+from benchmarks.report import markdown, write
+
+NAMES = ("step", "ops", "epoch", "memory", "scaling", "import", "chain", "gpu")
+RESULTS = environment.ROOT / "benchmarks" / "results"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure xgrad beside its peers.")
+    add = top.add_argument
+    add("name", nargs="?", choices=(*NAMES, "all"), metavar="NAME", help="which; all is all but gpu; none lists them")
+    add("--quick", action="store_true", help="tiny sizes, to see that it runs: the figures mean nothing")
+    add("--peers", default="", metavar="NAME,NAME", help="only these, by their names in the tables")
+    add("--threads", type=natural, metavar="N", help="threads that each library may use")
+    add("--repeats", type=natural, metavar="N", help="blocks, fresh processes or seeds")
+    add("--seconds", type=positive, metavar="S", help="that a block takes at least")
+    add("--device", default="cuda", help="of gpu: cuda, or cpu to rehearse")
+    add("--save", action="store_const", const=RESULTS, dest="output", help="write to benchmarks/results")
+    add("--output", type=Path, metavar="FOLDER", help="write NAME.json, NAME.md and NAME.svg there")
+    return top
+
+
+def natural(text: str) -> int:
+    """Return an int above 0."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"expected 1 or more, got {text}")
+    return number
+
+
+def positive(text: str) -> float:
+    """Return a finite number above 0."""
+    if not 0 < (number := float(text)) < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
+    return number
+
+
+def module_of(name: str) -> Any:
+    """Return the module of a benchmark."""
+    return import_module(f"benchmarks.{'imports' if name == 'import' else name}")
+
+
+def measure(name: str, options: Options, output: Path | None) -> int:
+    """Run one benchmark, print what it found, write it down if wanted, and return the exit status."""
+    try:
+        result = module_of(name).run(options)
+    except UsageError as error:
+        print(f"benchmarks {name}: {error}", file=sys.stderr)
+        return 2
+    result.command = command(name, options)
+    print(markdown(result))
+    if output:
+        print(write(result, output))
+    return 1 if result.failed else 0
+
+
+def command(name: str, options: Options) -> str:
+    """Return what measures the same once more."""
+    given = {"peers": ",".join(options.peers), "device": options.device if name == "gpu" else None}
+    given |= {key: getattr(options, key) for key in ("threads", "repeats", "seconds")}
+    words = [f"--{key}={value}" for key, value in given.items() if value]
+    return shlex.join(["python", "-m", "benchmarks", name, *["--quick"] * options.quick, *words])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, and return its exit status: 1 if a peer failed, 2 if there was nothing to measure."""
+    given = parser().parse_args(arguments)
+    if not given.name:
+        for name in NAMES:
+            print(f"{name:8} {module_of(name).__doc__.splitlines()[0]}")
+        return 0
+    peers = tuple(part.strip() for part in given.peers.split(",") if part.strip())
+    names = NAMES[:-1] if given.name == "all" else (given.name,)
+    statuses = []
+    for name in names:
+        device = given.device if name == "gpu" else "cpu"
+        options = Options(given.quick, peers, given.threads, given.repeats, given.seconds, device)
+        statuses.append(measure(name, options, given.output))
+    return max(statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""What the figures depend on besides the code, and what is set for all peers alike."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("numpy", "torch", "jax", "jaxlib", "scikit-learn", "mygrad", "autograd", "scipy")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
+TELLING = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "XLA_",
+           "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "VECLIB_", "NPROC")  # fmt: skip
+
+
+def for_workers(threads: int, device: str) -> dict[str, str]:
+    """Return the environment of every peer's process: so many threads for each library (NPROC is XLA's word for it)."""
+    own = dict.fromkeys(THREADS, str(threads))
+    own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, **own, "PYTHONPATH": path}
+
+
+def describe(env: Mapping[str, str]) -> dict[str, str]:
+    """Return hardware, versions, what matters of the environment of the peers, commit and date."""
+    config: Any = np.show_config  # typed as returning nothing
+    blas = config(mode="dicts")["Build Dependencies"]["blas"]
+    return {
+        "CPU": f"{cpu()}, {cores()} cores for us, load {load()} at the start",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "packages": ", ".join(versions(PACKAGES)),
+        "BLAS of NumPy": f"{blas.get('name')} {blas.get('version')}",
+        "variables": ", ".join(variables(env)) or "none that matter",
+        "commit": commit(),
+        "date": datetime.now(UTC).isoformat(timespec="minutes"),
+    }
+
+
+def cpu() -> str:
+    """Return the name of the CPU."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def load() -> str:
+    return f"{os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else "unknown"
+
+
+def versions(packages: Iterable[str]) -> list[str]:
+    """Return those that are installed, with their versions."""
+    found = []
+    for package in packages:
+        try:
+            found.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def variables(env: Mapping[str, str]) -> list[str]:
+    """Return the environment variables that change memory, threads or kernels."""
+    telling = {name: text for name, text in sorted(env.items()) if name.startswith(TELLING)}
+    return [f"{name}={Path(text).name if '/' in text else text}" for name, text in telling.items()]
+
+
+def commit() -> str:
+    """Return the commit, and whether files that it has were changed since."""
+    changed = said("git", "status", "--porcelain", "--untracked-files=no")
+    return (said("git", "rev-parse", "HEAD") or "unknown") + (", changed" if changed else "")
+
+
+def said(*command: str) -> str | None:
+    """Return what a command prints in the repository, None if it cannot be run or fails."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,71 @@
+"""A GPU: training steps, what launching an op costs, and how fast arrays go there and back.
+
+Steps are those of the benchmark `step`, in full float32 (no TF32) for every peer, with the device's work waited for at
+the end of each block; launches are the ops of the benchmark `ops`, again with one wait a block; a transfer is waited
+for each time. Pinned is memory that the GPU reads and writes by itself: xgrad's results on the host lie in it, up to
+256 MiB.
+`--device cpu` rehearses all this without a GPU.
+"""
+
+from __future__ import annotations
+
+import xgrad
+from benchmarks import ops
+from benchmarks.harness import Options, UsageError, begin, timed
+from benchmarks.report import Result, Table
+from benchmarks.step import compared, expected, named, scaled
+
+PEERS = {
+    "xgrad": "ours:step",
+    "PyTorch": "pytorch:step",
+    "PyTorch CUDA graph": "pytorch:step_graph",
+    "JAX jit": "jax_jit:step",
+}
+LAUNCHES = {"xgrad": "ours:op", "array library": "ours:library_op", "PyTorch": "pytorch:op", "JAX": "jax_jit:op"}
+CHAINS = {"xgrad": "ours:chain", "PyTorch": "pytorch:chain"}
+TRANSFERS = {
+    "xgrad to the device": "ours:to_device",
+    "PyTorch to the device": "pytorch:to_device",
+    "xgrad to the device pinned": "ours:pinned_to_device",
+    "PyTorch to the device pinned": "pytorch:pinned_to_device",
+    "xgrad to the host": "ours:to_host",
+    "PyTorch to the host": "pytorch:to_host",
+    "PyTorch to the host pinned": "pytorch:to_pinned_host",
+}
+RATIOS = {f"{peer} / xgrad": ([peer], ["xgrad"]) for peer in PEERS if peer != "xgrad"}
+NETWORKS = (
+    ((784, 256, 128, 10), 128),
+    ((784, 1024, 1024, 10), 256),
+    ((1024, 2048, 2048, 10), 512),
+    ((4096, 4096, 4096, 10), 256),
+    ((8192, 8192, 10), 128),
+)
+QUICK = (((5, 4, 3), 8),)
+BYTES = (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 27)
+
+
+def run(options: Options) -> Result:
+    try:
+        device = xgrad.Device(options.device)
+    except xgrad.DeviceError as error:
+        raise UsageError(f"{error} (`--device cpu` rehearses without a GPU)") from error
+    options, on = options.filled(), {"device": options.device}
+    result = begin("gpu", __doc__ or "", options)
+    result.environment |= {"device": device.backend.describe(device.index), **device.backend.versions()}
+    networks = {name: case | on for name, case in named(QUICK if options.quick else NETWORKS).items()}
+    peers, launched, chains, moved = options.chosen(PEERS, LAUNCHES, CHAINS, TRANSFERS)
+    steps = timed(result, peers, networks, options, expected)
+    launches = ops.measured(result, launched, chains, options, **on)
+    sizes = {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)}
+    times = timed(result, moved, {name: {"size": size, **on} for name, size in sizes.items()}, options)
+    rates = {
+        way: {name: [sizes[name] / s / 1e9 for s in samples] for name, samples in found.items()}
+        for way, found in times.items()
+    }
+    result.tables = [
+        Table("Time of a step", "µs", scaled(steps, 1e6), "bars"),
+        Table("Ratios, block by block", "", compared(steps, RATIOS)),
+        Table("Time of an op, launches included", "µs", scaled(launches, 1e6), "bars"),
+        Table("Transfers", "GB/s", rates, "bars"),
+    ]
+    return result

@@ -1,0 +1,114 @@
+"""Memory of training steps: what is taken, at the peak and for good.
+
+Resident memory of a fresh process: after import and set-up, that is before the first step; at the peak of the steps,
+beyond that; and by how much that peak and the number of Python objects grow from the first half of many steps to the
+second, after a warm-up of a tenth of them. On a machine that cannot reset the peak, that of the set-up may hide the one
+of the steps.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Options, begin, once
+from benchmarks.report import Result, Table
+from benchmarks.step import NETWORKS, QUICK, named
+from benchmarks.worker import peer, value
+
+PEERS = {
+    "xgrad": "ours:step",
+    "NumPy in place": "by_hand:step",
+    "NumPy plain": "by_hand:step_plain",
+    "PyTorch": "pytorch:step",
+    "JAX jit": "jax_jit:step",
+}
+MIB = 1 << 20
+PROCESS = Path("/proc/self")
+
+
+def resident() -> int:
+    """Return the resident bytes of this process, now where Linux says it, else at its peak."""
+    try:
+        return int((PROCESS / "statm").read_text().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        return peak()
+
+
+def reset_peak() -> None:
+    """Make the peak what is resident now, where Linux lets us."""
+    with suppress(OSError):
+        (PROCESS / "clear_refs").write_text("5")
+
+
+def peak() -> int:
+    """Return the largest resident size, in bytes."""
+    try:
+        lines = (PROCESS / "status").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        import resource  # not everywhere
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (0 if sys.platform == "darwin" else 10)
+
+
+class Steps:
+    """The worker's side."""
+
+    def __init__(self, target: str, case: Mapping[str, Any], warm_up: int, steps: int) -> None:
+        self.step, self.warm_up, self.steps = peer(target)(**case), warm_up, steps
+
+    def take(self, steps: int) -> int:
+        """Return the peak during so many steps."""
+        result: Any = 0
+        reset_peak()
+        for _ in range(steps):
+            result = self.step()
+        value(result)
+        return peak()
+
+    def measure(self) -> dict[str, float]:
+        """Return the figures in MiB, and the number of objects."""
+        gc.collect()
+        start = resident()
+        most = self.take(self.warm_up)
+        gc.collect()
+        objects = len(gc.get_objects())
+        first, second = (self.take(self.steps // 2) for _ in range(2))
+        gc.collect()
+        return {
+            "start": start / MIB,
+            "peak": (max(most, first, second) - start) / MIB,
+            "growth": (second - first) / MIB,
+            "objects": len(gc.get_objects()) - objects,
+        }
+
+
+def run(options: Options) -> Result:
+    options = options.filled(repeats=3)
+    result = begin("memory", __doc__ or "", options)
+    networks = named(QUICK if options.quick else NETWORKS)
+    many = [20] if options.quick else [10_000, 1000, 1000, 200]
+    cases = {
+        f"{name}, {steps} steps": {"case": case, "warm_up": steps // 10, "steps": steps}
+        for (name, case), steps in zip(networks.items(), many, strict=True)
+    }
+    (peers,) = options.chosen(PEERS)
+    found = once(result, peers, "benchmarks.memory:Steps", cases, options)
+    for title, unit, key in (
+        ("Before the first step", "MiB", "start"),
+        ("Peak, beyond that", "MiB", "peak"),
+        ("Growth of the peak from the first half of the steps to the second", "MiB", "growth"),
+        ("Growth of the number of Python objects", "", "objects"),
+    ):
+        cells = {
+            name: {case: [figures[key] for figures in rounds] for case, rounds in by_case.items()}
+            for name, by_case in found.items()
+        }
+        result.tables.append(Table(title, unit, cells, "bars" if key == "peak" else ""))
+    return result

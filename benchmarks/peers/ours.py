@@ -1,0 +1,139 @@
+"""xgrad, as its users write it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import xgrad
+from benchmarks.peers import BATCH, repeated
+from benchmarks.problems import Array, Images, first_weights, mlp, operands
+from xgrad import nn, optim
+from xgrad.data import DataLoader, TensorDataset
+
+
+def model_of(sizes: Sequence[int], weights: list[Array], biases: list[Array], device: str = "cpu") -> nn.MLP:
+    model = nn.MLP(sizes, device=device)
+    values = [value for pair in zip(weights, biases, strict=True) for value in pair]
+    model.load_state_dict(dict(zip(model.state_dict(), values, strict=True)))
+    return model
+
+
+def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
+    problem = mlp(sizes, batch)
+    model = model_of(sizes, problem.weights, problem.biases, device)
+    optimizer = optim.SGD(model.parameters(), lr=problem.lr)
+    x, y = xgrad.asarray(problem.x, device=device), xgrad.asarray(problem.y, device=device)
+
+    def run() -> Any:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return run
+
+
+OPS = {
+    "add": "x + y",
+    "multiply": "x * y",
+    "add a scalar": "x + 1.0",
+    "matmul": "x @ y",
+    "relu": "xgrad.relu(x)",
+    "sum": "x.sum()",
+    "add, no grad": "x + y",
+}
+
+
+def op(name: str, device: str = "cpu") -> Callable[[], Any]:
+    x, y = (xgrad.Tensor(value, device=device, requires_grad=True) for value in operands())
+    run = repeated(OPS, name, x=x, y=y, xgrad=xgrad)
+    return xgrad.no_grad()(run) if name == "add, no grad" else run
+
+
+def library_op(name: str, device: str = "cpu") -> Callable[[], Any]:
+    """Do the op with the bare arrays of a device: NumPy's, or CuPy's."""
+    on = xgrad.Device(device)
+    x, y = (on.backend.from_host(value, on.index) for value in operands())
+    return repeated({**OPS, "relu": "xp.maximum(x, zero)"}, name, x=x, y=y, xp=on.xp, zero=0 * x)
+
+
+def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
+    x, y = (xgrad.Tensor(value, device=device, requires_grad=True) for value in operands())
+    ones = xgrad.ones_like(x)
+
+    def run() -> Any:
+        z = x
+        for _ in range(length // 2):
+            z = (z + y) * y
+        z.backward(ones)
+        result = y.grad
+        x.grad = y.grad = None
+        return result
+
+    return run
+
+
+def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[], None], Callable[[Array], Array]]:
+    xgrad.manual_seed(seed)
+    model = model_of(sizes, *first_weights(sizes, seed))
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    dataset = TensorDataset(xgrad.asarray(data.train), xgrad.asarray(data.train_labels))
+    loader = DataLoader(dataset, batch_size=BATCH, shuffle=True)
+
+    def train() -> None:
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+    @xgrad.no_grad()
+    def predict(x: Array) -> Array:
+        classes: Array = model(xgrad.asarray(x)).argmax(1).numpy()
+        return classes
+
+    return train, predict
+
+
+def additions(length: int) -> list[float]:
+    x = xgrad.Tensor(1.0, requires_grad=True)
+    times = [time.perf_counter()]
+    y = x
+    for _ in range(length):
+        y = y + 1.0
+    times.append(time.perf_counter())
+    y.backward()
+    times.append(time.perf_counter())
+    del y
+    times.append(time.perf_counter())
+    assert x.grad is not None and x.grad.item() == 1
+    return times
+
+
+def to_device(size: int, device: str) -> Callable[[], Any]:
+    return _move(np.ones(size // 4, np.float32), device)
+
+
+def pinned_to_device(size: int, device: str) -> Callable[[], Any]:
+    """Move an array that came from the device, and so lies in memory that a GPU reads by itself."""
+    return _move(xgrad.ones(size // 4, device=device).cpu().numpy(), device)
+
+
+def _move(host: Array, device: str) -> Callable[[], Any]:
+    on = xgrad.Device(device)
+
+    def run() -> float:
+        xgrad.asarray(host, device=device)
+        on.synchronize()
+        return 0.0
+
+    return run
+
+
+def to_host(size: int, device: str) -> Callable[[], Any]:
+    there = xgrad.ones(size // 4, device=device)
+    return lambda: float(there.cpu().numpy()[0])

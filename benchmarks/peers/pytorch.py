@@ -1,0 +1,212 @@
+"""PyTorch: eager, compiled, and as a CUDA graph."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+
+from benchmarks.peers import BATCH, LeftOut, repeated
+from benchmarks.problems import Array, Images, first_weights, mlp, operands
+
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+
+
+def model_of(weights: list[Array], biases: list[Array], device: str = "cpu") -> Any:
+    if device == "cuda" and not torch.cuda.is_available():
+        raise LeftOut("this PyTorch finds no CUDA device")
+    layers: list[Any] = []
+    for w, b in zip(weights, biases, strict=True):
+        layers += [nn.Linear(w.shape[1], w.shape[0], device=device), nn.ReLU()]
+        layers[-2].load_state_dict({"weight": torch.from_numpy(w), "bias": torch.from_numpy(b)})
+    return nn.Sequential(*layers[:-1])
+
+
+def model_and_step(
+    sizes: Sequence[int], batch: int, device: str, wrap: Callable[[Any], Any] = lambda forward: forward
+) -> tuple[Any, Callable[[], Any]]:
+    problem = mlp(sizes, batch)
+    model = model_of(problem.weights, problem.biases, device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=problem.lr)
+    x, y = torch.tensor(problem.x, device=device), torch.tensor(problem.y, device=device)
+    forward = wrap(lambda x, y: cross_entropy(model(x), y))
+
+    def run() -> Any:
+        optimizer.zero_grad()
+        loss = forward(x, y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, run
+
+
+def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
+    return model_and_step(sizes, batch, device)[1]
+
+
+def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
+    """Compile forward pass and loss, and with them the backward pass: that needs a C++ compiler."""
+    model, run = model_and_step(sizes, batch, "cpu", torch.compile)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    try:
+        run()
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), "")
+        raise LeftOut(f"torch.compile fails: {type(error).__name__}: {reason}") from error
+    model.load_state_dict(start)
+    return run
+
+
+def step_graph(sizes: Sequence[int], batch: int, device: str = "cuda") -> Callable[[], Any]:
+    """Capture the whole step as a CUDA graph, in the way of PyTorch's documentation."""
+    if device != "cuda":
+        raise LeftOut("CUDA graphs need CUDA")
+    model, run = model_and_step(sizes, batch, device)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(side)
+    model.zero_grad()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = run()
+    model.load_state_dict(start)  # in place, where the graph reads
+
+    def replay() -> Any:
+        graph.replay()
+        return loss
+
+    return replay
+
+
+OPS = {
+    "add": "x + y",
+    "multiply": "x * y",
+    "add a scalar": "x + 1.0",
+    "matmul": "x @ y",
+    "relu": "torch.relu(x)",
+    "sum": "x.sum()",
+    "add, no grad": "x + y",
+}
+
+
+def tensors(device: str) -> list[Any]:
+    if device == "cuda" and not torch.cuda.is_available():
+        raise LeftOut("this PyTorch finds no CUDA device")
+    return [torch.tensor(value, device=device, requires_grad=True) for value in operands()]
+
+
+def op(name: str, device: str = "cpu") -> Callable[[], Any]:
+    x, y = tensors(device)
+    run = repeated(OPS, name, x=x, y=y, torch=torch)
+    return torch.no_grad()(run) if name == "add, no grad" else run
+
+
+def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
+    x, y = tensors(device)
+    ones = torch.ones_like(x)
+
+    def run() -> Any:
+        z = x
+        for _ in range(length // 2):
+            z = (z + y) * y
+        z.backward(ones)
+        result = y.grad
+        x.grad = y.grad = None
+        return result
+
+    return run
+
+
+def epochs(
+    data: Images, sizes: Sequence[int], seed: int, fused: bool = False, loader: bool = False
+) -> tuple[Callable[[], None], Callable[[Array], Array]]:
+    """Learn from tensors that are sliced by hand."""
+    torch.manual_seed(seed)
+    model = model_of(*first_weights(sizes, seed))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=fused or None)
+    images, labels = torch.from_numpy(data.train), torch.from_numpy(data.train_labels)
+    batches = DataLoader(TensorDataset(images, labels), batch_size=BATCH, shuffle=True)
+
+    def sliced() -> Any:
+        for chosen in torch.randperm(len(images)).split(BATCH):
+            yield images[chosen], labels[chosen]
+
+    def train() -> None:
+        for x, y in batches if loader else sliced():
+            optimizer.zero_grad()
+            cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+    def predict(x: Array) -> Any:
+        with torch.no_grad():
+            return model(torch.from_numpy(x)).argmax(1).numpy()
+
+    return train, predict
+
+
+epochs_fused = partial(epochs, fused=True)
+epochs_loader = partial(epochs, loader=True)
+
+
+def additions(length: int) -> list[float]:
+    x = torch.tensor(1.0, requires_grad=True)
+    times = [time.perf_counter()]
+    y = x
+    for _ in range(length):
+        y = y + 1.0
+    times.append(time.perf_counter())
+    y.backward()
+    times.append(time.perf_counter())
+    del y
+    times.append(time.perf_counter())
+    assert x.grad.item() == 1
+    return times
+
+
+def to_device(size: int, device: str, pinned: bool = False) -> Callable[[], Any]:
+    tensors(device)
+    host = torch.from_numpy(np.ones(size // 4, np.float32))
+    if pinned and device == "cuda":
+        host = host.pin_memory()
+
+    def run() -> float:
+        host.to(device, non_blocking=True, copy=True)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return 0.0
+
+    return run
+
+
+pinned_to_device = partial(to_device, pinned=True)
+
+
+def to_host(size: int, device: str) -> Callable[[], Any]:
+    tensors(device)
+    there = torch.ones(size // 4, device=device)
+    return lambda: float(there.to("cpu", copy=True).numpy()[0])
+
+
+def to_pinned_host(size: int, device: str) -> Callable[[], Any]:
+    tensors(device)
+    there = torch.ones(size // 4, device=device)
+    host = torch.empty(size // 4, pin_memory=device == "cuda")
+
+    def run() -> float:
+        host.copy_(there)
+        return float(host.numpy()[0])
+
+    return run

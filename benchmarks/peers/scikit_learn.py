@@ -1,0 +1,39 @@
+"""scikit-learn's MLPClassifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.neural_network import MLPClassifier
+
+from benchmarks.peers import BATCH, LeftOut
+from benchmarks.problems import Array, Images, mlp
+
+
+def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
+    """Take a step as ``partial_fit`` of one batch, with neither momentum nor penalty."""
+    if sizes[-1] < 3:
+        raise LeftOut("of two classes it makes one output, a smaller network")
+    problem = mlp(sizes, batch)
+    plain = {"solver": "sgd", "alpha": 0, "momentum": 0, "nesterovs_momentum": False, "shuffle": False}
+    model = MLPClassifier(sizes[1:-1], learning_rate_init=problem.lr, batch_size=batch, **plain)
+    model.partial_fit(problem.x, problem.y, classes=np.arange(sizes[-1]))
+    for own, value in zip(model.coefs_ + model.intercepts_, problem.weights + problem.biases, strict=True):
+        own[...] = value.T  # its optimizer updates these in place, and without momentum remembers nothing
+
+    def run() -> Any:
+        model.partial_fit(problem.x, problem.y)
+        return model.loss_
+
+    return run
+
+
+def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[], None], Callable[[Array], Array]]:
+    """``partial_fit`` of all images is one epoch of mini-batches, and keeps Adam's moments; weights are its own."""
+    model = MLPClassifier(
+        sizes[1:-1], solver="adam", alpha=0, learning_rate_init=1e-3, batch_size=BATCH, random_state=seed
+    )
+    classes = np.unique(data.train_labels)
+    return lambda: model.partial_fit(data.train, data.train_labels, classes=classes), model.predict

@@ -1,0 +1,90 @@
+"""One training step of an MLP: forward, backward and update, in float32.
+
+ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch, and its first five losses
+must be those of NumPy in float64, within a hundredth of what they fall; so all compute the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Expected, Options, begin, timed
+from benchmarks.peers.by_hand import step_plain
+from benchmarks.report import Cells, Result, Table
+from benchmarks.statistics import ratios, spread
+
+PEERS = {
+    "xgrad": "ours:step",
+    "NumPy in place": "by_hand:step",
+    "NumPy plain": "by_hand:step_plain",
+    "PyTorch": "pytorch:step",
+    "PyTorch compiled": "pytorch:step_compiled",
+    "JAX jit": "jax_jit:step",
+    "scikit-learn": "scikit_learn:step",
+    "MyGrad": "my_grad:step",
+    "HIPS autograd": "hips_autograd:step",
+}
+#: Of what to what the ratios are; of several peers the fastest counts.
+RATIOS = {
+    "PyTorch / xgrad": (["PyTorch"], ["xgrad"]),
+    "xgrad / NumPy by hand": (["xgrad"], ["NumPy in place", "NumPy plain"]),
+}
+NETWORKS = (((2, 16, 16, 2), 32), ((784, 128, 10), 32), ((784, 256, 128, 10), 128), ((784, 1024, 1024, 10), 256))
+QUICK = (((5, 4, 3), 8),)
+
+
+def run(options: Options) -> Result:
+    options = options.filled()
+    result = begin("step", __doc__ or "", options)
+    cases = named(QUICK if options.quick else NETWORKS)
+    (peers,) = options.chosen(PEERS)
+    times = timed(result, peers, cases, options, expected)
+    result.tables = [
+        Table("Time of a step", "µs", scaled(times, 1e6), "bars"),
+        Table("Ratios, block by block", "", compared(times, RATIOS)),
+    ]
+    return result
+
+
+def named(networks: Sequence[tuple[Sequence[int], int]]) -> dict[str, dict[str, Any]]:
+    """Return cases under names such as ``784-128-10, batch 32``."""
+    return {
+        f"{'-'.join(map(str, sizes))}, batch {batch}": {"sizes": list(sizes), "batch": batch}
+        for sizes, batch in networks
+    }
+
+
+def expected(sizes: Sequence[int], batch: int, **other: Any) -> Expected:
+    """Return the first five losses, as NumPy has them in float64."""
+    call = step_plain(sizes, batch, np.float64)
+    losses = [float(call()) for _ in range(5)]
+    return Expected(losses, (losses[0] - losses[-1]) / 100)
+
+
+def scaled(cells: Cells, factor: float) -> Cells:
+    """Return all samples in another unit."""
+    return {
+        row: {column: [factor * s for s in samples] for column, samples in found.items()}
+        for row, found in cells.items()
+    }
+
+
+def compared(times: Cells, pairs: Mapping[str, tuple[list[str], list[str]]]) -> Cells:
+    """Return the ratios of the fastest of one group of peers to the fastest of another, where there are both."""
+    cells: Cells = {}
+    for name, groups in pairs.items():
+        for case in dict.fromkeys(case for found in times.values() for case in found):
+            above, below = (
+                min(
+                    (times[p][case] for p in peers if case in times.get(p, {})),
+                    key=lambda s: spread(s).median,
+                    default=None,
+                )
+                for peers in groups
+            )
+            if above and below:
+                cells.setdefault(name, {})[case] = ratios(above, below)
+    return cells

@@ -1,0 +1,262 @@
+"""The benchmarks: that they are fair, run, and write what they found. What they find is no matter for tests."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import epoch, harness, report, statistics, step
+from benchmarks.__main__ import NAMES, main
+from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
+from benchmarks.report import Result, Table
+
+ROOT = Path(__file__).parents[1]
+TINY = {"tiny": {"sizes": [5, 4, 3], "batch": 8}}
+QUICK = Options(quick=True).filled()
+
+
+# Statistics and tables
+
+
+def test_spread_is_median_and_quartiles() -> None:
+    assert statistics.spread([5, 1, 2, 3, 4]) == (2, 3, 4)
+    assert statistics.spread([1, 2]) == (1.25, 1.5, 1.75)
+    assert statistics.spread([7]) == (7, 7, 7)
+
+
+def test_ratios_are_taken_block_by_block() -> None:
+    assert statistics.ratios([2, 9], [1, 3]) == [2, 3]
+    with pytest.raises(ValueError, match="zip"):
+        statistics.ratios([1, 2], [1])
+
+
+def test_exponent_is_that_of_the_upper_half() -> None:
+    sizes = [1, 2, 4, 8, 16, 32]
+    costs = [1000, 1000, 1000, *(3 * size**1.5 for size in sizes[3:])]
+    assert statistics.exponent(sizes, costs) == pytest.approx(1.5)
+    with pytest.raises(ValueError, match="expected three sizes or more, got 2"):
+        statistics.exponent([1, 2], [1, 2])
+
+
+def test_ratios_are_of_the_fastest_of_each_group() -> None:
+    times = {"a": {"x": [6.0, 8.0], "y": [1.0]}, "b": {"x": [2.0, 2.0]}, "c": {"x": [1.0, 1.0], "z": [1.0]}}
+    pairs = {"a / best": (["a"], ["b", "c", "absent"]), "absent / a": (["absent"], ["a"])}
+    assert step.compared(times, pairs) == {"a / best": {"x": [6, 8]}}
+
+
+@pytest.mark.parametrize(
+    ("samples", "text"),
+    [
+        ([], "-"),
+        ([3.0], "3"),
+        ([0.01234], "0.0123"),
+        ([15432.1], "15 432"),
+        ([1.0, 2.0, 4.0], "2 (1.50 to 3)"),
+        ([123.4, 123.4], "123"),
+    ],
+)
+def test_cells_are_readable(samples: list[float], text: str) -> None:
+    assert report.cell(samples) == text
+
+
+def test_markdown_names_rows_columns_and_the_absent() -> None:
+    table = Table("Time", "µs", {"a": {"x": [1.0]}, "b": {"y": [2.0]}}, corner="case")
+    result = Result("name", "About.", [table, Table("Nothing", "", {})], command="python -m benchmarks name")
+    result.leave_out("c", "c is not installed", "x")
+    result.leave_out("c", "c is not installed", "y")
+    result.fail("d", "boom", "x")
+    text = report.markdown(result)
+    assert "| case | x | y |\n|---|---|---|\n| a | 1 | - |\n| b | - | 2 |" in text
+    assert "- Left out: **c**: c is not installed (x; y)\n- Failed: **d**: boom (x)" in text
+    assert "Nothing" not in text
+
+
+def test_seconds_to_98_percent() -> None:
+    def seed(seconds: float, *accuracies: float) -> list[dict[str, float]]:
+        return [{"loading": 1.0, "epoch": seconds, "evaluation": 0.1, "accuracy": x} for x in accuracies]
+
+    runs = {"a": [seed(2.0, 0.9, 0.98), seed(2.0, 0.9, 0.9, 0.9)], "b": [seed(4.0, 0.5, 0.9, 0.97, 0.99)]}
+    cells = epoch.summary(runs, 0.98)
+    assert cells["a"]["seconds"] == [5]
+    assert cells["a"]["epochs"] == [2]
+    assert cells["a"]["seeds that got there"] == [1]
+    assert cells["a"]["seconds, were it 3 epochs"] == [7, 7]
+    assert cells["b"]["seconds"] == [17]
+    assert cells["b"]["seconds, were it 3 epochs"] == [13]
+    assert epoch.summary({"a": [seed(1.0, 0.1)]}, 0.98)["a"]["seconds"] == []
+
+
+# Turns, and who cannot take part
+
+
+def test_peers_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+
+    class Recorder:
+        def __init__(self, subject: str, arguments: dict[str, Any], options: Options) -> None:
+            self.target = arguments["target"]
+            said.append(f"start {self.target}")
+
+        def ask(self, name: str) -> Any:
+            said.append(f"{name} {self.target}")
+            return [1.0] * 5 if name == "first_values" else 0.5
+
+        def close(self) -> None:
+            said.append(f"close {self.target}")
+
+    monkeypatch.setattr(harness, "Worker", Recorder)
+    cells = timed(Result("turns", ""), {"A": "a", "B": "b"}, {"case": {}}, QUICK)
+    assert cells == {"A": {"case": [0.5, 0.5]}, "B": {"case": [0.5, 0.5]}}
+    assert said[:4] == ["start a", "start b", "first_values a", "first_values b"]
+    assert said[4:8] == ["block a", "block b", "block a", "block b"]
+    assert sorted(said[8:]) == ["close a", "close b"]
+
+
+def test_who_computes_something_else_has_no_figures() -> None:
+    result = Result("wrong", "")
+    peers = {"xgrad": "ours:step", "NumPy": "by_hand:step"}
+    assert timed(result, peers, TINY, QUICK, lambda **case: Expected([1.0] * 5, 0.01)) == {}
+    (reason,) = result.failed["xgrad"]
+    assert reason.startswith("computes something else: expected [1.0, 1.0, 1.0, 1.0, 1.0], got [")
+
+
+def test_a_wrong_learning_rate_is_noticed() -> None:
+    right = step.expected([5, 4, 3], 8)
+    first, *others = right.values
+    assert harness.agree(right.values, right)
+    assert not harness.agree([first, *(first + 1.05 * (loss - first) for loss in others)], right)
+    assert not harness.agree([math.nan] * 5, right)
+
+
+def test_who_is_not_installed_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    missing = "raise ModuleNotFoundError(\"No module named 'mygrad'\", name='mygrad')"
+    (tmp_path / "mygrad.py").write_text(missing)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    result = Result("absent", "")
+    cells = timed(result, {"MyGrad": "my_grad:step", "NumPy": "by_hand:step"}, TINY, QUICK, step.expected)
+    assert cells.keys() == {"NumPy"}
+    assert result.left_out == {"MyGrad": {"mygrad is not installed": ["tiny"]}}
+    assert not result.failed
+
+
+def test_what_fails_is_not_left_out_silently(capsys: pytest.CaptureFixture[str]) -> None:
+    result = Result("broken", "")
+    peers = {"typo": "no_such_file:step", "xgrad": "ours:additions"}
+    assert once(result, peers, "benchmarks.chain:Chain", {"case": {"length": -1}}, QUICK).keys() == {"xgrad"}
+    assert result.failed == {"typo": {"ModuleNotFoundError: No module named 'benchmarks.peers.no_such_file'": ["case"]}}
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_process_that_dies_is_reported() -> None:
+    with pytest.raises(Failed, match="exit status 3"):
+        Worker("os:_exit", {"status": 3}, QUICK)
+
+
+# All of them, at tiny sizes
+
+SMALL = {
+    "step": "xgrad,NumPy in place,NumPy plain",
+    "ops": "xgrad,NumPy",
+    "epoch": "xgrad,NumPy by hand",
+    "memory": "xgrad,NumPy plain",
+    "scaling": "xgrad",
+    "import": "xgrad,NumPy",
+    "chain": "xgrad",
+    "gpu": "xgrad,array library,xgrad to the device,xgrad to the device pinned,xgrad to the host",
+}
+
+
+def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
+    more = ("--device", "cpu") if name == "gpu" else ()
+    assert main([name, "--quick", "--output", str(folder), *options, *more]) == 0
+    result: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    return result
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_benchmark_runs_and_writes(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(name, tmp_path, "--peers", SMALL[name])
+    text = (tmp_path / f"{name}.md").read_text("utf-8")
+    assert text.startswith(f"# {name}\n")
+    assert result["command"].startswith(f"python -m benchmarks {name} --quick ")
+    assert {"CPU", "Python", "packages", "commit", "date"} <= result["environment"].keys()
+    rows = {row for table in result["tables"] for row, cells in table["cells"].items() if any(cells.values())}
+    assert rows >= set(SMALL[name].split(","))
+    assert all(f"\n| {row} | " in text for row in rows)
+    assert not result["failed"]
+    for private in (str(ROOT), str(tmp_path)):
+        assert private not in text + json.dumps(result)
+    if find_spec("matplotlib"):
+        assert (tmp_path / f"{name}.svg").read_text("utf-8").count("<svg ") == 1
+    else:
+        assert "matplotlib is missing" in capsys.readouterr().out
+
+
+def test_all_peers_compute_the_same(tmp_path: Path) -> None:
+    peers = [peer for peer in step.PEERS if peer != "PyTorch compiled"]  # which takes long
+    result = run("step", tmp_path, "--peers", ",".join(peers))
+    assert result["tables"][0]["cells"].keys() | result["left_out"].keys() == set(peers)
+    assert all("not installed" in reason for reasons in result["left_out"].values() for reason in reasons)
+
+
+def test_the_plot_is_left_out_where_it_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def no_matplotlib(tables: Any) -> str:
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+
+    monkeypatch.setattr(report, "svg", no_matplotlib)
+    said = report.write(Result("name", "", [Table("Time", "s", {"a": {"x": [1.0]}}, "bars")]), tmp_path)
+    assert said.startswith("written: name.json, name.md; the plot is left out, for matplotlib is missing")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["name.json", "name.md"]
+
+
+# The command line
+
+
+def test_without_a_name_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(NAMES)
+    assert all(line.endswith(".") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["stpe"], "invalid choice: 'stpe'"),
+        (["step", "--repeats", "0"], "expected 1 or more, got 0"),
+        (["step", "--seconds", "nan"], "expected a number above 0, got nan"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(arguments)
+    assert exit.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ops", "--peers", "xgrad,Nonesuch"], "benchmarks ops: --peers: expected some of xgrad, NumPy, "),
+        (["gpu", "--device", "nonesuch"], "benchmarks gpu: "),
+    ],
+)
+def test_what_cannot_be_measured(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(message)
+    assert said.count("\n") == 1
+
+
+def test_without_mnist_there_is_no_epoch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XGRAD_DATA", str(tmp_path))
+    assert main(["epoch"]) == 2
+    assert "benchmarks epoch: " in capsys.readouterr().err
