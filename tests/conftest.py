@@ -31,7 +31,7 @@ def usable(name: str) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames:
         asked = metafunc.config.getoption("--device")
-        names = asked or [name for name in ("cpu", "strict", "torch", "cuda") if usable(name)]
+        names = asked or [name for name in ("cpu", "strict", "torch", "torch:1", "cuda") if usable(name)]
         metafunc.parametrize("device", names)
 
 

@@ -26,9 +26,10 @@ DIFFERENTIABLE = [case for case in CASES if case.values[0].differentiable]
 
 def place(device: str, op: Op) -> xgrad.Device:
     """Return the device, or skip with the row's reason why the op cannot run there."""
-    if device in op.not_on:
-        pytest.skip(f"{op} on {device}: {op.not_on[device]}")
-    return xgrad.Device(device)
+    where = xgrad.Device(device)
+    if reason := op.not_on.get(where.type):
+        pytest.skip(f"{op} on {device}: {reason}")
+    return where
 
 
 @needs_torch

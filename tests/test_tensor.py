@@ -390,7 +390,7 @@ def test_losses_refuse_what_does_not_fit() -> None:
 def test_narrow_indices_reach_long_axes(dtype: str, device: str) -> None:
     x = Tensor(np.zeros((300, 10)), device=device, requires_grad=True)
     i = Tensor((np.arange(300) % 10)[:, None].astype(dtype), device=device)
-    if device == "torch" and dtype != "int64":
+    if device.startswith("torch") and dtype != "int64":
         pytest.skip("PyTorch's arrays take int64 indices only")
     xgrad.take_along_axis(x, i, axis=1).sum().backward()
     assert x.grad is not None and x.grad.sum(1).tolist() == [1] * 300

@@ -161,7 +161,7 @@ class CupyBackend(Backend):
         return coerce
 
     def references(self, x: Any) -> int:
-        return getrefcount(x.data.mem)  # the memory, of which every view holds a pointer of its own
+        return getrefcount(x)  # the base of every view, and of every view of a view
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return index_add(self._cp, x, key, values)
@@ -218,8 +218,10 @@ def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     return x.clip(min, max)
 
 
-def _matmul(x1: Any, x2: Any, /) -> Any:
+def _matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     """Multiply, a stack by one matrix in one product: CuPy's batched one copies both, and knows no TF32."""
+    if out is not None:
+        return x1.dot(x2, out)  # of matrices; the operator takes no out
     if x1.ndim > 2 and x2.ndim == 2:
         rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
         return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])

@@ -1,11 +1,18 @@
-"""PyTorch's arrays on the CPU as the device ``torch``: other kernels, 0-d results, own dtypes, no implicit NumPy.
+"""PyTorch's arrays as the devices ``torch``, the CPU, and ``torch:1``, ``torch:2``, ..., its CUDA devices from 0 on.
 
-It is what CuPy's behaviour is rehearsed on where there is no GPU. What is not as on ``cpu``: slices with negative
-steps are refused.
+A second implementation under the same ops: other kernels, 0-d results, own dtypes and devices, no implicit NumPy.
+PyTorch's autograd never runs: a PyTorch tensor that requires a gradient is refused. What is not as on ``cpu``:
+
+- Slices with negative steps are refused.
+- On CUDA, an index in an array, or a class in a target, that is out of bounds makes all that the process does there
+  afterwards fail, as in PyTorch. Repeated indices add up in no fixed order.
+
+What runs on CUDA is queued, yet the backend is not called asynchronous: where there is a check of values, it waits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -21,32 +28,63 @@ class TorchBackend(Backend):
     """PyTorch without its autograd, through array-api-compat."""
 
     library = "torch"
+    writes = True
 
     def __init__(self) -> None:
         try:
             self._torch: Any = import_module("torch")
         except ImportError as error:
             raise DeviceError("torch: the package PyTorch is missing: pip install torch") from error
+        self._cuda = self._torch.cuda
         self.array_type = self._torch.Tensor
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | {"index_add": self.index_add})
+        gpus = self._cuda.device_count() if self._cuda.is_available() else 0
+        self._devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
+        # PyTorch's own name for it, which it does not promise to keep.
+        self._uses: Callable[[int], int] | None = getattr(self._torch._C, "_storage_Use_Count", None)
+
+    def count(self) -> int:
+        return len(self._devices)
 
     def describe(self, index: int) -> str:
-        return f"PyTorch {self._torch.__version__} on the CPU"
+        place = "the CPU"
+        if index:
+            found = self._cuda.get_device_properties(index - 1)
+            place = f"{found.name}, {found.total_memory / 2**30:.0f} GiB"
+        return f"PyTorch {self._torch.__version__} on {place}"
 
     def versions(self) -> dict[str, str]:
-        return {"torch": self._torch.__version__}
+        """Return the version of PyTorch, and that of the CUDA it was built for, if it sees a GPU."""
+        return {"torch": self._torch.__version__} | ({"cuda": self._torch.version.cuda} if self.count() > 1 else {})
 
     def native_device(self, index: int) -> Any:
-        return self._torch.device("cpu")
+        return self._devices[index]
+
+    def index_of(self, x: Any) -> int:
+        if x.requires_grad:  # every array of a user's comes by here
+            raise TypeError(
+                "torch: expected a PyTorch tensor without a gradient, got one that requires it: .detach() it"
+            )
+        if x.dtype not in self._numpy_dtypes or x.device not in self._devices:
+            raise TypeError(
+                f"torch: expected a tensor of a dtype of NumPy's on the CPU or CUDA, got {x.dtype}, {x.device}"
+            )
+        return self._devices.index(x.device)
 
     def to_host(self, x: Any) -> np.ndarray:
-        host: np.ndarray = x.detach().numpy(force=True).copy()
+        host: np.ndarray = x.to("cpu", copy=True).numpy(force=True)
         return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        return self._torch.from_numpy(np.array(x))
+        return self._torch.from_numpy(np.array(x)).to(self._devices[index])
+
+    def transfer(self, x: Any, index: int) -> Any:
+        return x.to(self._devices[index])
+
+    def coercer(self, index: int) -> Callable[[Any], Any]:
+        return lambda value: self._torch.asarray(value, device=self._devices[index])
 
     def dtype(self, dtype: Any) -> Any:
         return dtype if isinstance(dtype, self._torch.dtype) else self._dtypes[np.dtype(dtype)]
@@ -55,6 +93,20 @@ class TorchBackend(Backend):
         return self._numpy_dtypes[dtype]
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
-        places = self._torch.arange(x.numel()).reshape(x.shape)[key]
+        places = self._torch.arange(x.numel(), device=x.device).reshape(x.shape)[key]
         x.view(-1).index_add_(0, places.reshape(-1), values.reshape(-1))
         return x
+
+    def references(self, x: Any) -> int | None:
+        return self._uses and self._uses(x.untyped_storage()._cdata)
+
+    def synchronize(self, index: int) -> None:
+        if index:
+            self._cuda.synchronize(index - 1)
+
+    def memory(self, index: int) -> dict[str, int]:
+        if not index:
+            return {}
+        used, reserved = self._cuda.memory_allocated(index - 1), self._cuda.memory_reserved(index - 1)
+        free, total = self._cuda.mem_get_info(index - 1)
+        return {"used": used, "reserved": reserved, "free": free, "total": total}

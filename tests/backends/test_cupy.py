@@ -7,7 +7,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -19,6 +19,8 @@ import pytest
 import xgrad_cupy
 from reference_philox import stream
 from xgrad.backend import DeviceError
+from xgrad.ops.linalg import product
+from xgrad.optim.flat import Layout
 
 ROOT = Path(xgrad_cupy.__file__).parents[2]
 
@@ -166,6 +168,51 @@ def test_index_add_refuses_what_atomics_cannot_add() -> None:
 def test_matmul(shapes: tuple[tuple[int, ...], ...]) -> None:
     a, b = (np.arange(float(np.prod(shape))).reshape(shape) for shape in shapes)
     np.testing.assert_array_equal(xgrad_cupy._matmul(a, b), a @ b, strict=True)
+
+
+VIEWS: dict[str, Callable[[Any, Any], Any]] = {
+    "slice": lambda xp, x: x[1:3],
+    "row": lambda xp, x: x[1],
+    "element": lambda xp, x: x[1, 2],
+    "all": lambda xp, x: x[...],
+    "new axis": lambda xp, x: x[None],
+    "reshape": lambda xp, x: xp.reshape(x.mT, (-1,)),
+    "matrix_transpose": lambda xp, x: xp.matrix_transpose(x),
+    "permute_dims": lambda xp, x: xp.permute_dims(x, (1, 0)),
+    "expand_dims": lambda xp, x: xp.expand_dims(x, axis=0),
+    "squeeze": lambda xp, x: xp.squeeze(x[None], axis=0),
+    "broadcast_to": lambda xp, x: xp.broadcast_to(x, (2, 10, 10)),
+    "flip": lambda xp, x: xp.flip(x),
+    "moveaxis": lambda xp, x: xp.moveaxis(x, 0, 1),
+    "unstack": lambda xp, x: xp.unstack(x),
+    "diagonal": lambda xp, x: xp.linalg.diagonal(x),
+    "view of a view": lambda xp, x: x[1:].T[2:].reshape(8, 9, 1),
+}
+
+
+@pytest.mark.parametrize("look", VIEWS.values(), ids=VIEWS)
+def test_whoever_looks_at_a_buffer_is_noticed(look: Callable[[Any, Any], Any]) -> None:
+    """On arrays of CuPy's over memory that nobody reads, for which no GPU is needed."""
+    cupy = pytest.importorskip("cupy")
+    memory = cupy.cuda.UnownedMemory(1 << 40, 1 << 20, None, device_id=0)
+    buffer = cupy.ndarray((1000,), np.float32, memptr=cupy.cuda.MemoryPointer(memory, 0))
+    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
+    xp = backend.xp = xgrad_cupy.namespace(cupy)
+    device: Any = SimpleNamespace(xp=xp)
+    views = Layout([(10, 10), (10, 10), ()], np.float32, device).views(buffer)
+    before = backend.references(buffer)
+    seen = look(xp, views[1])
+    meanwhile = backend.references(buffer)
+    del seen
+    afterwards = backend.references(buffer)  # in no assertion is an array that a failure would read
+    assert afterwards == before < meanwhile
+
+
+def test_matmul_writes_where_it_is_told_to() -> None:
+    """As a derivative rule does where an optimizer keeps the gradient."""
+    a, b, into = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4), np.empty((4, 2)).T
+    assert product(SimpleNamespace(matmul=xgrad_cupy._matmul, matrix_transpose=np.matrix_transpose), a, b, into) is into
+    np.testing.assert_array_equal(into, a @ b)
 
 
 # The source of a kernel, given to a compiler for the CPU

@@ -48,7 +48,12 @@ def parser() -> Parser:
     """Return the parser of the command's arguments."""
     top = Parser("parity", "Hold one device against another: ops, trainings, seeds, and how long they take.")
     add = top.add_argument
-    add("--devices", type=words, metavar="NAME,...", help="such as cpu,strict,torch,cuda (default: all usable ones)")
+    add(
+        "--devices",
+        type=words,
+        metavar="NAME,...",
+        help="such as cpu,strict,torch,cuda (default: the first of each type)",
+    )
     add("--ops", type=words, metavar="NAME,...", help="such as add,multiply (default: every row of the table)")
     add("--dtypes", type=some_of(DTYPES), default=",".join(DTYPES), metavar="NAME,...", help="what to compare in")
     add("--parts", type=some_of(PARTS), default=",".join(PARTS), metavar="NAME,...", help="what to compare")

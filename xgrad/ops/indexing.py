@@ -9,6 +9,7 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.declare import derivative, in_rule
 from xgrad.device import Device
+from xgrad.dtypes import SCALARS
 from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
 
@@ -73,7 +74,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     Raises
     ------
     IndexError
-        If an index is out of bounds; on a GPU, indices in arrays wrap around instead.
+        If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
     DeviceError
         If an array in the key is on another device.
 
@@ -166,6 +167,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     Tensor([0., 1., 1.])
     """
     x = as_tensor("setitem", "x", x)
+    if not isinstance(value, (np.generic, *SCALARS)):
+        value = as_tensor("setitem", "value", value)
     if getattr(value, "dtype", x.dtype).kind == "c" != x.dtype.kind:
         raise TypeError(f"setitem: expected a real value for x of {x.dtype}, got {value.dtype}")
     return _setitem(x, value, key=_raw_key(key, x.device))
@@ -208,7 +211,7 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     Raises
     ------
     IndexError
-        If an index is out of bounds; on a GPU it wraps around instead.
+        If an index is out of bounds; on ``cuda`` it wraps around instead.
     DeviceError
         If the two are on different devices.
 
@@ -264,7 +267,7 @@ def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     Raises
     ------
     IndexError
-        If an index is out of bounds; on a GPU it wraps around instead.
+        If an index is out of bounds; on ``cuda`` it wraps around instead.
     DeviceError
         If the two are on different devices.
 

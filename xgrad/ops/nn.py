@@ -210,7 +210,7 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     TypeError
         If `target` is not of integers.
     IndexError
-        If a class does not exist. On a GPU, where looking would make the device wait, this is not noticed.
+        If a class does not exist. On ``cuda``, where looking would make the device wait, this is not noticed.
 
     Examples
     --------
@@ -232,13 +232,16 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
             f"{input.shape} and {target.shape}"
         )
     checked = device.backend.asynchronous or 0 in raw.shape
+    with device.active():
+        low = 0 if checked else int(device.xp.min(raw))
     try:
-        if checked or device.xp.min(raw) >= 0:  # a target that is too large is an index out of bounds
+        if low >= 0:  # a target that is too large is an index out of bounds
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
     except IndexError:
         if checked:
             raise
-    low, high, last = int(device.xp.min(raw)), int(device.xp.max(raw)), shape[0 if len(shape) == 1 else 1] - 1
+    with device.active():
+        high, last = int(device.xp.max(raw)), shape[0 if len(shape) == 1 else 1] - 1
     raise IndexError(
         f"cross_entropy: expected target from 0 to {last}, got {low if low < 0 else high}: the input has {last + 1} "
         "classes"

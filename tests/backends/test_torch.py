@@ -1,0 +1,200 @@
+"""PyTorch's arrays as devices: what a machine without a GPU can tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import DeviceError
+from xgrad.parity.evaluate import options, outputs, tensors
+from xgrad.parity.row import Op
+from xgrad.parity.table import OPS
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+xgrad_torch = pytest.importorskip("xgrad_torch")
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Make PyTorch say that it sees two GPUs, and return what it is then asked of them."""
+    asked: list[Any] = []
+
+    def answer(name: str, value: Any) -> None:
+        monkeypatch.setattr(torch.cuda, name, lambda *place: (asked.append((name, *place)), value)[1])
+
+    answer("is_available", True)
+    answer("device_count", 2)
+    answer("get_device_properties", SimpleNamespace(name="Some GPU", total_memory=80 << 30))
+    answer("mem_get_info", (60, 80))
+    answer("memory_allocated", 10)
+    answer("memory_reserved", 20)
+    answer("synchronize", None)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    return asked
+
+
+def test_every_gpu_is_a_device(two_gpus: list[Any]) -> None:
+    backend = xgrad_torch.TorchBackend()
+    assert backend.count() == 3
+    assert [backend.native_device(i) for i in range(3)] == [CPU, torch.device("cuda:0"), torch.device("cuda:1")]
+    for i in range(3):
+        assert backend.index_of(SimpleNamespace(device=backend.native_device(i), **FLOATS)) == i
+    assert backend.versions() == {"torch": torch.__version__, "cuda": "13.0"}
+    assert backend.describe(0) == f"PyTorch {torch.__version__} on the CPU"
+    two_gpus.clear()
+    assert backend.describe(2) == f"PyTorch {torch.__version__} on Some GPU, 80 GiB"
+    assert backend.memory(2) == {"used": 10, "reserved": 20, "free": 60, "total": 80}
+    backend.synchronize(2)
+    assert {place for _, *place in map(list, two_gpus) for place in place} == {1}
+    two_gpus.clear()
+    assert backend.memory(0) == {}
+    backend.synchronize(0)
+    assert two_gpus == []
+
+
+FLOATS = {"requires_grad": False, "dtype": torch.float32}
+
+
+def test_the_devices_have_names(two_gpus: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = xgrad_torch.TorchBackend()
+    monkeypatch.setattr(xgrad.device, "open_backend", lambda kind: backend)
+    monkeypatch.setattr(xgrad.Device, "_known", {})
+    assert [str(xgrad.Device(name)) for name in ("torch", "torch:0", "torch:1", "torch:2")] == [
+        "torch",
+        "torch",
+        "torch:1",
+        "torch:2",
+    ]
+    assert xgrad.Device("torch:2").native == torch.device("cuda:1")
+    with pytest.raises(DeviceError, match="unknown device 'torch:3': this machine has 3 of type 'torch'"):
+        xgrad.Device("torch:3")
+
+
+def test_without_cuda_nothing_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # as with a driver that is too old
+    backend = xgrad_torch.TorchBackend()
+    assert (backend.count(), backend.versions()) == (1, {"torch": torch.__version__})
+
+
+# PyTorch's device without data is a second device that every machine has. It refuses to be mixed with the CPU, so it
+# shows that whatever a rule makes is made where its arrays are, as must be on a GPU.
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> xgrad.Device:
+    backend = xgrad_torch.TorchBackend()
+    backend._devices = [CPU, torch.device("meta")]
+    backend.asynchronous = True  # there are no values to check
+    return xgrad.Device.of("torch", backend, 1)
+
+
+def test_the_stand_in_refuses_to_be_mixed(elsewhere: xgrad.Device) -> None:
+    with pytest.raises(RuntimeError, match="cpu is not on the expected device meta"):
+        torch.ones(3, device=elsewhere.native) + torch.ones(3)
+
+
+def gradients(outs: Sequence[xgrad.Tensor], leaves: list[Any], create_graph: bool = False) -> list[xgrad.Tensor]:
+    """Return what gradients there are, of results weighed alike."""
+    seeds = [xgrad.ones(x.shape, dtype=x.dtype, device=x.device) for x in outs]
+    found = outs and xgrad.autograd.grad(
+        outs, leaves, seeds, create_graph=create_graph, retain_graph=True, allow_unused=True
+    )
+    return [g for g in found if g is not None]
+
+
+@pytest.mark.parametrize("op", OPS, ids=str)
+def test_an_op_stays_on_its_device(op: Op, elsewhere: xgrad.Device) -> None:
+    if "torch" in op.not_on or "mask" in op.name.split(" a ")[1:]:
+        pytest.skip(op.not_on.get("torch", "the shape depends on values"))
+    for sample in op.samples:
+        if op.function_name in ("abs", "sign") and sample.inputs[0].shape == ():
+            continue  # array-api-compat's sign looks at the value
+        inputs = tensors(sample, elsewhere, np.dtype("float32"), op.differentiable)
+        outs = outputs(op.fn(*inputs, **options(sample, elsewhere)))
+        found, leaves = list(outs), [x for x in inputs if getattr(x, "requires_grad", False)]
+        if op.differentiable and leaves:
+            first = gradients(outs, leaves, create_graph=True)
+            found += first + gradients(outs, leaves) + gradients([g for g in first if g.requires_grad], leaves)
+        for x in found:
+            assert x.device is elsewhere
+            assert x._data.device == elsewhere.native
+
+
+def test_a_model_trains_elsewhere(elsewhere: xgrad.Device) -> None:
+    model = xgrad.nn.MLP([3, 4, 2]).to(elsewhere)
+    images, labels = xgrad.random.rand((5, 3), device=elsewhere), xgrad.zeros(5, dtype="int64", device=elsewhere)
+    for kind in (xgrad.optim.SGD, xgrad.optim.Adam):
+        optimizer = kind(model.parameters(), lr=0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            scores = xgrad.nn.functional.dropout(model(images))
+            (xgrad.nn.functional.log_softmax(scores)[xgrad.arange(5, device=elsewhere), labels]).sum().backward()
+            optimizer.step()
+    assert {p._data.device for p in model.parameters()} == {elsewhere.native}
+
+
+# PyTorch's own autograd
+
+
+def test_a_tensor_that_requires_a_gradient_is_refused() -> None:
+    theirs = torch.ones(2, requires_grad=True)
+    ours = xgrad.ones(2, device="torch", requires_grad=True)
+    for take in (
+        xgrad.asarray,
+        xgrad.Tensor,
+        lambda x: ours * x,
+        lambda x: xgrad.ops.setitem(ours, 0, x[0]),
+        lambda x: setattr(ours, "data", x),
+        lambda x: xgrad.asarray(x, device="cpu"),
+    ):
+        for x in (theirs, 2 * theirs, torch.nn.Parameter(torch.ones(2))):
+            with pytest.raises(TypeError, match=r"torch: expected .*without a gradient, got .*: \.detach\(\) it"):
+                take(x)
+    assert xgrad.asarray(theirs.detach()).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [torch.ones(2, dtype=torch.bfloat16), torch.ones(2, device="meta")],
+    ids=["dtype", "device"],
+)
+def test_what_has_no_place_here_is_refused(x: Any) -> None:
+    with pytest.raises(TypeError, match=r"torch: expected a tensor of a dtype of NumPy's on the CPU or CUDA, got"):
+        xgrad.asarray(x)
+
+
+def test_a_tensor_of_pytorchs_may_be_assigned() -> None:
+    x = xgrad.ones(3, device="torch")
+    x[1] = torch.tensor(7.0)
+    x[2:] = torch.tensor([8])
+    assert x.tolist() == [1, 7, 8]
+    with pytest.raises(TypeError, match="setitem: expected a real value for x of float32, got complex64"):
+        x[0] = torch.tensor(1j)
+
+
+def test_pytorchs_autograd_records_nothing() -> None:
+    x = xgrad.Tensor([1.0, -2.0], device="torch", requires_grad=True)
+    y = xgrad.relu(x) * x
+    (g,) = xgrad.autograd.grad(y.sum(), x, create_graph=True)
+    g.sum().backward()
+    assert x.grad is not None
+    assert not any(t._data.requires_grad for t in (x, y, g, x.grad))
+
+
+def test_what_comes_from_the_host_and_goes_there_is_a_copy() -> None:
+    backend = xgrad_torch.TorchBackend()
+    host = np.arange(6.0).reshape(2, 3)[::-1].T
+    x = backend.from_host(host, 0)
+    back = backend.to_host(x)
+    np.testing.assert_array_equal(back, host, strict=True)
+    back[...] = 0
+    np.testing.assert_array_equal(backend.to_host(x), host, strict=True)
+    np.testing.assert_array_equal(backend.to_host(torch.tensor(1 + 2j).conj()), np.asarray(1 - 2j, np.complex64))
