@@ -154,8 +154,8 @@ def _zeros(node: Node, i: int, create_graph: bool) -> Any:
 
 def _reserve(edge: Any, reserved: list[Any]) -> Any:
     """Return the array in which an optimizer keeps the gradient of a leaf, if it is free for a rule to write to."""
-    if type(edge) is not Leaf or edge.slot is None:
-        return None
+    if type(edge) is not Leaf or edge.slot is None or edge.hooks:
+        return None  # what a hook is given may be kept
     with _lock:
         into = edge.slot.reserve(edge)
     if into is not None:

@@ -204,7 +204,6 @@ OPTIMIZERS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="xgrad.optim.flat makes no device the current one")
 @pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
 def test_optimizers_on_two_devices(make: Callable[..., Any]) -> None:
     params = [xgrad.ones((2, 3), device=name, requires_grad=True) for name in ("placed", "placed:1")]

@@ -388,3 +388,16 @@ def test_odd_parameters(device):
         optimizer.step()
     assert [p.shape for p in params] == [(), (0, 3), (2, 1, 3), (3, 1)]
     assert params[0].item() == pytest.approx(1.8, abs=1e-3)
+
+
+def test_a_hook_may_keep_the_gradients_that_it_is_given(device):
+    p = xgrad.Tensor([[1.0]], device=device, requires_grad=True)
+    x = xgrad.asarray([[5.0]], device=device)
+    optimizer = optim.SGD([p], lr=0.0)
+    kept = []
+    p.register_hook(kept.append)
+    for turn in range(4):
+        optimizer.zero_grad()
+        (nn.functional.linear(x, p) * (turn + 1)).sum().backward()
+        optimizer.step()
+    assert [g.item() for g in kept] == [5, 10, 15, 20]

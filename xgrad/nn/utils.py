@@ -66,7 +66,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     norm = sqrt(square_sum)
     scale = minimum(max_norm / (norm + 1e-6), 1.0)
     if flat is not None:
-        flat.buffer *= scale._data
+        with leaves[0].device.active():
+            flat.buffer *= scale._data
     else:
         for leaf in leaves:
             leaf.grad = leaf.grad * scale.astype(leaf.grad.dtype)

@@ -38,9 +38,10 @@ class State(dict[str, Any]):
         if device is self.device and dtype == self.dtype:
             return self
         new = State(device, dtype, self)
-        for key, value in self.items():
-            if self.is_array(key):
-                new[key] = device.xp.astype(transfer(value, self.device, device), dtype)
+        with device.active():
+            for key, value in self.items():
+                if self.is_array(key):
+                    new[key] = device.xp.astype(transfer(value, self.device, device), dtype)
         return new
 
     def tensors(self) -> dict[str, Any]:
@@ -114,6 +115,13 @@ class Slot:
 
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
+        if leaf.device.guard is None:
+            self._receive(leaf, g)
+        else:
+            with leaf.device.guard():
+                self._receive(leaf, g)
+
+    def _receive(self, leaf: Leaf, g: Any) -> None:
         gradients, place = self.gradients, self.place
         if leaf.grad is None:
             if gradients.seen:
@@ -208,8 +216,11 @@ class Flat:
 
     def step(self, update: Update, options: Mapping[str, Any]) -> None:
         """Update all parameters, if they have gradients: in pieces that fit in a cache, where that is faster."""
-        if self.leaves[0].grad is None:
-            return
+        if self.leaves[0].grad is not None:
+            with self.device.active():
+                self._step(update, options)
+
+    def _step(self, update: Update, options: Mapping[str, Any]) -> None:
         self._gather()
         if self._private is None or self._watchers() != self._private:
             self._settle()
