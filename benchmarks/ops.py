@@ -39,7 +39,7 @@ LENGTH = 100
 
 
 def run(options: Options) -> Result:
-    options = options.filled(threads=1)
+    options = options.filled(threads=1, repeats=21, seconds=0.05)
     result = begin("ops", __doc__ or "", options)
     peers, chains = options.chosen(PEERS, CHAINS)
     times = measured(result, peers, chains, options)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from xgrad.operators import namespace
 from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
 from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor, wrap
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Function:
@@ -157,8 +154,8 @@ def _caller(function: Function) -> Callable[..., Any]:
     casts = "dtype" in function.options and not function.joint
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans: _Made[int, Plan] = _Made(lambda mask: Plan(function, [bool(mask >> i & 1) for i in range(arity)]))
-    kernels = _Made(function.kernel)
+    plans: dict[int, Plan | None] = {0: None}
+    kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
 
     def call(*inputs: Any, **options: Any) -> Any:
@@ -196,7 +193,9 @@ def _caller(function: Function) -> Callable[..., Any]:
         if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
-        kernel = kernels[device]
+        kernel = kernels.get(device)
+        if kernel is None:
+            kernel = kernels[device] = function.kernel(device)
         try:
             if device.guard is None:
                 out = kernel(*raws, **options) if options else kernel(*raws)
@@ -223,7 +222,9 @@ def _caller(function: Function) -> Callable[..., Any]:
             or (single and not (out.dtype in device.floats or floating(function, out, device)))
         ):
             return wrap(out, device) if single else tuple([wrap(part, device) for part in out])
-        plan = plans[-1 if variadic else mask]
+        plan = plans.get(-1 if variadic else mask)
+        if plan is None:
+            plan = plans[-1 if variadic else mask] = Plan(function, [bool(mask >> i & 1) for i in range(arity)])
         kept = plan.keep(out, raws, inputs, options, aside, edges)
         if single:
             return wrap(out, device, record(Node(), plan, kept, out, device))
@@ -234,17 +235,6 @@ def _caller(function: Function) -> Callable[..., Any]:
     ordinary = not (function.options or variadic or function.joint or sets_aside) and all(function.rules)
     shorten = {1: for_one, 2: for_two}.get(arity) if ordinary and lowest is not None else None
     return call if shorten is None else shorten(call, kernels, plans)
-
-
-class _Made(dict[K, V]):
-    """A dict that makes what it lacks."""
-
-    def __init__(self, make: Callable[[K], V]) -> None:
-        self.make = make
-
-    def __missing__(self, key: K) -> V:
-        value = self[key] = self.make(key)
-        return value
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:

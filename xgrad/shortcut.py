@@ -16,46 +16,48 @@ from xgrad.plan import Plan
 from xgrad.tensor import Tensor
 
 Kernels = Mapping[Device, Callable[..., Any]]
+Plans = Mapping[int, Plan | None]  # by a bit mask of the inputs that need a gradient; None where none does
 _NOT_GIVEN: Any = object()
 _tick, _recording, _new = clock.tick, grad_enabled.get, object.__new__
 
 
-def for_one(call: Callable[..., Any], kernels: Kernels, plans: Mapping[int, Plan]) -> Callable[..., Any]:
+def for_one(call: Callable[..., Any], kernels: Kernels, plans: Plans) -> Callable[..., Any]:
     """Return the short way of a function with one input."""
 
-    def call_with_one(x: Any = _NOT_GIVEN, /, *more: Any) -> Any:
-        if not isinstance(x, Tensor) or more:
-            return call(*[part for part in (x, *more) if part is not _NOT_GIVEN])
+    def call_with_one(x: Any = _NOT_GIVEN, /) -> Any:
+        if not isinstance(x, Tensor):
+            return call() if x is _NOT_GIVEN else call(x)
         a, device, edge = x._data, x._device, x._edge
-        if a.dtype not in device.floats or device.guard is not None:
+        dtype = a.dtype
+        if dtype not in device.quick:
             return call(x)
         try:
+            plan = plans[0 if edge is None or not _recording() else 1]
             out = kernels[device](a)
         except Exception:
             return call(x)
         if type(out) is not device.array_type:
             out = device.coerce(out)
-
         result: Any = _new(Tensor)
         result._data, result._device, result._edge = out, device, None
-        if edge is None or not _recording():
+        if plan is None:
             return result
-        plan = plans[1]
-        node = result._edge = Node()
+        result._edge = node = Node()
+        node.plan = plan
         node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), None, None, (edge,))
-        node.plan, node.device, node.order, node.shape, node.dtype = plan, device, _tick(), out.shape, a.dtype
-        node.hooks, node.changed = None, 0
+        node.order, node.shape, node.dtype = _tick(), out.shape, dtype
+        node.device, node.hooks, node.changed = device, None, 0
         return result
 
     return call_with_one
 
 
-def for_two(call: Callable[..., Any], kernels: Kernels, plans: Mapping[int, Plan]) -> Callable[..., Any]:
+def for_two(call: Callable[..., Any], kernels: Kernels, plans: Plans) -> Callable[..., Any]:
     """Return the short way of a function with two inputs, of which the second may be a number."""
 
-    def call_with_two(x1: Any = _NOT_GIVEN, x2: Any = _NOT_GIVEN, /, *more: Any) -> Any:
-        if not isinstance(x1, Tensor) or more:
-            return call(*[part for part in (x1, x2, *more) if part is not _NOT_GIVEN])
+    def call_with_two(x1: Any = _NOT_GIVEN, x2: Any = _NOT_GIVEN, /) -> Any:
+        if not isinstance(x1, Tensor):
+            return call(*[x for x in (x1, x2) if x is not _NOT_GIVEN])
         a, device, e1 = x1._data, x1._device, x1._edge
         dtype = a.dtype
         if isinstance(x2, Tensor):
@@ -65,25 +67,26 @@ def for_two(call: Callable[..., Any], kernels: Kernels, plans: Mapping[int, Plan
         elif type(x2) is float or type(x2) is int:
             b, e2 = x2, None
         else:
-            return call(x1, x2) if x2 is not _NOT_GIVEN else call(x1)
-        if dtype not in device.floats or device.guard is not None:
+            return call(x1) if x2 is _NOT_GIVEN else call(x1, x2)
+        if dtype not in device.quick:
             return call(x1, x2)
+        mask = (0 if e2 is None else 2) if e1 is None else (1 if e2 is None else 3)
         try:
+            plan = plans[mask if mask and _recording() else 0]
             out = kernels[device](a, b)
         except Exception:
             return call(x1, x2)
         if type(out) is not device.array_type:
             out = device.coerce(out)
-
         result: Any = _new(Tensor)
         result._data, result._device, result._edge = out, device, None
-        if (e1 is None and e2 is None) or not _recording():
+        if plan is None:
             return result
-        plan = plans[3 if e1 is not None and e2 is not None else 1 if e2 is None else 2]
-        node = result._edge = Node()
+        result._edge = node = Node()
+        node.plan = plan
         node.kept = (e1, e2) if plan.bare else plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2))
-        node.plan, node.device, node.order, node.shape, node.dtype = plan, device, _tick(), out.shape, dtype
-        node.hooks, node.changed = None, 0
+        node.order, node.shape, node.dtype = _tick(), out.shape, dtype
+        node.device, node.hooks, node.changed = device, None, 0
         return result
 
     return call_with_two
