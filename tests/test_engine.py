@@ -595,3 +595,45 @@ def test_keys_and_operands_of_numpy_may_change_afterwards() -> None:
     i[0], factor[0] = 2, 0
     y.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [10, 10, 0]
+
+
+def test_grad_refuses_a_graph_that_was_freed_in_part() -> None:
+    x = leaf(np.array([1.0, 2.0]))
+    h = x * x
+    h.sum().backward()
+    for outputs in ((h + x).sum(), h.sum()):
+        with pytest.raises(RuntimeError, match="was freed by an earlier backward pass"):
+            xgrad.autograd.grad(outputs, x, allow_unused=True)
+
+
+def test_a_rule_that_writes_to_its_gradient_spoils_no_other_pass() -> None:
+    class Writes(xgrad.Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return xp.sum(x)
+
+        @staticmethod
+        def backward(xp: Any, g: Any, x: Any) -> Any:
+            g *= 2
+            return xp.broadcast_to(g, x.shape)
+
+    with pytest.raises(ValueError, match="read-only"):
+        Writes()(leaf(np.ones(2))).backward()
+    y = leaf(3.0)
+    y.backward()
+    assert y.grad is not None and y.grad.item() == 1
+
+
+def test_a_name_of_ours_may_be_an_option_of_theirs() -> None:
+    class Scale(xgrad.Function):
+        @staticmethod
+        def forward(xp: Any, x: Any, *, into: float) -> Any:
+            return x * into
+
+        @staticmethod
+        def backward(xp: Any, g: Any, into: float) -> Any:
+            return g * into
+
+    x = leaf(2.0)
+    Scale(into=5.0)(x).backward()
+    assert x.grad is not None and x.grad.item() == 5

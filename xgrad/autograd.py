@@ -120,8 +120,9 @@ def grad(
 
 @lru_cache(64)
 def _ones(device: Device, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Return the gradient of a scalar; nobody writes to it."""
-    return device.xp.ones(shape, dtype=dtype, device=device.native)
+    """Return the gradient of a scalar; broadcast, which NumPy makes read-only, since it is used again."""
+    with device.active():
+        return device.xp.broadcast_to(device.xp.ones((), dtype=dtype, device=device.native), shape)
 
 
 def _start(

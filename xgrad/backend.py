@@ -35,7 +35,7 @@ class Backend:
     asynchronous : bool
         Whether to read a value is to wait for the device, so that checks of values are left out.
     writes : bool
-        Whether `matmul` takes ``out``, a contiguous array for the result.
+        Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
     piece : int, optional
         How many elements at a time elementwise work on large arrays should take, to stay in a cache.
     """

@@ -125,7 +125,8 @@ def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 nodes.append(edge)
-    needed = set(wanted)
+    # A node that was freed may have led there: the walk is to come to it, and refuse.
+    needed = {*wanted, *(node for node in nodes if not isinstance(node, Leaf) and node.kept is None)}
     for node in sorted(nodes, key=attrgetter("order")):
         if not needed.isdisjoint(node.edges):
             needed.add(node)

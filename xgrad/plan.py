@@ -52,7 +52,8 @@ class Plan:
             for i, (rule, names) in enumerate(zip(function.rules, function._reads, strict=True))
             if rule is not None and (function.joint or wanted[i])
         ]
-        values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in _GIVEN))
+        given = _GIVEN[:2] if function.joint else _GIVEN
+        values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in given))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
         roles |= {"out": "out", function.aside: "aside"}
         self.roles = [roles.get(name) for name in values]

@@ -34,9 +34,11 @@ def for_one(call: Callable[..., Any], kernels: Kernels, plans: Plans) -> Callabl
         try:
             plan = plans[0 if edge is None or not _recording() else 1]
             out = kernels[device](a)
-        except Exception:
-            return call(x)
+        except Exception:  # which `call` meets again, and explains
+            out = None
         if type(out) is not device.array_type:
+            if out is None:
+                return call(x)
             out = device.coerce(out)
         result: Any = _new(Tensor)
         result._data, result._device, result._edge = out, device, None
@@ -75,8 +77,10 @@ def for_two(call: Callable[..., Any], kernels: Kernels, plans: Plans) -> Callabl
             plan = plans[mask if mask and _recording() else 0]
             out = kernels[device](a, b)
         except Exception:
-            return call(x1, x2)
+            out = None
         if type(out) is not device.array_type:
+            if out is None:
+                return call(x1, x2)
             out = device.coerce(out)
         result: Any = _new(Tensor)
         result._data, result._device, result._edge = out, device, None

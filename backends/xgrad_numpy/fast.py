@@ -13,11 +13,13 @@ _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
 _minimum: Any = np.minimum.reduce
 _LARGE = 1 << 10  # elements, from which more calls and fewer mispredicted branches pay
+_MANY = 1 << 16  # rows, from which a vector of ones to sum them with is too large to keep
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Sum; the rows of a matrix, which is what the gradient of a bias is, by BLAS."""
-    if (axis == 0 or axis == (0,)) and dtype is None and not keepdims and x.ndim == 2 and x.dtype in _BLAS:
+    rows = (axis == 0 or axis == (0,)) and not keepdims and x.ndim == 2 and len(x) <= _MANY
+    if rows and dtype is None and x.dtype in _BLAS and x.flags.forc:
         return _ones(x.shape[0], x.dtype).dot(x)
     return _add(x, axis, dtype, None, keepdims)
 
@@ -83,7 +85,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
     NumPy branches at each element, and processors guess wrong at half of the elements of a random mask.
     """
-    if condition.size >= _LARGE:
+    if type(condition) is np.ndarray and condition.size >= _LARGE and condition.dtype == bool:
         swap = type(x1) is int and x1 == 0
         x, other = (x2, x1) if swap else (x1, x2)
         if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:

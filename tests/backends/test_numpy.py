@@ -117,3 +117,19 @@ def test_methods_are_the_functions(shape):
         same(fast.squeeze(np.expand_dims(x, 0), 0), x)
         if x.ndim > 1:
             same(fast.matrix_transpose(x), np.swapaxes(x, -1, -2))
+
+
+def test_conditions_that_are_no_bools_and_scalars_are_left_to_numpy():
+    x = np.linspace(-1, 1, 2000, dtype=np.float32)
+    numbers = np.full(2000, 2)
+    same(fast.where(numbers, x, 0), np.where(numbers, x, 0))
+    same(fast.where(True, x, 0), np.where(True, x, 0))
+
+
+def test_sums_make_no_large_arrays():
+    wide = np.broadcast_to(np.float32(1), (5000, 1000))
+    assert fast.sum(wide, axis=0)[0] == 5000
+    long = np.ones((1 << 17, 1), np.float32)
+    before = fast._ones.cache_info().currsize
+    assert fast.sum(long, axis=0)[0] == 1 << 17
+    assert fast._ones.cache_info().currsize == before

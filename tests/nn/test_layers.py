@@ -396,3 +396,12 @@ def test_clipping_errors():
         x.sum().backward()
     with pytest.raises(xgrad.DeviceError, match="expected tensors of one device"):
         nn.utils.clip_grad_norm_(tensors, 1.0)
+
+
+def test_targets_that_wrap_around_are_refused():
+    logits = xgrad.ones((1, 3))
+    for value, dtype in ((2**64 - 1, np.uint64), (-1, np.int8), (3, np.uint8), (300, np.int32)):
+        with pytest.raises(IndexError, match=rf"expected target from 0 to 2, got {value}"):
+            nn.functional.cross_entropy(logits, xgrad.asarray(np.array([value], dtype)))
+    with pytest.raises(IndexError, match="expected target from 0 to -1"):
+        nn.functional.cross_entropy(xgrad.ones((1, 0)), xgrad.asarray([0]))

@@ -401,3 +401,147 @@ def test_a_hook_may_keep_the_gradients_that_it_is_given(device):
         (nn.functional.linear(x, p) * (turn + 1)).sum().backward()
         optimizer.step()
     assert [g.item() for g in kept] == [5, 10, 15, 20]
+
+
+# What users do to groups and state
+
+
+def test_groups_may_be_edited_between_steps():
+    a, b, c = (xgrad.ones(2, requires_grad=True) for _ in range(3))
+    optimizer = optim.Adam([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        c.grad = None
+        (a.sum() + b.sum() + c.sum()).backward()
+        optimizer.step()
+        return [round(p.detach()[0].item(), 4) for p in (a, b, c)]
+
+    assert step() == [0.9, 0.5, 1.0]
+    optimizer.param_groups[0]["params"].append(c)
+    assert step() == [0.8, 0.0, 0.9]
+    optimizer.param_groups[0]["params"] = [c]
+    assert step() == [0.8, -0.5, 0.8]
+    del optimizer.param_groups[0]
+    assert step() == [0.8, -1.0, 0.8]
+    assert optimizer.state[b]["step"] == 4 and optimizer.state[c]["step"] == 2
+    optimizer.param_groups.append({**optimizer.defaults, "params": [a]})
+    assert step() == [0.7, -1.5, 0.8]
+    assert optimizer.state[a]["step"] == 3
+
+
+def test_values_that_went_to_another_dtype_and_back():
+    w = xgrad.ones((2, 2), requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.5)
+    for turn in range(2):
+        optimizer.zero_grad()
+        w.sum().backward()
+        if turn:
+            saved = w.detach()
+            w.data = saved.astype(xgrad.float64)
+            w.data = saved
+        optimizer.step()
+    assert w.tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_a_rule_that_returns_what_is_no_parameter_is_refused(size):
+    class Bad(optim.Optimizer):
+        elementwise = True
+
+        def __init__(self, params, result):
+            super().__init__(params, {"result": result})
+
+        def update(self, xp, p, g, state, options):
+            return options["result"](p)
+
+    for result, got in ((lambda p: None, "None"), (lambda p: p.sum(), r"shape \(\)"), (lambda p: p * 1.0, None),
+                        (lambda p: p.astype("f8"), "float64")):  # fmt: skip
+        w = xgrad.ones(size, requires_grad=True)
+        optimizer = Bad([w], result)
+        w.sum().backward()
+        if got is None:
+            optimizer.step()
+        else:
+            with pytest.raises(TypeError, match=rf"Bad\.update: expected an array of shape .*, float32, got .*{got}"):
+                optimizer.step()
+        assert np.all(w.detach().numpy() == 1)
+
+
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_a_rule_may_remember_what_it_was_given_and_change_its_mind(size):
+    class Difference(optim.Optimizer):
+        elementwise = True
+
+        def __init__(self, params):
+            super().__init__(params, {})
+
+        def update(self, xp, p, g, state, options):
+            new = p + (g - state["before"]) if isinstance(state.get("before", 0), np.ndarray) else p + 0
+            turns = state.get("turns", [])
+            state["before"] = g if turns else 0.0
+            state["turns"] = [*turns, 1]
+            if "once" in state:
+                del state["once"]
+            elif not turns:
+                state["once"] = p
+            return new
+
+    w = xgrad.zeros(size, requires_grad=True)
+    optimizer = Difference([w])
+    for factor in (1.0, 3.0, 7.0, 8.0):
+        optimizer.zero_grad()
+        (factor * w).sum().backward()
+        optimizer.step()
+    assert set(w.tolist()) == {4.0 + 1.0}
+    state = optimizer.state[w]
+    assert state["turns"] == [1] * 4 and "once" not in state and state["before"].shape == (size,)
+
+
+def test_a_rule_for_whole_parameters_may_remember_other_shapes():
+    class Rows(optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+
+        def update(self, xp, p, g, state, options):
+            state["rows"] = state.get("rows", 0) + xp.sum(g, axis=tuple(range(1, len(g.shape))))
+            return p - 0.1 * g
+
+    model = nn.MLP(SIZES)
+    optimizer = Rows(model.parameters())
+    train(model, optimizer, 2)
+    model[0].weight.grad = None
+    optimizer.step()
+    assert optimizer.state[model[0].weight]["rows"].shape == (4,)
+
+
+def test_weights_that_are_written_to_between_steps():
+    model, optimizer = model_and_optimizer()
+    reference, other = model_and_optimizer()
+    for seed in range(4):
+        for net, opt in ((model, optimizer), (reference, other)):
+            opt.zero_grad()
+            backward(net, seed=seed)
+            opt.step()
+        kept = [p.detach() for p in model.parameters()]
+        expected = values(model)
+        with xgrad.no_grad():
+            for p in model.parameters():
+                p *= 0.5
+        reference.load_state_dict({name: p.detach() * 0.5 for name, p in reference.named_parameters()})
+        for tensor, value in zip(kept, expected, strict=True):
+            np.testing.assert_array_equal(tensor.numpy(), value)
+    for a, b in zip(values(model), values(reference), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_clipping_counts_a_tensor_that_is_given_twice_as_before():
+    w = xgrad.ones(4, requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.0)
+    norms = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        w.sum().backward()
+        norms.append(nn.utils.clip_grad_norm_([w, w], 100.0).item())
+        optimizer.step()
+    assert norms[0] == norms[1] == pytest.approx(8**0.5)

@@ -77,7 +77,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
 def _together(leaves: list[Any]) -> Any:
     """Return the gradients that an optimizer keeps in one buffer, if they are just these, and nobody looks at them."""
     flat = leaves[0].slot.gradients if leaves[0].slot is not None else None
-    if flat is None or flat.seen or len(flat.views) != len({id(leaf) for leaf in leaves}):
+    if flat is None or flat.seen or not len(flat.views) == len(leaves) == len({id(leaf) for leaf in leaves}):
         return None
     here = all(leaf.slot is not None and leaf.slot.gradients is flat and leaf.slot.holds(leaf.grad) for leaf in leaves)
     return flat if here else None

@@ -161,6 +161,8 @@ def _cross_entropy_rule(
 @derivative(_cross_entropy_rule, None, kind=FLOATING, aside="scale")
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
+    if not input.shape[axis] and 0 not in target.shape:
+        raise IndexError("expected classes, got none")
     top = xp.max(input, axis=axis, keepdims=True)
     x = input - top
     total = xp.sum(xp.exp(x), axis=axis, keepdims=True)
@@ -224,24 +226,26 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
     raw, device, shape = target._data, target._device, input._data.shape
-    if device.backend.numpy_dtype(raw.dtype).kind not in "iu":
+    kind = device.backend.numpy_dtype(raw.dtype).kind
+    if kind not in "iu":
         raise TypeError(f"cross_entropy: expected target of integers, got {target.dtype}: use argmax or astype")
     if not shape or raw.shape != (shape[1:] if len(shape) == 1 else shape[:1] + shape[2:]):
         raise ValueError(
             "cross_entropy: expected input of shape (batch, classes, ...) and target of shape (batch, ...), got "
             f"{input.shape} and {target.shape}"
         )
-    checked = device.backend.asynchronous or 0 in raw.shape
+    checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
     with device.active():
-        low = 0 if checked else int(device.xp.min(raw))
+        # Below 0 is counted from the end, and above the last is out of bounds, unless it wraps around.
+        wrong = not checked and (int(device.xp.min(raw)) < 0 if kind == "i" else int(device.xp.max(raw)) > last)
     try:
-        if low >= 0:  # a target that is too large is an index out of bounds
+        if not wrong:
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
     except IndexError:
         if checked:
             raise
     with device.active():
-        high, last = int(device.xp.max(raw)), shape[0 if len(shape) == 1 else 1] - 1
+        low, high = int(device.xp.min(raw)), int(device.xp.max(raw))
     raise IndexError(
         f"cross_entropy: expected target from 0 to {last}, got {low if low < 0 else high}: the input has {last + 1} "
         "classes"

@@ -163,11 +163,11 @@ class Flat:
             self.state = State(self.device, self.layout.dtype, states[0])
             for key in states[0]:
                 if states[0].is_array(key):
-                    self.state[key] = self._filled([state[key] for state in states])
+                    arrays = [state[key] for state in states]
+                    self.state[key] = self._filled(arrays) if elementwise else arrays[0]
             for place, leaf in enumerate(self.leaves):
                 leaf.slot = Slot(self.gradients, place)
             self._settle()
-        self._private = self._watchers()
 
     def _whole(self, buffer: Any) -> Any:
         """Return what an update sees of a buffer."""
@@ -177,18 +177,20 @@ class Flat:
         buffer = self.layout.empty()
         for view, array in zip(self.layout.views(buffer), arrays, strict=True):
             view[...] = array
-        return self._whole(buffer)
+        return buffer
 
     def _settle(self) -> None:
         """Give the parameters a new buffer, and leave the arrays that they had to whoever sees them."""
         self.buffer = self.layout.empty()
         self.views = self.layout.views(self.buffer)
+        watchers = self._watchers()  # while nobody else can see them
+        self._private = watchers and (watchers[0], watchers[1] + len(self.views))
         for p, view in zip(self.params, self.views, strict=True):
             view[...] = p._data
             p._data = view
 
     def _watchers(self) -> tuple[int, int] | None:
-        """Return how many references there are to the memory and to the views: more than at first, if others look."""
+        """Return how many references there are to the memory and to the views: more than `_private`, if others look."""
         memory = self.device.backend.references(self.buffer)
         return None if memory is None else (memory, sum(map(getrefcount, self.views)))
 
@@ -205,60 +207,72 @@ class Flat:
         ]
 
     def intact(self) -> bool:
-        """Return whether the parameters are still here, and all of them have a gradient, or none."""
+        """Return whether the parameters are still what they were here, and all of them have a gradient, or none."""
         found = 0
-        for p, view, leaf in zip(self.params, self.views, self.leaves, strict=True):
-            same = p._data is view and p._leaf is leaf
-            if not same or leaf.slot.gradients is not self.gradients:
+        for p, leaf in zip(self.params, self.leaves, strict=True):
+            slot, same = leaf.slot, p._leaf is leaf  # a leaf that went to another device, dtype or shape has no slot
+            if not same or slot is None or slot.gradients is not self.gradients:
                 return False
             found += leaf.grad is not None
         return found in (0, len(self.params))
 
     def step(self, update: Update, options: Mapping[str, Any]) -> None:
-        """Update all parameters, if they have gradients: in pieces that fit in a cache, where that is faster."""
+        """Update all parameters, if they have gradients."""
         if self.leaves[0].grad is not None:
             with self.device.active():
                 self._step(update, options)
 
     def _step(self, update: Update, options: Mapping[str, Any]) -> None:
         self._gather()
-        if self._private is None or self._watchers() != self._private:
+        moved = any(p._data is not view for p, view in zip(self.params, self.views, strict=True))
+        if moved or self._private is None or self._watchers() != self._private:
             self._settle()
-            self._private = self._watchers()
         p, g, state = self._whole(self.buffer), self._whole(self.gradients.buffer), self.state
         size, piece = self.layout.size, self.device.backend.piece
         if not self.elementwise or piece is None or size <= piece:
-            new = update(self.device.xp, p, g, state, options)
-            if new is not p:
-                p[...] = new
-        else:
+            self._apply(update, p, g, state, options)
+        else:  # in pieces that fit in a cache
             before = State(state.device, state.dtype, state)
             for start in range(0, size, piece):
                 part = slice(start, start + piece)
-                self._step_part(update, p[part], g[part], before, part, options)
+                self._apply_to_part(update, p[part], g[part], before, part, options)
         self.stepped, when = True, clock.change()
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
             if hasattr(param, "_owner"):
                 param._change(param._data, self.device)
 
-    def _step_part(
+    def _apply(self, update: Update, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> None:
+        """Run the rule, and see that what it returns is good and what it remembers its own."""
+        new = update(self.device.xp, p, g, state, options)
+        if new is not p:
+            new = new if type(new) is self.device.array_type or new is None else self.device.coerce(new)
+            if new is None or new.shape != p.shape or new.dtype != p.dtype:
+                got = "None" if new is None else f"shape {tuple(new.shape)}, {new.dtype}"
+                name = getattr(update, "__qualname__", "update")
+                raise TypeError(f"{name}: expected an array of shape {tuple(p.shape)}, {p.dtype}, got {got}")
+            p[...] = new
+        for key, value in state.items():
+            if value is g or value is p:
+                state[key] = self.device.xp.asarray(value, copy=True)
+
+    def _apply_to_part(
         self, update: Update, p: Any, g: Any, before: State, part: slice, options: Mapping[str, Any]
     ) -> None:
-        """Update a part, with its part of the state, and keep what the state then is."""
+        """Run the rule on a part, with its part of the state, and keep what the state then is."""
         state = State(before.device, before.dtype)
         for key, value in before.items():
             state[key] = value[part] if before.is_array(key) else value
-        given = dict(state) if state else state
-        new = update(self.device.xp, p, g, state, options)
-        if new is not p:
-            p[...] = new
+        given = dict(state)
+        self._apply(update, p, g, state, options)
+        for key in given.keys() - state.keys():
+            self.state.pop(key, None)
         for key, value in state.items():
             if not state.is_array(key):
                 self.state[key] = value
-            elif key not in before:
-                self.state.setdefault(key, self.layout.empty())[part] = value
-            elif value is not given[key]:
+            elif value is not given.get(key):
+                if part.start == 0 and (key not in before or not before.is_array(key)):
+                    self.state[key] = self.layout.empty()
                 self.state[key][part] = value
 
     def _gather(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from xgrad.grad_mode import enable_grad
 from xgrad.ops import asarray, astype, zeros_like
@@ -67,9 +67,8 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
-        self._flats: list[list[Flat]] = []  # for each group
-        self._waiting: list[list[Tensor]] = []  # the parameters that are in none of them
-        self._apart: dict[Tensor, State] = {}  # what is remembered of those
+        self._laid: dict[int, _Laid] = {}  # how the parameters of groups lie, by the id of the group
+        self._apart: dict[Tensor, State] = {}  # what is remembered of the others
         given = _listed(type(self).__name__, params)
         for group in given if given and isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
@@ -83,7 +82,7 @@ class Optimizer:
             That of the arrays, an array API namespace.
         p, g : array
             The parameter and its gradient, alike in shape, dtype and device; if `elementwise`, a part of all
-            parameters and gradients, with one axis. Only `p` may be written to.
+            parameters and gradients, with one axis. Only `p` may be written to, and `g` is good for this call only.
         state : dict
             What is remembered of this parameter, empty at first: numbers, and arrays like `p`, which nothing
             else sees, so that they may be updated in place.
@@ -138,8 +137,6 @@ class Optimizer:
         options = {**self.defaults, **group, "params": params}
         self.check(options)
         self.param_groups.append(options)
-        self._flats.append([])
-        self._waiting.append(params)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Take the gradients off all parameters, or make them 0, if not `set_to_none`."""
@@ -166,50 +163,48 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for i, group in enumerate(self.param_groups):
-            flats = self._flats[i]
-            if not all(map(Flat.intact, flats)) or any(map(_LEAF, self._waiting[i])):
-                flats = self._regroup(i)
-            for flat in flats:
+        for group in self.param_groups:
+            laid = self._laid.get(id(group))
+            if laid is None or laid.ids != list(map(id, group["params"])):  # groups were added, or edited
+                self._scatter()
+                laid = self._lay(group)
+            elif not all(map(Flat.intact, laid.flats)) or any(map(_LEAF, laid.waiting)):
+                self._apart |= laid.states()
+                laid = self._lay(group)
+            for flat in laid.flats:
                 flat.step(self.update, group)
         return loss
 
-    def _regroup(self, i: int) -> list[Flat]:
+    def _lay(self, group: dict[str, Any]) -> _Laid:
         """Lay the parameters of a group side by side, as far as they are alike in all that matters to an update."""
-        states = self._states()
         alike: dict[Any, list[tuple[Tensor, State]]] = {}
         waiting = []
-        for p in self.param_groups[i]["params"]:
-            leaf, dtype = p._leaf, p._data.dtype
+        for p in group["params"]:
+            leaf, dtype, known = p._leaf, p._data.dtype, p in self._apart
             if leaf is None:
                 waiting.append(p)
                 continue
-            state = states.get(p, State(p._device, dtype)).moved(p._device, dtype)
-            numbers = frozenset((key, None if state.is_array(key) else state[key]) for key in state)
-            kind = (p in states, leaf.grad is None, p._device, p.dtype, numbers, None if self.elementwise else id(p))
+            state = self._apart.pop(p, State(p._device, dtype)).moved(p._device, dtype)
+            numbers = frozenset((key, None if state.is_array(key) else repr(state[key])) for key in state)
+            kind = (known, leaf.grad is None, p._device, p.dtype, numbers, None if self.elementwise else id(p))
             alike.setdefault(kind, []).append((p, state))
         flats = [
             Flat([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
             for kind, members in alike.items()
         ]
-        self._flats[i], self._waiting[i] = flats, waiting
-        for flat in flats:
-            for p in flat.params:
-                self._apart.pop(p, None)
-        return flats
+        laid = self._laid[id(group)] = _Laid(list(map(id, group["params"])), flats, waiting)
+        return laid
 
-    def _all(self) -> list[list[Tensor]]:
-        return [list(group["params"]) for group in self.param_groups]
+    def _scatter(self) -> None:
+        """Forget how parameters lie, but not what is remembered of them."""
+        self._apart, self._laid = self._states(), {}
 
     def _states(self) -> dict[Tensor, State]:
         """Return what is remembered of each parameter."""
-        return self._apart | {
-            p: state
-            for flats in self._flats
-            for flat in flats
-            if flat.stepped
-            for p, state in zip(flat.params, flat.states(), strict=True)
-        }
+        states = dict(self._apart)
+        for laid in self._laid.values():
+            states |= laid.states()
+        return states
 
     @property
     def state(self) -> Mapping[Tensor, Mapping[str, Any]]:
@@ -219,7 +214,7 @@ class Optimizer:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the buffers, which parameters would no longer be views of in a copy."""
         apart = {p: State(s.device, s.dtype, s) for p, s in self._states().items()}
-        return vars(self) | {"_flats": [[] for _ in self._flats], "_waiting": self._all(), "_apart": apart}
+        return vars(self) | {"_laid": {}, "_apart": apart}
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on later, as copies.
@@ -304,8 +299,7 @@ class Optimizer:
                     state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
             if state[p] and (missing := self.remembered - state[p].keys()):
                 raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
-        self._apart = state
-        self._flats, self._waiting = [[] for _ in self.param_groups], self._all()
+        self._apart, self._laid = state, {}
         for mine, group in zip(self.param_groups, groups, strict=True):
             mine.update({**group, "params": mine["params"]})
 
@@ -319,6 +313,19 @@ class Optimizer:
 
 
 _LEAF = attrgetter("_leaf")
+
+
+class _Laid(NamedTuple):
+    """How the parameters of a group lie: which they are, those side by side, and those that never had a gradient."""
+
+    ids: list[int]
+    flats: list[Flat]
+    waiting: list[Tensor]
+
+    def states(self) -> dict[Tensor, State]:
+        """Return what is remembered of each that was updated."""
+        stepped = (flat for flat in self.flats if flat.stepped)
+        return {p: state for flat in stepped for p, state in zip(flat.params, flat.states(), strict=True)}
 
 
 def _listed(name: str, params: Any) -> list[Any]:
