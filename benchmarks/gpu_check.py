@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import re
@@ -84,6 +85,34 @@ def speed(output: str, folder: Path) -> Report:
     return {**tables, "left_out": result["left_out"], "failed": result["failed"]}
 
 
+def parity(output: str, folder: Path) -> Report:
+    """Return the worst errors of the report of ``xgrad parity``, and what it found to be past a tolerance."""
+    report = json.loads((folder / "parity.json").read_text("utf-8"))
+    worst: dict[str, Report] = {}
+    failed = []
+    for op in report["ops"]:
+        for cell in op["cells"]:
+            error = float(cell["error"])  # "inf" where NaNs and infinities are at other places
+            where, unit = f"{cell['device']} {cell['dtype']} {cell['quantity']}", cell["unit"]
+            if error > worst.get(f"{where}, {unit}", {"error": -1.0})["error"]:
+                worst[f"{where}, {unit}"] = {"error": float(f"{error:.3g}"), "op": op["op"]}
+            if not error <= cell["limit"]:
+                failed.append(f"{op['op']} {where}: off by {error:.3g} {unit}, tolerated {cell['limit']:.3g}, on "
+                              f"{cell['sample']}")  # fmt: skip
+    training = {
+        f"{run['device']} {run['dtype']} {run['optimizer']}": max(float(run["loss_error"]), float(run["weight_error"]))
+        for run in report["training"]
+    }
+    equal = sum(draw["equal"] for draw in report["seeds"])
+    return {
+        "verdict": report["verdict"],
+        "worst": {where: found for where, found in worst.items() if found["error"] < math.inf},
+        "training": training,
+        "equal draws": f"{equal} of {len(report['seeds'])}",
+        "failed": failed,
+    }
+
+
 def trained(output: str, folder: Path) -> Report:
     """Return what the training printed and wrote down for its last epoch."""
     last = [(folder / "train" / name).read_text("utf-8").splitlines()[-1] for name in ("metrics.jsonl", "timing.jsonl")]
@@ -91,13 +120,15 @@ def trained(output: str, folder: Path) -> Report:
 
 
 AGREE = "python -m benchmarks.gpu_check --agreement"
+PARITY = "python -m xgrad parity --devices cpu,cuda --json TMP/parity.json --quiet"
 SPEED = "python -m benchmarks gpu --repeats 5 --seconds 0.03 --output TMP/speed"
 TRAIN = "python -m xgrad train mnist --no-download --fallback digits --device cuda --epochs 1 --out TMP/train"
 TESTS = "python -m pytest tests -q --device cuda --junitxml TMP/tests.xml"
 PARTS = (
-    Part("agreement", tuple(AGREE.split()), 120, last_line),  # most of it compiles kernels, the first time
-    Part("train", tuple(TRAIN.split()), 90, trained),
-    Part("speed", tuple(SPEED.split()), 150, speed),
+    Part("agreement", tuple(AGREE.split()), 100, last_line),  # most of it compiles kernels, the first time
+    Part("train", tuple(TRAIN.split()), 50, trained),
+    Part("parity", tuple(PARITY.split()), 100, parity),
+    Part("speed", tuple(SPEED.split()), 125, speed),
     Part("tests", tuple(TESTS.split()), BUDGET, junit),  # all the time that the others leave
 )
 

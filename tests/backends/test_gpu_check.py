@@ -153,6 +153,20 @@ def test_the_agreement_runs_on_the_cpu(check: Any) -> None:
     assert agreed["passed"] > 150
 
 
+def test_the_parity_is_that_of_the_command(check: Any) -> None:
+    """On the CPU in the GPU's place, with a few ops."""
+    (part,) = (part for part in check.PARTS if part.name == "parity")
+    command = [*part.command, "--ops", "multiply,relu", "--parts", "ops,seeds"]
+    command[command.index("cpu,cuda")] = "cpu,strict"
+    record = check.run_part(check.Part("parity", tuple(command), 60, part.figures), 60)
+    assert record["status"] == "ok", record
+    figures = record["figures"]
+    assert figures["verdict"] == "pass" and figures["failed"] == []
+    assert figures["worst"]["strict float32 value, ULP"] == {"error": 0.5, "op": "multiply"}
+    made, _, drawn = figures["equal draws"].partition(" of ")
+    assert made == drawn != "0"
+
+
 def test_the_speed_is_that_of_the_benchmark(check: Any) -> None:
     """On the CPU in the GPU's place, at tiny sizes."""
     (part,) = (part for part in check.PARTS if part.name == "speed")
