@@ -8,8 +8,8 @@
     returns a function that goes forward and backward through ``z = (z + y) * y``, `length` ops, and returns the
     gradient of y.
 ``epochs(data, sizes, seed)``
-    returns a function that learns from all of `problems.Images` once, in shuffled batches of `BATCH`, with Adam at
-    1e-3, and a function that returns the classes of images.
+    returns a function that learns from all of `problems.Images` once, in shuffled batches of `BATCH`, with Adam at the
+    rate that it is given, and a function that returns the classes of images.
 ``additions(length)``
     adds to one scalar so often, goes backward and lets go of the graph, and returns the time at the start and after
     each of these.

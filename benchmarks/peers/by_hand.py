@@ -104,14 +104,14 @@ def op(name: str) -> Callable[[], Any]:
     return repeated(OPS, name, x=x, y=y, np=np)
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[], None], Callable[[Array], Array]]:
+def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
     start = first_weights(sizes, seed)
     weights, biases = [np.ascontiguousarray(w.T) for w in start[0]], start[1]
     values = [*weights, *biases]
     moments = [(v, np.zeros_like(v), np.zeros_like(v), np.empty_like(v)) for v in values]
     rng, count = np.random.default_rng(seed), 0
 
-    def train() -> None:
+    def train(lr: float) -> None:
         nonlocal count
         order = rng.permutation(len(data.train))
         for first in range(0, len(order), BATCH):
@@ -131,7 +131,7 @@ def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[], 
                 np.sqrt(v, out=spare)
                 spare += 1e-8 * root
                 np.divide(m, spare, out=spare)
-                spare *= 1e-3 * root / (1 - 0.9**count)
+                spare *= lr * root / (1 - 0.9**count)
                 value -= spare
 
     def predict(x: Array) -> Array:

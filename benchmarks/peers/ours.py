@@ -78,14 +78,15 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
     return run
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[], None], Callable[[Array], Array]]:
+def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
     xgrad.manual_seed(seed)
     model = model_of(sizes, *first_weights(sizes, seed))
-    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = optim.Adam(model.parameters())
     dataset = TensorDataset(xgrad.asarray(data.train), xgrad.asarray(data.train_labels))
     loader = DataLoader(dataset, batch_size=BATCH, shuffle=True)
 
-    def train() -> None:
+    def train(lr: float) -> None:
+        optimizer.param_groups[0]["lr"] = lr
         for x, y in loader:
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(x), y).backward()

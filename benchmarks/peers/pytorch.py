@@ -132,11 +132,11 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
 
 def epochs(
     data: Images, sizes: Sequence[int], seed: int, fused: bool = False, loader: bool = False
-) -> tuple[Callable[[], None], Callable[[Array], Array]]:
+) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
     """Learn from tensors that are sliced by hand."""
     torch.manual_seed(seed)
     model = model_of(*first_weights(sizes, seed))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=fused or None)
+    optimizer = torch.optim.Adam(model.parameters(), fused=fused or None)
     images, labels = torch.from_numpy(data.train), torch.from_numpy(data.train_labels)
     batches = DataLoader(TensorDataset(images, labels), batch_size=BATCH, shuffle=True)
 
@@ -144,7 +144,8 @@ def epochs(
         for chosen in torch.randperm(len(images)).split(BATCH):
             yield images[chosen], labels[chosen]
 
-    def train() -> None:
+    def train(lr: float) -> None:
+        optimizer.param_groups[0]["lr"] = lr
         for x, y in batches if loader else sliced():
             optimizer.zero_grad()
             cross_entropy(model(x), y).backward()

@@ -30,10 +30,15 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     return run
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[], None], Callable[[Array], Array]]:
+def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
     """``partial_fit`` of all images is one epoch of mini-batches, and keeps Adam's moments; weights are its own."""
-    model = MLPClassifier(
-        sizes[1:-1], solver="adam", alpha=0, learning_rate_init=1e-3, batch_size=BATCH, random_state=seed
-    )
+    model = MLPClassifier(sizes[1:-1], solver="adam", alpha=0, batch_size=BATCH, random_state=seed)
     classes = np.unique(data.train_labels)
-    return lambda: model.partial_fit(data.train, data.train_labels, classes=classes), model.predict
+
+    def train(lr: float) -> None:
+        model.set_params(learning_rate_init=lr)
+        if hasattr(model, "_optimizer"):  # made at the first step, with the rate of then
+            model._optimizer.learning_rate_init = lr
+        model.partial_fit(data.train, data.train_labels, classes=classes)
+
+    return train, model.predict
