@@ -3,8 +3,8 @@
 Grey values go from 0 to 1. Peers start from the same weights, scikit-learn excepted, and draw their own shuffles; both
 change from seed to seed. All epochs of a seed run in one process, and the processes take turns epoch by epoch until the
 test accuracy is there, at most 12 epochs. Before that, each has learnt a single batch with another model, since some
-import much at their first step, and read the files once. Counted are reading and unpacking the files, set-up, and training with its shuffles and
-batches; evaluation is not, but it is told.
+import much at their first step, and read the files once. Counted are reading and unpacking the files, set-up, and
+training with its shuffles and batches; evaluation is not, but it is told.
 
 The learning rate falls, 0.004 in the first epoch and 0.6 times that in each that follows. At a constant rate the
 accuracy goes up and down near 98 %, and how many epochs it takes, 5 to 20 at 0.001, is luck; so it climbs there
