@@ -87,7 +87,7 @@ def test_every_declared_op_is_in_the_table() -> None:
     """A rule that no row reaches would never be checked."""
     declared = {name for name in xgrad.ops.__all__ if callable(getattr(xgrad.ops, name))}
     tested = {op.function_name for op in OPS}
-    elsewhere = {"to_device"} | {name for name in declared if name in CREATION}
+    elsewhere = {"to_device", "nextafter"} | {name for name in declared if name in CREATION}
     assert declared - tested - elsewhere == set()
 
 
