@@ -53,6 +53,9 @@ OPERATORS = {
     "bitwise_right_shift": operator.rshift, "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
     "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
 }  # fmt: skip
+ANALYTIC = """
+acos acosh asin asinh atan atanh conj cos cosh exp expm1 log log10 log1p log2 reciprocal sin sinh sqrt tan tanh
+""".split()
 TO_BOOL = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 
 # PyTorch has few kernels for these: neither sums nor comparisons.
@@ -138,8 +141,7 @@ def test_floating_functions_of_integers_are_float32(device: str) -> None:
 SAME: list[tuple[str, list[str], str]] = [
     *[(name, REALS, "same") for name in ("ceil", "floor", "trunc")],
     *[(name, NUMBERS, "same") for name in ("negative", "positive", "round", "sign", "square")],
-    *[(name, FLOATS + COMPLEX, "same") for name in
-      "acos acosh asin asinh atan atanh conj cos cosh exp expm1 log log10 log1p log2 reciprocal sin sinh sqrt tan tanh".split()],
+    *[(name, FLOATS + COMPLEX, "same") for name in ANALYTIC],
     ("abs", NUMBERS, "real"), ("real", FLOATS + COMPLEX, "real"), ("imag", COMPLEX, "real"),
     *[(name, NUMBERS, "bool") for name in ("isfinite", "isinf", "isnan")],
     ("signbit", FLOATS, "bool"), ("bitwise_invert", ["bool", *INTEGERS], "same"), ("logical_not", ["bool"], "same"),
@@ -171,7 +173,7 @@ def test_clip_keeps_the_dtype_of_what_is_clipped(dtype: str, bound: str, device:
     assert xgrad.clip(small).tolist() == [-2, 5]
 
 
-REAL_ONLY = [name for name, dtypes in BINARY if dtypes == REALS or dtypes == FLOATS]
+REAL_ONLY = [name for name, dtypes in BINARY if dtypes in (REALS, FLOATS)]
 
 
 @pytest.mark.parametrize("name", REAL_ONLY)
@@ -183,7 +185,7 @@ def test_complex_numbers_are_refused_where_the_standard_has_none(name: str, devi
     for unary in ("floor", "ceil", "trunc", "signbit", "sigmoid", "relu", "softplus", "clip"):
         with pytest.raises(TypeError, match=f"{unary}: expected real numbers, got complex64"):
             getattr(xgrad, unary)(z)
-    with pytest.raises(TypeError, match="bitwise_and: expected integers or bools, got int64, 1.5"):
+    with pytest.raises(TypeError, match=r"bitwise_and: expected integers or bools, got int64, 1\.5"):
         xgrad.asarray([1, 2], device=device) & 1.5
 
 

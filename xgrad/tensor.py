@@ -339,8 +339,8 @@ class Tensor(Operators):
     def __iand__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_and, other, in_place=False)
     def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other, in_place=False)
     def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other, in_place=False)
-    def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other, in_place=False)
-    def __irshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, other, in_place=False)
+    def __ilshift__(self, n: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, n, in_place=False)
+    def __irshift__(self, n: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, n, in_place=False)
     # fmt: on
 
 
