@@ -20,7 +20,6 @@ from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
 from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
-from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor, wrap
 
 
@@ -119,6 +118,7 @@ class Function:
         self._names = frozenset(self.options)
         self._positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
+        self.plans: dict[int, Plan | None] = {}  # by a bit mask of the inputs that need a gradient
         self.call = _caller(self)
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
@@ -129,6 +129,12 @@ class Function:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
+
+    @property
+    def short(self) -> bool:
+        """Whether calls may take a short way: see `shortcut`."""
+        simple = not (self.options or self.joint or self.aside) and self.lowest is not None
+        return simple and len(self.inputs) in (1, 2) and all(self.rules)
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -161,7 +167,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     casts = "dtype" in function.options and not function.joint
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans: dict[int, Plan | None] = {0: None}
+    plans = function.plans
     conjugating: dict[int, Plan | None] = {}
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
@@ -239,9 +245,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         node.outputs = [nothing] * len(out)
         return outputs(node, out)
 
-    ordinary = not (function.options or variadic or function.joint or sets_aside) and all(function.rules)
-    shorten = {1: for_one, 2: for_two}.get(arity) if ordinary and lowest is not None else None
-    return call if shorten is None else shorten(call, kernels, plans)
+    return call
 
 
 def _conjugates(function: Function, out: Any) -> bool:
