@@ -381,7 +381,9 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     Raises
     ------
     ValueError
-        If there are not as many places as axes, if one is named twice, or there is none of that number.
+        If there are not as many places as axes, or one is named twice.
+    IndexError
+        If there is no such axis.
 
     Notes
     -----
@@ -393,6 +395,12 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
+    x = as_tensor("moveaxis", "x", x)
+    source, destination = ((axes,) if isinstance(axes, int) else tuple(axes) for axes in (source, destination))
+    if any(
+        len({a % max(x.ndim, 1) for a in axes}) < max(len(source), len(destination)) for axes in (source, destination)
+    ):
+        raise ValueError(f"moveaxis: expected as many places as axes, each once, got {source} to {destination}")
     return _moveaxis(x, source=source, destination=destination)
 
 
