@@ -72,6 +72,7 @@ class Function:
     _given: dict[str, Any] | None = None
     forward: Callable[..., Any]
     backward: Rule
+    public: Callable[..., Any]  # of one of ours, what users call
     lowest: int | None = None  # arrays of several kinds are promoted, to at least this kind; None: left alone
     broadcasts = False  # whether inputs must broadcast against each other
     crosses = False  # whether the result goes to another device, given by the option `device`
@@ -88,7 +89,7 @@ class Function:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._given is None:  # one of ours, found by its name
-            return attrgetter("function"), (self.call,)
+            return attrgetter("function"), (self.public,)
         return partial(type(self), **self._given), ()
 
     @classmethod
@@ -116,7 +117,7 @@ class Function:
         self.nullable = any(p.default is None for p in public[:count])
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
         self._names = frozenset(self.options)
-        self._positional = tuple([p.name for p in positional[count:]])
+        self.positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
         self.plans: dict[int, Plan | None] = {}  # by a bit mask of the inputs that need a gradient
         self.call = _caller(self)
@@ -133,8 +134,9 @@ class Function:
     @property
     def short(self) -> bool:
         """Whether calls may take a short way: see `shortcut`."""
-        simple = not (self.options or self.joint or self.aside) and self.lowest is not None
-        return simple and len(self.inputs) in (1, 2) and all(self.rules)
+        if self.joint or self.aside or not all(self.rules):
+            return False
+        return len(self.inputs) == 1 if self.options else len(self.inputs) in (1, 2) and self.lowest is not None
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -148,8 +150,8 @@ class Function:
             if options.keys() == self._names:
                 return args, options
         if not given and len(args) > count:
-            options = {**self.defaults, **dict(zip(self._positional, args[count:], strict=False))}
-            if len(args) <= count + len(self._positional) and options.keys() == self._names:
+            options = {**self.defaults, **dict(zip(self.positional, args[count:], strict=False))}
+            if len(args) <= count + len(self.positional) and options.keys() == self._names:
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)

@@ -87,15 +87,15 @@ class Operators:
     relu = _one("relu")
     def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
     def squeeze(self, axis: int | tuple[int, ...]) -> Tensor: return namespace.squeeze(self, axis)
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.sum, self, axis, keepdims)
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.mean, self, axis, keepdims)
-    def prod(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.prod, self, axis, keepdims)
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.max, self, axis, keepdims)
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.min, self, axis, keepdims)
-    def any(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.any, self, axis, keepdims)
-    def all(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.all, self, axis, keepdims)
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.argmax, self, axis, keepdims)
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.argmin, self, axis, keepdims)
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.sum(self, axis=axis, keepdims=keepdims)
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.mean(self, axis=axis, keepdims=keepdims)
+    def prod(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.prod(self, axis=axis, keepdims=keepdims)
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.max(self, axis=axis, keepdims=keepdims)
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.min(self, axis=axis, keepdims=keepdims)
+    def any(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.any(self, axis=axis, keepdims=keepdims)
+    def all(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.all(self, axis=axis, keepdims=keepdims)
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return namespace.argmax(self, axis=axis, keepdims=keepdims)
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return namespace.argmin(self, axis=axis, keepdims=keepdims)
     def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.var(self, axis=axis, correction=correction, keepdims=keepdims)
     def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.std(self, axis=axis, correction=correction, keepdims=keepdims)
 
@@ -103,7 +103,3 @@ class Operators:
         """Return the same elements in another shape, given as numbers or as one tuple."""
         return namespace.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     # fmt: on
-
-
-def _reduce(op: Callable[..., Tensor], x: Any, axis: Axis, keepdims: bool) -> Tensor:
-    return op(x, axis=axis, keepdims=keepdims)

@@ -1,4 +1,4 @@
-"""The short way through the most frequent calls: ops of one or two floating tensors of one device and dtype.
+"""The short way through the most frequent calls: ops of one floating tensor, or two of one device and dtype.
 
 What stands here is `function._caller` unrolled, and does the same. Whatever is out of the ordinary, an error of the
 kernel included, is left to it.
@@ -6,7 +6,7 @@ kernel included, is left to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from xgrad.grad_mode import grad_enabled
@@ -113,9 +113,47 @@ def for_two(find: Callable[[], Function]) -> Callable[..., Any]:
     return call_with_two
 
 
-def _long(function: Function, ways: dict[Device, Way], inputs: list[Any]) -> Any:
+def for_options(function: Function) -> Callable[..., Any]:
+    """Return a call of one input and options, of which one of a dtype is left to the long way."""
+    ways: dict[Device, Way] = {}
+    defaults, names, count = function.defaults, function.positional, len(function.options)
+
+    def call_with_options(x: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
+        try:
+            a, device, edge = x._data, x._device, x._edge
+            way, dtype, options = ways[device], a.dtype, defaults
+            if given or more:
+                if (given and more) or len(more) > len(names) or "dtype" in given:
+                    return function.call(x, *more, **given)
+                options = {**defaults, **(given or dict(zip(names, more, strict=False)))}
+            if len(options) != count or dtype not in way.floats:
+                return function.call(x, *more, **given)
+            out = way.kernel(a, **options)
+            if out.dtype is not dtype:
+                return function.call(x, *more, **given)
+            plan = None if edge is None or not _recording() else way.plans[1]
+        except Exception:
+            return _long(function, ways, [x, *more], given)
+        if type(out) is not way.array_type:
+            out = device.coerce(out)
+        result: Any = _new(way.tensor)
+        result._data, result._device = out, device
+        if plan is None:
+            result._edge = None
+            return result
+        result._edge = node = Node()
+        node.plan = plan
+        node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), options, None, (edge,))
+        node.order, node.shape, node.dtype = next(_numbers), out.shape, dtype
+        node.device, node.hooks, node.changed = device, None, 0
+        return result
+
+    return call_with_options
+
+
+def _long(function: Function, ways: dict[Device, Way], inputs: list[Any], options: Mapping[str, Any] = {}) -> Any:
     """Call a function the long way, and remember the short one for the next time, if there is one."""
-    result = function.call(*[x for x in inputs if x is not _NOT_GIVEN])
+    result = function.call(*[x for x in inputs if x is not _NOT_GIVEN], **options)
     device: Any = getattr(inputs[0], "_device", None)
     if device is not None and device.guard is None and device not in ways:
         ways[device] = Way(function, device, type(result))
