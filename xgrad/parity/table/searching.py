@@ -16,7 +16,7 @@ SORTED = np.array([-1.0, 0.5, 0.5, 2.0])
 ROWS: list[Op] = [
     row("where", SELECTED, lambda x, y, c: xgrad.where(c, x, y), lambda x, y, c: torch.where(c, x, y),
         Sample((a(2, 3), a(2, 3, key=1), MASK)), Sample((a(3), a(2, 1), MASK)), Sample((a(), a(2, 3), MASK)),
-        Sample((a(2, 3), 0.5, MASK)), Sample((1.5, a(2, 3), MASK)), Sample((a(0, 3), a(3), MASK[:0]))),
+        Sample((a(2, 3), 0.5, MASK)), Sample((1.5, a(2, 3), MASK)), Sample((a(0, 3), a(3), MASK[:0])), complex=True),
     # without a derivative
     *[row(name, EXACT, getattr(xgrad, name), lambda x, axis=None, keepdims=False, name=name: getattr(torch, name)(x, dim=axis, keepdim=keepdims),
            Sample((a(2, 3),)), Sample((a(2, 3),), {"axis": 0}), Sample((a(2, 3),), {"axis": -1, "keepdims": True}),
