@@ -117,10 +117,12 @@ from xgrad.ops import (
     take_along_axis,
     tan,
     tanh,
+    tensordot,
     to_device,
     trunc,
     unstack,
     var,
+    vecdot,
     where,
     zeros,
     zeros_like,
@@ -129,7 +131,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data
+    from xgrad import data, linalg
 
 __version__ = "0.1.0"
 
@@ -137,8 +139,8 @@ newaxis = None
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "data":  # its imports would make `import xgrad` a tenth slower
-        return _import_module("xgrad.data")
+    if name in ("data", "linalg"):  # whose imports would make `import xgrad` slower
+        return _import_module(f"xgrad.{name}")
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -206,6 +208,7 @@ __all__ = [
     "isnan",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "load",
     "log",
@@ -262,6 +265,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "testing",
     "to_device",
     "trunc",
@@ -271,6 +275,7 @@ __all__ = [
     "uint64",
     "unstack",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",

@@ -70,7 +70,7 @@ from xgrad.ops.elementwise import (
     where,
 )
 from xgrad.ops.indexing import getitem, scatter, setitem, take, take_along_axis
-from xgrad.ops.linalg import matmul
+from xgrad.ops.products import matmul, tensordot, vecdot
 from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.reduction import (
     all,
@@ -197,10 +197,12 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "to_device",
     "trunc",
     "unstack",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",
