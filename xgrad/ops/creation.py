@@ -11,7 +11,7 @@ from xgrad.device import Device
 from xgrad.devices import current_device
 from xgrad.dtypes import float32, int64
 from xgrad.ops.conversion import asarray
-from xgrad.ops.shape import broadcast_to
+from xgrad.ops.manipulation import broadcast_to
 from xgrad.ops.storage import native_dtype
 from xgrad.tensor import Tensor, wrap
 

@@ -275,7 +275,9 @@ def _svd_rule(g: Any, xp: Any, out: Any) -> Any:
     column, row, diagonal = s[..., :, None], s[..., None, :], identity(xp, s)
     gaps = (row - column) * (row + column) + diagonal
     turned = _skew(xp, by_u)
-    inner = diagonal * gs[..., None, :] + _quotient(xp, turned, gaps) * row + column * _quotient(xp, _skew(xp, by_v), gaps)
+    inner = (
+        diagonal * gs[..., None, :] + _quotient(xp, turned, gaps) * row + column * _quotient(xp, _skew(xp, by_v), gaps)
+    )
     if is_complex(u.dtype):  # phases, which a loss may depend on through U and Vh together
         inner = inner + _quotient(xp, diagonal * turned / 2, row)
     left = u @ inner

@@ -1,4 +1,4 @@
-"""Rows of reductions and cumulative functions."""
+"""Rows of statistical functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import xgrad
 from xgrad.parity import pytorch
 from xgrad.parity.pytorch import torch
-from xgrad.parity.row import MASK, Op, Sample, a, reduction, row
+from xgrad.parity.row import Op, Sample, a, reduction, row
 from xgrad.parity.tolerance import COMPOSED, EXACT, PRODUCTS, SUMS
 
 TIE = "a tie has no derivative"
@@ -30,14 +30,17 @@ ROWS: list[Op] = [
         Sample((a(2, 3),), {"axis": 0, "keepdims": True, "correction": 1}), Sample((a(2, 3, 2),), {"axis": (0, 2)}),
         Sample((a(2, 3),), {"axis": 1}, "transposed")),
     reduction("logsumexp", COMPOSED, pytorch.reduction("logsumexp"), empty=False),
+    row("sum in another dtype", SUMS, lambda x, **options: xgrad.astype(xgrad.sum(x, dtype=xgrad.float64, **options), x.dtype),
+        lambda x, axis: torch.sum(x.double(), axis).to(x.dtype), Sample((a(2, 3),), {"axis": 1})),
+    row("prod of several axes through zeros", PRODUCTS, xgrad.prod, pytorch.prod,
+        Sample((np.array([[[0.0, 2.0], [3.0, 4.0]], [[0.0, 0.0], [4.0, 0.0]]]),), {"axis": (0, 2), "keepdims": True})),
     row("cumulative_sum", SUMS, xgrad.cumulative_sum, pytorch.cumulative_sum, Sample((a(4),)), Sample((a(2, 3),), {"axis": 0}),
         Sample((a(2, 3),), {"axis": -1, "include_initial": True}), Sample((a(4),), {"include_initial": True}),
         Sample((a(0),)), Sample((a(2, 3),), {"axis": 1}, "transposed")),
-    # without a derivative
-    *[row(name, EXACT, getattr(xgrad, name), lambda x, axis=None, keepdims=False, name=name: getattr(torch, name)(x, dim=axis, keepdim=keepdims),
-           Sample((a(2, 3),)), Sample((a(2, 3),), {"axis": 0}), Sample((a(2, 3),), {"axis": -1, "keepdims": True}), differentiable=False)
-      for name in ("argmax", "argmin")],
-    *[row(name, EXACT, getattr(xgrad, name), lambda x, axis=None, keepdims=False, name=name: getattr(torch, name)(x, dim=pytorch.axes(x, axis), keepdim=keepdims),
-           Sample((MASK,)), Sample((MASK,), {"axis": 0}), Sample((MASK,), {"axis": (0, 1), "keepdims": True}), differentiable=False)
-      for name in ("any", "all")],
+    row("cumulative_prod", PRODUCTS, xgrad.cumulative_prod, pytorch.cumulative_prod, Sample((a(5),)), Sample((a(3, 2),), {"axis": 0}),
+        Sample((a(2, 3, 2),), {"axis": -2}), Sample((a(2, 3),), {"axis": -1, "include_initial": True}), Sample((a(4),), {"include_initial": True}),
+        Sample((a(0),)), Sample((a(2, 0),), {"axis": 1, "include_initial": True}), Sample((a(1, 2),), {"axis": 0}), Sample((a(2, 3),), {"axis": 1}, "transposed"),
+        Sample((a(4),), {}, "reversed")),
+    row("cumulative_prod through zeros", PRODUCTS, xgrad.cumulative_prod, pytorch.cumulative_prod, Sample((np.array([2.0, 0.0, 3.0, 4.0]),)),
+        Sample((np.array([2.0, 0.0, 3.0, 0.0, 5.0]),)), Sample((np.zeros(4),)), Sample((np.array([[0.0, 2.0, -1.0], [3.0, 0.0, 0.0]]),), {"axis": 1})),
 ]  # fmt: skip
