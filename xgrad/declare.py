@@ -19,6 +19,7 @@ def derivative(
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
+    several: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -35,6 +36,8 @@ def derivative(
         Whether the inputs must broadcast against each other: it makes the better error.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
+    several : bool, default False
+        Whether the forward rule returns a tuple of results.
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
@@ -42,6 +45,7 @@ def derivative(
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "broadcasts": broadcasts, "aside": aside, "holomorphic": holomorphic}
+        flags["several"] = several
         function = Function.of(forward.__name__.lstrip("_"), forward, rules, **flags)
         return public(function, forward.__doc__, forward.__module__)
 

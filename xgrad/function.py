@@ -78,6 +78,7 @@ class Function:
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
+    several = False  # whether forward returns a tuple of results; only the shortcut has to know before
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -239,7 +240,8 @@ def _caller(function: Function) -> Callable[..., Any]:
         node.outputs = [nothing] * len(out)
         return outputs(node, out)
 
-    ordinary = not (function.options or variadic or function.joint or sets_aside) and all(function.rules)
+    longer = function.options or variadic or function.joint or function.several or sets_aside
+    ordinary = not longer and all(function.rules)
     shorten = {1: for_one, 2: for_two}.get(arity) if ordinary and lowest is not None else None
     return call if shorten is None else shorten(call, kernels, plans)
 

@@ -1,8 +1,8 @@
 """Linear algebra: the standard's extension of that name.
 
 Matrices are in the last two axes; those before hold a stack of them. Wrong shapes are a ValueError. Where an algorithm
-fails, for a matrix that is singular or not positive definite, `numpy.linalg.LinAlgError`, itself a ValueError, is raised
-on every device but ``cuda``, which does not wait to find out: there, results are infinite or NaN.
+fails, for a matrix that is singular or not positive definite, `numpy.linalg.LinAlgError`, itself a ValueError, is
+raised on every device but ``cuda``, which does not wait to find out: there, results are infinite or NaN.
 """
 
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, is_complex
-from xgrad.ops.products import adjoint, check_square, identity
+from xgrad.ops.products import adjoint, check_matrices, check_square, identity
 from xgrad.tensor import Tensor
 
 
@@ -117,7 +117,7 @@ def _eigh_rule(g: Any, xp: Any, out: Any) -> Any:
     return vectors @ inner @ adjoint(xp, vectors)
 
 
-@derivative(_eigh_rule, kind=FLOATING, holomorphic=False)
+@derivative(_eigh_rule, kind=FLOATING, holomorphic=False, several=True)
 def _eigh(xp: Any, x: Any, /) -> Any:
     check_square(x)
     return tuple(xp.linalg.eigh(x))
@@ -220,10 +220,11 @@ def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
     return gx if rest is None else xp.concat([gx, rest], axis=-1)
 
 
-@derivative(_qr_rule, kind=FLOATING, holomorphic=False)
+@derivative(_qr_rule, kind=FLOATING, holomorphic=False, several=True)
 def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     if mode not in ("reduced", "complete"):
         raise ValueError(f"expected mode 'reduced' or 'complete', got {mode!r}")
+    check_matrices(x)
     return tuple(xp.linalg.qr(x, mode=mode))
 
 
@@ -251,10 +252,9 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
 
     Notes
     -----
-    There is a derivative where the first k columns of `x` are independent; elsewhere the backward pass raises
-    numpy.linalg.LinAlgError, or gives a gradient that is infinite or NaN. The columns that "complete" adds are
-    determined up to a rotation, and have a derivative for what does not depend on it. Python array API standard,
-    linear algebra extension: ``qr``.
+    There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the backward pass raises
+    an error, or the gradient is infinite or NaN. The columns that "complete" adds are determined up to a rotation, and
+    have a derivative for what does not depend on it. Python array API standard, linear algebra extension: ``qr``.
 
     Examples
     --------
@@ -287,8 +287,9 @@ def _svd_rule(g: Any, xp: Any, out: Any) -> Any:
     return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, _quotient(xp, gv - v @ by_v, row))
 
 
-@derivative(_svd_rule, kind=FLOATING, holomorphic=False)
+@derivative(_svd_rule, kind=FLOATING, holomorphic=False, several=True)
 def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
+    check_matrices(x)
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
 
 
@@ -373,4 +374,5 @@ def svdvals(xp: Any, x: Any, /) -> Any:
     >>> xgrad.linalg.svdvals(xgrad.asarray([[0.0, 2.0], [3.0, 0.0]]))
     Tensor([3., 2.])
     """
+    check_matrices(x)
     return xp.linalg.svdvals(x)

@@ -10,11 +10,10 @@ import numpy as np
 from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import FLOATING, is_complex
 from xgrad.operators import namespace
+from xgrad.ops.axes import Axis, restored
 from xgrad.ops.indexing import _scatter
-from xgrad.ops.products import adjoint, as_floating, check_square, conjugate, identity
+from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
 from xgrad.tensor import Tensor
-
-Axis = int | tuple[int, ...] | None
 
 
 class SlogdetResult(NamedTuple):
@@ -29,9 +28,10 @@ class SlogdetResult(NamedTuple):
 
 def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> Any:
     *batch, rows, columns = x_shape
-    start = offset if offset >= 0 else -offset * columns
-    key = (..., slice(start, start + g.shape[-1] * (columns + 1), columns + 1))
-    return xp.reshape(in_rule(_scatter, xp, g, key=key, shape=(*batch, rows * columns)), x_shape)
+    size, start = rows * columns, offset if offset >= 0 else -offset * columns
+    ends = [min(place, size) for place in (start, start + g.shape[-1] * (columns + 1))]
+    key = (..., slice(*ends, columns + 1))
+    return xp.reshape(in_rule(_scatter, xp, g, key=key, shape=(*batch, size)), x_shape)
 
 
 @derivative(_diagonal_rule)
@@ -65,6 +65,7 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     >>> xgrad.linalg.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
     """
+    check_matrices(x)
     return xp.linalg.diagonal(x, offset=offset)
 
 
@@ -135,7 +136,7 @@ def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
 
 @derivative(_cofactors_rule)
 def _cofactors(xp: Any, x: Any, /) -> Any:
-    """Return the derivative of the determinant by each element: products of all singular values but one."""
+    """Return the derivative of the determinant by each element, made of products of all singular values but one."""
     u, s, vh, phase = _svd_and_phase(xp, x)
     without, _ = _products_without(xp, s)
     return phase * ((u * without[..., None, :]) @ vh)
@@ -187,7 +188,7 @@ def _slogdet_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     return change[..., None, None] * adjoint(xp, xp.linalg.inv(x))
 
 
-@derivative(_slogdet_rule, kind=FLOATING, holomorphic=False)
+@derivative(_slogdet_rule, kind=FLOATING, holomorphic=False, several=True)
 def _slogdet(xp: Any, x: Any, /) -> Any:
     check_square(x)
     return tuple(xp.linalg.slogdet(x))
@@ -215,7 +216,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
     Notes
     -----
-    A singular matrix has no derivative: the backward pass raises numpy.linalg.LinAlgError, or gives a gradient that is
+    For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda`` the gradient is
     infinite or NaN. Python array API standard, linear algebra extension: ``slogdet``.
 
     Examples
@@ -337,6 +338,7 @@ def _pinv_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
 
 @derivative(_pinv_rule, None, kind=FLOATING, holomorphic=False)
 def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
+    check_matrices(x)
     return xp.linalg.pinv(x, rtol=rtol)
 
 
@@ -381,6 +383,7 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
 @derivative(None, None, kind=FLOATING)
 def _matrix_rank(xp: Any, x: Any, rtol: Any = None, /) -> Any:
+    check_matrices(x)
     if 0 in x.shape[-2:]:
         return xp.zeros(x.shape[:-2], dtype=xp.int64, device=getattr(x, "device", None))
     return xp.linalg.matrix_rank(x, rtol=rtol)
@@ -477,14 +480,8 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
     return out[..., None, None] if keepdims else out
 
 
-def _keepdims(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """Give a reduced array its axes back, with length 1."""
-    axes = range(len(shape)) if axis is None else [a % len(shape) for a in ((axis,) if isinstance(axis, int) else axis)]
-    return xp.reshape(reduced, tuple([1 if a in axes else n for a, n in enumerate(shape)]))
-
-
 def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float) -> Any:
-    g, out = _keepdims(xp, g, x.shape, axis), _keepdims(xp, out, x.shape, axis)
+    g, out = restored(xp, g, x.shape, axis), restored(xp, out, x.shape, axis)
     if ord == 0:
         return xp.zeros_like(x)
     if ord == 1:

@@ -34,6 +34,12 @@ def as_floating(op: str, x: Any) -> Tensor:
     return x if x.dtype.kind in "fc" else namespace.astype(x, float32)
 
 
+def check_matrices(x: Any) -> None:
+    """Raise ValueError unless there are two axes or more."""
+    if len(x.shape) < 2:
+        raise ValueError("expected matrices, of shape (..., m, n)")
+
+
 def check_square(x: Any) -> None:
     """Raise ValueError unless the last two axes hold square matrices."""
     if len(x.shape) < 2 or x.shape[-2] != x.shape[-1]:
