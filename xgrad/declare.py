@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER
 from xgrad.function import Function
 from xgrad.plan import Rule
+from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -19,7 +20,7 @@ def derivative(
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
-    several: bool = False,
+    cheap: bool = True,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -36,8 +37,9 @@ def derivative(
         Whether the inputs must broadcast against each other: it makes the better error.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
-    several : bool, default False
-        Whether the forward rule returns a tuple of results.
+    cheap : bool, default True
+        Whether the forward rule may run in vain, for calls that then turn out not to be ordinary: False where it takes
+        long and its result is of another dtype than its input, or a tuple.
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
@@ -45,7 +47,7 @@ def derivative(
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "broadcasts": broadcasts, "aside": aside, "holomorphic": holomorphic}
-        flags["several"] = several
+        flags["cheap"] = cheap
         function = Function.of(forward.__name__.lstrip("_"), forward, rules, **flags)
         return public(function, forward.__doc__, forward.__module__)
 
@@ -55,6 +57,8 @@ def derivative(
 def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return a function's callable with the name, signature and documentation that users look up."""
     call: Any = function.call
+    if function.short:
+        call = (for_one if len(function.inputs) == 1 else for_two)(lambda: function)
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module
     call.__signature__, call.function = function.signature, function

@@ -20,7 +20,6 @@ from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
 from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
-from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor, wrap
 
 
@@ -78,7 +77,7 @@ class Function:
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    several = False  # whether forward returns a tuple of results; only the shortcut has to know before
+    cheap = True  # whether forward may run in vain: on the short way, which the call may have to leave
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -120,6 +119,7 @@ class Function:
         self._names = frozenset(self.options)
         self._positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
+        self.plans: dict[int, Plan | None] = {}  # by a bit mask of the inputs that need a gradient
         self.call = _caller(self)
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
@@ -130,6 +130,12 @@ class Function:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
+
+    @property
+    def short(self) -> bool:
+        """Whether calls may take a short way: see `shortcut`."""
+        simple = not (self.options or self.joint or self.aside) and self.lowest is not None
+        return simple and self.cheap and len(self.inputs) in (1, 2) and all(self.rules)
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -162,7 +168,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     casts = "dtype" in function.options and not function.joint
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans: dict[int, Plan | None] = {0: None}
+    plans = function.plans
     conjugating: dict[int, Plan | None] = {}
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
@@ -240,10 +246,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         node.outputs = [nothing] * len(out)
         return outputs(node, out)
 
-    longer = function.options or variadic or function.joint or function.several or sets_aside
-    ordinary = not longer and all(function.rules)
-    shorten = {1: for_one, 2: for_two}.get(arity) if ordinary and lowest is not None else None
-    return call if shorten is None else shorten(call, kernels, plans)
+    return call
 
 
 def _conjugates(function: Function, out: Any) -> bool:
