@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-EXTENDED = np.dtype(np.longdouble)
+_LONG = frozenset(map(np.dtype, (np.longdouble, np.clongdouble)))
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class ExactLinalg:
@@ -27,25 +28,32 @@ class ExactLinalg:
 
 
 def _dispatched(own: Callable[..., Any], theirs: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, *rest, **options: (own if x.dtype == EXTENDED else theirs)(x, *rest, **options)
+    return lambda x, *rest, **options: (own if x.dtype in _LONG else theirs)(x, *rest, **options)
 
 
 def _stacked(one: Callable[..., Any], *stacks: np.ndarray) -> Any:
     """Apply a function of matrices, which returns one array or a tuple of them, to each matrix of stacks."""
     batch = np.broadcast_shapes(*[x.shape[:-2] for x in stacks])
     stacks = tuple([np.broadcast_to(x, batch + x.shape[-2:]) for x in stacks])
-    results = [one(*[x[place] for x in stacks]) for place in np.ndindex(batch)]
-    if not results:
-        return one(*[np.ones(x.shape[-2:], EXTENDED) for x in stacks])[np.newaxis][:0]
-    if isinstance(results[0], tuple):
-        return tuple([np.stack(parts).reshape(batch + parts[0].shape) for parts in zip(*results, strict=True)])
-    return np.stack(results).reshape(batch + np.shape(results[0]))
+    found = [one(*[x[place] for x in stacks]) for place in np.ndindex(batch)]
+    found = found or [one(*[np.eye(*x.shape[-2:], dtype=x.dtype) for x in stacks])]
+
+    def together(parts: list[np.ndarray]) -> np.ndarray:
+        return np.stack(parts)[: int(np.prod(batch))].reshape(batch + parts[0].shape)
+
+    if isinstance(found[0], tuple):
+        return tuple([together(list(parts)) for parts in zip(*found, strict=True)])
+    return together(found)
 
 
-def _eliminated(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
+def _adjoint(x: np.ndarray) -> np.ndarray:
+    return np.conj(x.mT)
+
+
+def _eliminated(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the solution of ``a @ x = b``, and the determinant."""
-    n, sign = len(a), EXTENDED.type(1)
-    rows = np.concatenate([a, b], axis=1)
+    n, sign = len(a), a.dtype.type(1)
+    rows = np.concatenate([a, b.astype(np.result_type(a, b))], axis=1)
     for k in range(n):
         pivot = k + int(np.argmax(np.abs(rows[k:, k])))
         if pivot != k:
@@ -55,7 +63,7 @@ def _eliminated(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
     x = rows[:, n:]
     for k in reversed(range(n)):
         x[k] = (x[k] - rows[k, k + 1 : n] @ x[k + 1 :]) / rows[k, k]
-    return x, sign * np.prod(np.diagonal(rows[:, :n]))
+    return x, np.asarray(sign * np.prod(np.diagonal(rows[:, :n])))
 
 
 def solve(x1: np.ndarray, x2: np.ndarray, /) -> Any:
@@ -65,11 +73,11 @@ def solve(x1: np.ndarray, x2: np.ndarray, /) -> Any:
 
 
 def inv(x: np.ndarray, /) -> Any:
-    return solve(x, np.eye(x.shape[-1], dtype=EXTENDED))
+    return solve(x, np.eye(x.shape[-1], dtype=x.dtype))
 
 
 def det(x: np.ndarray, /) -> Any:
-    return _stacked(lambda a: np.asarray(_eliminated(a, np.zeros((len(a), 0), EXTENDED))[1]), x)
+    return _stacked(lambda a: _eliminated(a, a[:, :0])[1], x)
 
 
 def slogdet(x: np.ndarray, /) -> Any:
@@ -81,23 +89,29 @@ def cholesky(x: np.ndarray, /, *, upper: bool = False) -> Any:
     def one(a: np.ndarray) -> np.ndarray:
         low = np.zeros_like(a)
         for k in range(len(a)):
-            low[k, k] = np.sqrt(a[k, k] - low[k, :k] @ low[k, :k])
-            low[k + 1 :, k] = (a[k + 1 :, k] - low[k + 1 :, :k] @ low[k, :k]) / low[k, k]
-        return low.T if upper else low
+            row = np.conj(low[k, :k])
+            low[k, k] = np.sqrt(np.real(a[k, k] - low[k, :k] @ row))
+            low[k + 1 :, k] = (a[k + 1 :, k] - low[k + 1 :, :k] @ row) / low[k, k]
+        return low
 
-    return _stacked(one, x)
+    low = _stacked(one, x)
+    return _adjoint(low) if upper else low
 
 
 def _reflected(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Q, square, and R."""
-    q, r = np.eye(len(a), dtype=EXTENDED), a.copy()
-    for k in range(min(a.shape)):
+    """Return Q, square, and R, whose diagonal is not negative."""
+    q, r, count = np.eye(len(a), dtype=a.dtype), a.copy(), min(a.shape)
+    for k in range(count):
         v = r[k:, k].copy()
-        v[0] += np.copysign(np.sqrt(v @ v), v[0])
-        length = v @ v
+        v[0] += np.sqrt(np.real(np.vdot(v, v))) * (np.sign(v[0]) or 1)
+        length = np.real(np.vdot(v, v))
         if length != 0:
-            r[k:] -= np.outer(2 * v / length, v @ r[k:])
-            q[:, k:] -= np.outer(q[:, k:] @ v, 2 * v / length)
+            r[k:] -= np.outer(2 * v / length, np.conj(v) @ r[k:])
+            q[:, k:] -= np.outer(q[:, k:] @ v, 2 * np.conj(v) / length)
+    phases = np.sign(np.diagonal(r))
+    phases = np.where(phases == 0, 1, phases)
+    q[:, :count] *= phases
+    r[:count] *= np.conj(phases)[:, None]
     return q, np.triu(r)
 
 
@@ -107,73 +121,75 @@ def qr(x: np.ndarray, /, *, mode: str = "reduced") -> Any:
     return q[..., :count], r[..., :count, :]
 
 
-def _rotation(app: Any, aqq: Any, apq: Any) -> tuple[Any, Any]:
-    """Return the cosine and the sine that make ``apq`` 0."""
+def _turn(app: Any, aqq: Any, apq: Any) -> np.ndarray:
+    """Return the unitary matrix that makes a Hermitian one of 2 by 2 diagonal."""
     if apq == 0:
-        return EXTENDED.type(1), EXTENDED.type(0)
-    tau = (aqq - app) / (2 * apq)
-    tangent = np.copysign(1, tau) / (np.abs(tau) + np.hypot(tau, EXTENDED.type(1)))
-    cosine = 1 / np.hypot(tangent, EXTENDED.type(1))
-    return cosine, tangent * cosine
+        return np.eye(2, dtype=np.asarray(apq).dtype)
+    size = np.abs(apq)
+    tau = np.real(aqq - app) / (2 * size)
+    tangent = np.copysign(1, tau) / (np.abs(tau) + np.sqrt(1 + tau * tau))
+    cosine = 1 / np.sqrt(1 + tangent * tangent)
+    sine, phase = tangent * cosine, np.conj(apq) / size
+    return np.array([[cosine, sine], [-sine * phase, cosine * phase]])
 
 
-def _rotated(a: np.ndarray, gram: Callable[[np.ndarray, int, int], Any], both: bool) -> tuple[np.ndarray, np.ndarray]:
+def _turned(a: np.ndarray, gram: Callable[[np.ndarray, int, int], Any], both: bool) -> tuple[np.ndarray, np.ndarray]:
     """Turn pairs of columns, and of rows if `both`, until they are orthogonal; return what is left, and the turns."""
-    a, turns = a.copy(), np.eye(a.shape[1], dtype=EXTENDED)
+    a, turns = a.copy(), np.eye(a.shape[1], dtype=a.dtype)
     for _ in range(12):  # a handful is enough: convergence is quadratic
         for p in range(a.shape[1]):
             for q in range(p + 1, a.shape[1]):
-                c, s = _rotation(gram(a, p, p), gram(a, q, q), gram(a, p, q))
-                turn = np.array([[c, s], [-s, c]])
+                turn = _turn(gram(a, p, p), gram(a, q, q), gram(a, p, q))
                 a[:, [p, q]], turns[:, [p, q]] = a[:, [p, q]] @ turn, turns[:, [p, q]] @ turn
                 if both:
-                    a[[p, q]] = turn.T @ a[[p, q]]
+                    a[[p, q]] = _adjoint(turn) @ a[[p, q]]
     return a, turns
 
 
 def eigh(x: np.ndarray, /) -> Any:
     def one(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        turned, vectors = _rotated((a + a.T) / 2, lambda a, p, q: a[p, q], both=True)
-        order = np.argsort(np.diagonal(turned))
-        return np.diagonal(turned)[order], vectors[:, order]
+        left, vectors = _turned((a + _adjoint(a)) / 2, lambda a, p, q: a[p, q], both=True)
+        values = np.real(np.diagonal(left))
+        order = np.argsort(values)
+        return values[order], vectors[:, order]
 
     return _stacked(one, x)
 
 
 def eigvalsh(x: np.ndarray, /) -> Any:
-    return eigh(x)[0] if x.size else x[..., 0]
+    return eigh(x)[0]
 
 
 def svd(x: np.ndarray, /, *, full_matrices: bool = True) -> Any:
     def one(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if a.shape[0] < a.shape[1]:
-            u, s, vh = one(a.T)
-            return vh.T, s, u.T
-        turned, v = _rotated(a, lambda a, p, q: a[:, p] @ a[:, q], both=False)
-        order = np.argsort(-np.sum(turned * turned, axis=0))
-        u, r = _reflected(turned[:, order])
-        s = np.diagonal(r).copy()
-        u[:, : len(s)] *= np.where(s < 0, -1, 1)
-        return u, np.abs(s), v[:, order].T
+            u, s, vh = one(_adjoint(a))
+            return _adjoint(vh), s, _adjoint(u)
+        left, v = _turned(a, lambda a, p, q: np.vdot(a[:, p], a[:, q]), both=False)
+        order = np.argsort(-np.sum(np.abs(left) ** 2, axis=0))
+        u, r = _reflected(left[:, order])
+        return u, np.real(np.diagonal(r)), _adjoint(v[:, order])
 
     u, s, vh = _stacked(one, x)
     return (u, s, vh) if full_matrices else (u[..., : s.shape[-1]], s, vh[..., : s.shape[-1], :])
 
 
 def svdvals(x: np.ndarray, /) -> Any:
-    return svd(x)[1] if x.size else x[..., : min(x.shape[-2:]), 0] if x.shape[-1] else x[..., 0, :]
+    return svd(x)[1]
+
+
+def _above(x: np.ndarray, s: np.ndarray, rtol: Any) -> np.ndarray:
+    rtol = max(x.shape[-2:]) * _EPS if rtol is None else np.asarray(rtol)[..., None]
+    return s > rtol * s[..., :1]
 
 
 def matrix_rank(x: np.ndarray, /, *, rtol: Any = None) -> Any:
     s = svdvals(x)
-    rtol = max(x.shape[-2:]) * np.finfo(np.float64).eps if rtol is None else np.asarray(rtol)[..., None]
-    return np.sum(s > rtol * s[..., :1], axis=-1)
+    return np.sum(_above(x, s, rtol), axis=-1)
 
 
 def pinv(x: np.ndarray, /, *, rtol: Any = None) -> Any:
-    if not x.size:
-        return x.mT
     u, s, vh = svd(x, full_matrices=False)
-    rtol = max(x.shape[-2:]) * np.finfo(np.float64).eps if rtol is None else np.asarray(rtol)[..., None]
-    keep = s > rtol * s[..., :1]
-    return vh.mT @ (np.where(keep, 1 / np.where(keep, s, 1), 0)[..., None] * u.mT)
+    keep = _above(x, s, rtol)
+    inverse = np.where(keep, 1 / np.where(keep, s, 1), 0)
+    return _adjoint(vh) @ (inverse[..., None] * _adjoint(u))

@@ -12,8 +12,8 @@ import numpy as np
 from xgrad.backend import Backend
 from xgrad.device import Device
 from xgrad.discovery import open_backend
-from xgrad.parity.exact_linalg import ExactLinalg
 from xgrad.parity.evaluate import Run, evaluate, weights
+from xgrad.parity.exact_linalg import ExactLinalg
 from xgrad.parity.row import Op, Sample
 
 FLOAT64 = np.dtype("float64")
