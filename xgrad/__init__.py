@@ -128,6 +128,7 @@ from xgrad.ops import (
     take_along_axis,
     tan,
     tanh,
+    tensordot,
     tile,
     to_device,
     trunc,
@@ -137,6 +138,7 @@ from xgrad.ops import (
     unique_values,
     unstack,
     var,
+    vecdot,
     where,
     zeros,
     zeros_like,
@@ -145,7 +147,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data
+    from xgrad import data, linalg
 
 __version__ = "0.1.0"
 
@@ -153,8 +155,8 @@ newaxis = None
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "data":  # its imports would make `import xgrad` a tenth slower
-        return _import_module("xgrad.data")
+    if name in ("data", "linalg"):  # whose imports would make `import xgrad` slower
+        return _import_module(f"xgrad.{name}")
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -227,6 +229,7 @@ __all__ = [
     "isnan",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "load",
     "log",
@@ -289,6 +292,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "testing",
     "tile",
     "to_device",
@@ -303,6 +307,7 @@ __all__ = [
     "unique_values",
     "unstack",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",
