@@ -126,7 +126,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data
+    from xgrad import data, special
 
 __version__ = "0.1.0"
 
@@ -134,8 +134,8 @@ newaxis = None
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "data":  # its imports would make `import xgrad` a tenth slower
-        return _import_module("xgrad.data")
+    if name in ("data", "special"):  # their imports would make `import xgrad` a tenth slower
+        return _import_module(f"xgrad.{name}")
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -245,6 +245,7 @@ __all__ = [
     "sign",
     "sin",
     "softplus",
+    "special",
     "sqrt",
     "square",
     "squeeze",

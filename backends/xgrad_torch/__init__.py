@@ -4,6 +4,7 @@ A second implementation under the same ops: other kernels, 0-d results, own dtyp
 PyTorch's autograd never runs: a PyTorch tensor that requires a gradient is refused. What is not as on ``cpu``:
 
 - Slices with negative steps are refused.
+- Special functions that PyTorch lacks are SciPy's, for which arrays pass through the host.
 - On CUDA, an index in an array, or a class in a target, that is out of bounds makes all that the process does there
   afterwards fail, as in PyTorch. Repeated indices add up in no fixed order.
 
@@ -20,7 +21,24 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend, DeviceError
+from xgrad.dtypes import SCALARS
+from xgrad.scipy_kernels import SciPyKernels
 
+# Special functions that are its own kernels; it names some in another way. The others are SciPy's, through the host.
+_SPECIAL = """
+digamma erf erfc erfcx erfinv expit gammainc gammaincc gammaln i0 i0e i1 i1e log_ndtr logit ndtr ndtri psi xlog1py
+xlogy zeta
+""".split()
+_RENAMED = {
+    "j0": "bessel_j0",
+    "j1": "bessel_j1",
+    "k0": "modified_bessel_k0",
+    "k0e": "scaled_modified_bessel_k0",
+    "k1": "modified_bessel_k1",
+    "k1e": "scaled_modified_bessel_k1",
+    "y0": "bessel_y0",
+    "y1": "bessel_y1",
+}
 _DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 
 
@@ -37,7 +55,8 @@ class TorchBackend(Backend):
             raise DeviceError("torch: the package PyTorch is missing: pip install torch") from error
         self._cuda = self._torch.cuda
         self.array_type = self._torch.Tensor
-        self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | {"index_add": self.index_add})
+        added = {"index_add": self.index_add, "special": special(self._torch, self)}
+        self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
         self._devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
@@ -110,3 +129,25 @@ class TorchBackend(Backend):
         used, reserved = self._cuda.memory_allocated(index - 1), self._cuda.memory_reserved(index - 1)
         free, total = self._cuda.mem_get_info(index - 1)
         return {"used": used, "reserved": reserved, "free": free, "total": total}
+
+
+def special(torch: Any, backend: Backend) -> SciPyKernels:
+    """Return the special functions: PyTorch's own where it has them, which take tensors alone, not scalars."""
+
+    def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def kernel(*inputs: Any) -> Any:
+            like = next(x for x in inputs if type(x) not in SCALARS)
+            made = [
+                torch.asarray(x, dtype=like.dtype, device=like.device) if type(x) in SCALARS else x for x in inputs
+            ]
+            return function(*made)
+
+        return kernel
+
+    def polygamma(n: Any, x: Any) -> Any:
+        return torch.special.polygamma(n, x) if type(n) is int else by_scipy.polygamma(n, x)
+
+    by_scipy = SciPyKernels(backend)
+    named = {name: name for name in _SPECIAL} | _RENAMED
+    own = {name: lifted(getattr(torch.special, other)) for name, other in named.items()}
+    return SciPyKernels(backend, own | {"polygamma": polygamma})
