@@ -13,6 +13,7 @@ What runs on CUDA is queued, yet the backend is not called asynchronous: where t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from importlib import import_module
 from types import SimpleNamespace
@@ -145,7 +146,10 @@ def special(torch: Any, backend: Backend) -> SciPyKernels:
         return kernel
 
     def polygamma(n: Any, x: Any) -> Any:
-        return torch.special.polygamma(n, x) if type(n) is int else by_scipy.polygamma(n, x)
+        if type(n) is not int:
+            return by_scipy.polygamma(n, x)
+        # PyTorch's own is off by 1e-9 for n = 1.
+        return (-1) ** (n + 1) * math.factorial(n) * own["zeta"](n + 1, x) if n else torch.special.psi(x)
 
     by_scipy = SciPyKernels(backend)
     named = {name: name for name in _SPECIAL} | _RENAMED

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, SCALARS
 from xgrad.inputs import as_tensor
@@ -450,16 +452,18 @@ def logsumexp(
     if b is None and a.size and not return_sign:
         return reduction.logsumexp(a, axis=axis, keepdims=keepdims)
     weights = xp.ones_like(a) if b is None else xp.full_like(a, b) if type(b) in SCALARS else b
-    exponents = xp.where(weights == 0, -math.inf, a)
-    if 0 in exponents.shape:
-        sums = xp.sum(exponents * weights, axis=axis, keepdims=keepdims)
+    counted = xp.where(weights == 0, -math.inf, a.detach())
+    if 0 in counted.shape:
+        sums = xp.sum(a * weights, axis=axis, keepdims=keepdims)
         return (sums - math.inf, sums) if return_sign else sums - math.inf
-    top = xp.max(exponents.detach(), axis=axis, keepdims=True)  # any number here gives the same result
+    top = xp.max(counted, axis=axis, keepdims=True)  # any number here gives the same result
     top = xp.where(xp.isfinite(top), top, 0)
-    total = xp.sum(weights * xp.exp(exponents - top), axis=axis, keepdims=True)
+    # Of what has no weight there is a derivative by the weight, unless it is too large.
+    fits = (weights != 0) | (a - top < math.log(np.finfo(a.dtype).max))
+    total = xp.sum(weights * xp.exp(xp.where(fits, a - top, -math.inf)), axis=axis, keepdims=True)
     sign = xp.sign(total.detach())
     result = xp.log(xp.abs(total) if return_sign else total) + top
     if not keepdims:
-        axes = tuple(range(exponents.ndim)) if axis is None else axis
+        axes = tuple(range(total.ndim)) if axis is None else axis
         result, sign = xp.squeeze(result, axis=axes), xp.squeeze(sign, axis=axes)
     return (result, sign) if return_sign else result

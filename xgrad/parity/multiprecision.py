@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 BITS = 160  # of mantissa; some series cancel
-
-
-@cache
-def installed() -> bool:
-    """Return whether mpmath can be imported."""
-    try:
-        import_module("mpmath")
-    except ImportError:
-        return False
-    return True
 
 
 def _functions(mp: Any) -> dict[str, Callable[..., Any]]:

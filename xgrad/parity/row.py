@@ -6,6 +6,7 @@ import itertools
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Op:
     name : str
         The op, and what of it, if there are several rows.
     fn, torch : callable
-        The op; and as PyTorch spells it, by name where it is a function there.
+        The op; and as PyTorch spells it, by name where it is a function there, None where it has none.
     samples : list of Sample
         The inputs to try: NumPy arrays in float64; arrays of integers or bools, and scalars, are passed on as they are.
     tolerance : Tolerance
@@ -63,13 +64,15 @@ class Op:
         Why the derivative does not exist at these inputs, and what is documented is not compared with differences.
     not_on : dict of str
         For a device the reason why the op itself cannot run there.
+    kernel : bool
+        Whether it is a kernel of SciPy's, whose reference is mpmath's, so that it needs both.
     loose : tuple of (float, str)
         A relative tolerance for float64 against PyTorch, with its reason.
     """
 
     name: str
     fn: Callable[..., Any]
-    torch: str | Callable[..., Any]
+    torch: str | Callable[..., Any] | None
     samples: list[Sample]
     tolerance: Tolerance
     differentiable: bool = True
@@ -78,6 +81,7 @@ class Op:
     special_gradient: bool = True
     no_derivative: str = ""
     not_on: dict[str, str] = field(default_factory=dict)
+    kernel: bool = False
     loose: tuple[float, str] | None = None
 
     def __str__(self) -> str:
@@ -90,7 +94,12 @@ class Op:
 
     def oracle(self) -> Callable[..., Any]:
         """Return the op as PyTorch has it, which must be installed."""
+        assert self.torch is not None
         return pytorch.spelled(self.torch) if isinstance(self.torch, str) else self.torch
+
+    def missing(self) -> str:
+        """Return which of the packages that it needs are not installed, or nothing."""
+        return ", ".join(name for name in ("scipy", "mpmath") if not find_spec(name)) if self.kernel else ""
 
     def special_sample(self) -> Sample | None:
         """Return every combination of the special values."""
@@ -193,7 +202,7 @@ def row(
     name: str,
     tolerance: Tolerance,
     fn: Callable[..., Any],
-    torch: str | Callable[..., Any],
+    torch: str | Callable[..., Any] | None,
     *samples: Sample,
     **rest: Any,
 ) -> Op:

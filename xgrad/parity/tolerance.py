@@ -77,6 +77,10 @@ POWERS = Tolerance(
     "power", 4, 4,
     "exp(y log x) in more than the working precision: NumPy and PyTorch were seen within 0.9, CUDA documents 4.",
 )
+SPECIAL = Tolerance(
+    "special function", 4, 12,
+    "To be measured, and then given a reason that says something.", conditioned=True,
+)
 # fmt: on
 
-CLASSES = (EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS)
+CLASSES = (EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS, SPECIAL)
