@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-BITS = 160  # of mantissa; some series cancel
+BITS = 128  # of mantissa: twice those of a long double, for some formulas cancel
 
 
 def _functions(mp: Any) -> dict[str, Callable[..., Any]]:
@@ -70,6 +71,9 @@ def _functions(mp: Any) -> dict[str, Callable[..., Any]]:
         "ndtr": lambda x: mp.erfc(-x / mp.sqrt(2)) * half,
         "ndtri": ndtri,
         "polygamma": lambda n, x: mp.polygamma(int(n), x),
+        "psi": mp.digamma,
+        "xlog1py": lambda x, y: x and x * mp.log1p(y),
+        "xlogy": lambda x, y: x and x * mp.log(y),
         "y0": lambda x: mp.bessely(0, x),
         "y1": lambda x: mp.bessely(1, x),
         "yv": mp.bessely,
@@ -85,6 +89,7 @@ class Multiprecision:
         mp.prec = BITS
         function = _functions(mp).get(name) or getattr(mp, name)
 
+        @lru_cache(1 << 14)  # derivatives by differences ask for the same places again
         def one(*values: Any) -> np.longdouble:
             numbers = [_exactly(mp, v) for v in values]
             return np.longdouble(mpmath.nstr(function(*numbers), 30))

@@ -78,8 +78,9 @@ POWERS = Tolerance(
     "exp(y log x) in more than the working precision: NumPy and PyTorch were seen within 0.9, CUDA documents 4.",
 )
 SPECIAL = Tolerance(
-    "special function", 4, 12,
-    "To be measured, and then given a reason that says something.", conditioned=True,
+    "special function", 8, 24,
+    "Series and rational approximations of several ranges, and recurrences: SciPy's kernels were seen within 5.6 units, "
+    "PyTorch's within 5.6, and gradients, in which kernels are multiplied and subtracted, within 14.", conditioned=True,
 )
 # fmt: on
 
