@@ -147,7 +147,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data, linalg
+    from xgrad import data, linalg, special
 
 __version__ = "0.1.0"
 
@@ -155,7 +155,7 @@ newaxis = None
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("data", "linalg"):  # whose imports would make `import xgrad` slower
+    if name in ("data", "linalg", "special"):  # whose imports would make `import xgrad` slower
         return _import_module(f"xgrad.{name}")
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
@@ -281,6 +281,7 @@ __all__ = [
     "sin",
     "softplus",
     "sort",
+    "special",
     "sqrt",
     "square",
     "squeeze",
