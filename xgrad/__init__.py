@@ -127,15 +127,20 @@ from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
     from xgrad import data
+    from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
 
 newaxis = None
 
+_TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"}
+
 
 def __getattr__(name: str) -> _Any:
     if name == "data":  # its imports would make `import xgrad` a tenth slower
         return _import_module("xgrad.data")
+    if name in _TRANSFORMS:  # not all programs need them
+        return getattr(_import_module("xgrad.transforms"), name)
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -188,8 +193,11 @@ __all__ = [
     "floor_divide",
     "full",
     "full_like",
+    "grad",
     "greater",
     "greater_equal",
+    "hessian",
+    "hvp",
     "inf",
     "int8",
     "int16",
@@ -199,6 +207,8 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "jacobian",
+    "jvp",
     "less",
     "less_equal",
     "linspace",
@@ -264,7 +274,9 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "value_and_grad",
     "var",
+    "vjp",
     "where",
     "zeros",
     "zeros_like",
