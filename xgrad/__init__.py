@@ -8,7 +8,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from xgrad import autograd, nn, ops, optim, random, testing
+from xgrad import autograd, nn, ops, optim, random
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import default_device, devices
@@ -129,7 +129,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data
+    from xgrad import data, testing
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -140,9 +140,9 @@ _TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "v
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "data":  # its imports would make `import xgrad` a tenth slower
-        return _import_module("xgrad.data")
-    if name in _TRANSFORMS:  # not all programs need them
+    if name in ("data", "testing"):  # their imports would make `import xgrad` a tenth slower
+        return _import_module(f"xgrad.{name}")
+    if name in _TRANSFORMS:  # not all programs need these either
         return getattr(_import_module("xgrad.transforms"), name)
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 

@@ -193,7 +193,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     Notes
     -----
     By reverse mode applied twice: the gradient is linear in the one that arrives, and its derivative by that is the
-    transpose of a transpose. It takes about three times as long as `fn`, however many inputs and results there are.
+    transpose of a transpose. It takes a call of `fn` and two backward passes, however many inputs and results there are.
 
     References
     ----------
@@ -300,7 +300,7 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
 
     Notes
     -----
-    By reverse mode applied twice, in about the time of four calls of `fn`, whatever the number of inputs. It is what
+    By reverse mode applied twice: a call of `fn`, a backward pass, and one back through both. It is what
     ``jvp(grad(fn), primals, tangents)`` returns second, for the Hessian is symmetric. The Hessian of a real function
     of complex arguments is that of a function of real and imaginary parts.
 

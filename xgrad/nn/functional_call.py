@@ -59,7 +59,7 @@ def functional_call(
     >>> {name: g.shape for name, g in gradient.items()}
     {'0.weight': (3, 2), '0.bias': (3,), '2.weight': (1, 3), '2.bias': (1,)}
     """
-    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    own = dict(module._named_state())
     if unknown := [name for name in params if name not in own]:
         raise ValueError(f"functional_call: expected names of {list(own)}, got {unknown}")
     replaced: dict[int, Any] = {}
