@@ -555,6 +555,7 @@ def test_complex_arguments_and_results() -> None:
         (lambda: jvp(lambda x: x, (1.0,), (1.0, 2.0)), TypeError, "jvp: tangent: expected a tuple of 1, got a tuple of 2"),
         (lambda: jvp(lambda x: x, (np.ones(2),), (1.0,)), ValueError, r"jvp: tangent\[0\]: expected shape \(2,\) on cpu, got \(\)"),
         (lambda: jvp(lambda x: x, (1.0,), (on("cpu", 1.0),)), TypeError, r"jvp: tangent\[0\]: expected float32, got float64"),
+        (lambda: vjp(lambda x: x, 1.0)[1](1j), TypeError, "vjp: cotangent: expected float32, got complex64"),
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1](1.0), TypeError, r"vjp: cotangent: expected a dict with the keys \['a'\]"),
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1]({"a": [1.0]}), TypeError, r"vjp: cotangent: expected one Tensor at \['a'\], got a list"),
     ],

@@ -193,7 +193,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     Notes
     -----
     By reverse mode applied twice: the gradient is linear in the one that arrives, and its derivative by that is the
-    transpose of a transpose. It takes a call of `fn` and two backward passes, however many inputs and results there are.
+    transpose of a transpose. It takes a call of `fn` and two backward passes, whatever the number of inputs.
 
     References
     ----------
@@ -496,7 +496,7 @@ def _pull(
 def _lifted(title: str, name: str, x: Any) -> Tensor:
     """Return an argument as a floating tensor."""
     try:
-        tensor = x if isinstance(x, Tensor) else asarray(x, copy=None if type(x) in SCALARS else True)
+        tensor = x if isinstance(x, Tensor) else asarray(x, copy=True)
     except TypeError:
         hint = " and nn.utils.functional_call" if hasattr(x, "named_parameters") else ""
         raise TypeError(
@@ -516,7 +516,9 @@ def _fitting(title: str, like: Tensor, x: Any) -> Tensor | None:
         return None
     if like.dtype.kind not in "fc":
         raise TypeError(f"{title}: expected None for {like.dtype}, which has no derivative, got {type(x).__name__}")
-    tensor = x if isinstance(x, Tensor) else asarray(x, dtype=like.dtype, device=like.device)
+    tensor = x if isinstance(x, Tensor) else asarray(x, device=like.device, copy=True)
+    if tensor is not x and (tensor.dtype.kind != "c" or like.dtype.kind == "c"):
+        tensor = tensor.astype(like.dtype)
     if tensor.dtype != like.dtype:
         raise TypeError(f"{title}: expected {like.dtype}, got {tensor.dtype}")
     if (tensor.shape, tensor.device) != (like.shape, like.device):
