@@ -8,7 +8,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from xgrad import autograd, nn, ops, optim, random, testing
+from xgrad import autograd, nn, ops, optim, random
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import default_device, devices
@@ -147,16 +147,21 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data, linalg, special
+    from xgrad import data, linalg, special, testing
+    from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
 
 newaxis = None
 
+_TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"}
+
 
 def __getattr__(name: str) -> _Any:
-    if name in ("data", "linalg", "special"):  # whose imports would make `import xgrad` slower
+    if name in ("data", "linalg", "special", "testing"):  # whose imports would make `import xgrad` slower
         return _import_module(f"xgrad.{name}")
+    if name in _TRANSFORMS:  # not all programs need these either
+        return getattr(_import_module("xgrad.transforms"), name)
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -215,8 +220,11 @@ __all__ = [
     "floor_divide",
     "full",
     "full_like",
+    "grad",
     "greater",
     "greater_equal",
+    "hessian",
+    "hvp",
     "imag",
     "inf",
     "int8",
@@ -227,6 +235,8 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "jacobian",
+    "jvp",
     "less",
     "less_equal",
     "linalg",
@@ -307,8 +317,10 @@ __all__ = [
     "unique_inverse",
     "unique_values",
     "unstack",
+    "value_and_grad",
     "var",
     "vecdot",
+    "vjp",
     "where",
     "zeros",
     "zeros_like",
