@@ -17,11 +17,11 @@ float32, float64 = np.dtype("float32"), np.dtype("float64")
 complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 SCALARS = frozenset({builtins.bool, int, float, complex})
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
-_DEFAULTS = (bool, int64, float32, complex64)
+KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
+DEFAULTS = (bool, int64, float32, complex64)
 
-BOOLEAN, INTEGER, FLOATING = 0, 1, 2
+BOOLEAN, INTEGER, FLOATING, COMPLEX = range(4)
 
 _STANDARD = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
 _STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs do
@@ -31,6 +31,16 @@ def check_standard(dtype: np.dtype) -> None:
     """Raise TypeError of what is no dtype of ours, such as NumPy's strings and objects."""
     if dtype not in _STANDARD:
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype}")
+
+
+def standard(dtype: Any) -> np.dtype:
+    """Return the dtype that is meant by one, or by its name; TypeError if there is none of ours."""
+    try:
+        found = np.dtype("object" if dtype is None else dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
+    check_standard(found)
+    return found
 
 
 def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int] = ()) -> list[Any]:
@@ -49,14 +59,14 @@ def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int
             kinds.append(-1)
             continue
         dtype = None if type(raw) in SCALARS else device.backend.numpy_dtype(raw.dtype)
-        kind = _SCALAR_KINDS[type(raw)] if dtype is None else _KINDS[dtype.kind]
+        kind = SCALAR_KINDS[type(raw)] if dtype is None else KINDS[dtype.kind]
         kinds.append(-1 if dtype is None else kind)
         if kind > highest or (kind == highest and target is None):
             target, highest = dtype, kind
     raws = [int(raw) if type(raw) is builtins.bool and highest else raw for raw in raws]
     if min((k for k in kinds if k >= 0), default=highest) == highest:
         return raws
-    cast = device.backend.dtype(_DEFAULTS[highest] if target is None else target)
+    cast = device.backend.dtype(DEFAULTS[highest] if target is None else target)
     astype = device.xp.astype
     with device.active():
         return [astype(raw, cast) if 0 <= kind < highest else raw for raw, kind in zip(raws, kinds, strict=True)]
