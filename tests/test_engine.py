@@ -518,13 +518,6 @@ def test_results_of_integers_have_no_history() -> None:
         x.data = Tensor([1, 2])
 
 
-def test_complex_numbers_are_refused_where_a_gradient_is_wanted() -> None:
-    with pytest.raises(TypeError, match="expected a floating dtype, got complex64"):
-        leaf([1j])
-    with pytest.raises(TypeError, match="multiply: expected a real result where a gradient is wanted, got complex64"):
-        leaf() * 1j
-
-
 def test_a_leaf_that_was_frozen_goes_on_where_it_was() -> None:
     x = leaf()
     y = (x * x).sum()

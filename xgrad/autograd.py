@@ -39,7 +39,7 @@ def backward(
     RuntimeError
         If a result has no graph, the graph was freed, or a value that it saved has since changed.
     ValueError
-        If a gradient is missing for a result that is not a scalar, or does not fit.
+        If a gradient is missing for a result that is not a real scalar, or does not fit.
 
     Examples
     --------
@@ -145,6 +145,11 @@ def _start(
                 raise ValueError(
                     f"{name}: expected a scalar or a gradient, got a tensor of shape {tensor.shape} without one: "
                     "sum it, or give a gradient of its shape"
+                )
+            if tensor.dtype.kind == "c":
+                raise ValueError(
+                    f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype} without one: take a "
+                    "real part, an absolute value or the like of it, or give a gradient"
                 )
             gradient = wrap(_ones(tensor._device, tensor._data.dtype, tensor._data.shape), tensor._device)
         elif not isinstance(gradient, Tensor):

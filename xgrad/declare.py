@@ -14,7 +14,11 @@ P = ParamSpec("P")
 
 
 def derivative(
-    *rules: Rule | None, kind: int | None = None, broadcasts: bool = False, aside: str = ""
+    *rules: Rule | None,
+    kind: int | None = None,
+    broadcasts: bool = False,
+    aside: str = "",
+    holomorphic: bool = True,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -29,13 +33,15 @@ def derivative(
         promoted. By default dtypes are left alone.
     broadcasts : bool, default False
         Whether the inputs must broadcast against each other: it makes the better error.
+    holomorphic : bool, default True
+        Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        flags = {"lowest": kind, "broadcasts": broadcasts, "aside": aside}
+        flags = {"lowest": kind, "broadcasts": broadcasts, "aside": aside, "holomorphic": holomorphic}
         function = Function.of(forward.__name__.lstrip("_"), forward, rules, **flags)
         return public(function, forward.__doc__, forward.__module__)
 
@@ -93,7 +99,9 @@ Tensor({value})
 """
 
 
-def elementwise(name: str, *rules: Rule | None, doc: str, example: str, kind: int = INTEGER) -> Callable[..., Tensor]:
+def elementwise(
+    name: str, *rules: Rule | None, doc: str, example: str, kind: int = INTEGER, holomorphic: bool = True
+) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors.
@@ -106,7 +114,8 @@ def elementwise(name: str, *rules: Rule | None, doc: str, example: str, kind: in
         return getattr(xp, name)(x1, x2)
 
     forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
-    function = Function.of(name, forward, rules, lowest=kind, broadcasts=True, native=True)
+    flags = {"lowest": kind, "holomorphic": holomorphic}
+    function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
     return public(function, _document(name, names, doc, example, kind, any(rules)), "xgrad.ops.elementwise")
 
 

@@ -27,6 +27,11 @@ _STANDARD = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, flo
 _STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs do
 
 
+def is_complex(dtype: Any) -> builtins.bool:
+    """Return whether a dtype, of any library, is one of complex numbers: all of them call those so."""
+    return "complex" in str(dtype)
+
+
 def check_standard(dtype: np.dtype) -> None:
     """Raise TypeError of what is no dtype of ours, such as NumPy's strings and objects."""
     if dtype not in _STANDARD:
@@ -48,8 +53,8 @@ def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int
 
     Bools become integers, integers floats, and reals complex, as soon as another operand is, or where the
     op starts at the kind `lowest`. The dtype is that of the operand of the highest kind, or the default one
-    (float32) where that is a Python scalar: so float32 stays float32 on every device. Those at `exempt`, such
-    as indices and conditions, take no part.
+    (float32) where that is a Python scalar: so float32 stays float32 on every device. But floats that become
+    complex keep their precision. Those at `exempt`, such as indices and conditions, take no part.
     """
     kinds: list[int] = []
     target: Any = None
@@ -66,7 +71,10 @@ def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int
     raws = [int(raw) if type(raw) is builtins.bool and highest else raw for raw in raws]
     if min((k for k in kinds if k >= 0), default=highest) == highest:
         return raws
-    cast = device.backend.dtype(DEFAULTS[highest] if target is None else target)
-    astype = device.xp.astype
-    with device.active():
-        return [astype(raw, cast) if 0 <= kind < highest else raw for raw, kind in zip(raws, kinds, strict=True)]
+    backend, cast = device.backend, device.backend.dtype(DEFAULTS[highest] if target is None else target)
+    for i, (raw, kind) in enumerate(zip(raws, kinds, strict=True)):
+        if 0 <= kind < highest:
+            same = kind == FLOATING and np.result_type(backend.numpy_dtype(raw.dtype), complex64)
+            with device.active():
+                raws[i] = device.xp.astype(raw, backend.dtype(same) if same else cast)
+    return raws

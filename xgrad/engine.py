@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from xgrad import errors
+from xgrad.dtypes import is_complex
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, Leaf, Node, Output, clock
 from xgrad.operators import namespace
@@ -165,7 +166,10 @@ def _reserve(edge: Any, reserved: list[Any]) -> Any:
 
 
 def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
-    """Sum a gradient over the axes along which its input was broadcast, and give it the input's dtype."""
+    """Sum a gradient over the axes along which its input was broadcast, and give it the input's dtype.
+
+    A real input moves along the real axis alone: it gets the real part.
+    """
     shape, got = tuple(edge.shape), tuple(g.shape)
     if got != shape:
         lead = len(got) - len(shape)
@@ -179,7 +183,9 @@ def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
             axes += tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
         g = xp.sum(g, axis=axes)
         g = g if g.shape == shape else xp.reshape(g, shape)
-    return g if getattr(g, "_data", g).dtype == edge.dtype else xp.astype(g, edge.dtype)
+    if getattr(g, "_data", g).dtype == edge.dtype:
+        return g
+    return xp.astype(xp.real(g) if is_complex(g.dtype) and not is_complex(edge.dtype) else g, edge.dtype)
 
 
 def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:

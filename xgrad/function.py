@@ -14,7 +14,7 @@ from xgrad import errors
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import transfer
-from xgrad.dtypes import SCALARS, promote
+from xgrad.dtypes import SCALARS, is_complex, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
@@ -39,6 +39,12 @@ class Function:
     Under ``create_graph=True`` the same `backward` runs on tensors, so a `Function` can be differentiated to
     any order if its `backward` uses nothing but its arguments. Gradients are summed over broadcast axes, and
     cast to the dtype of the input, after it. Neither method may write to the arrays that it is given.
+
+    A complex tensor has the gradient ``dL/dRe z + i dL/dIm z`` of a real L, as in PyTorch. `backward` is written as
+    for real numbers, the transpose of the derivative, which is what holomorphic functions need: where the result is
+    complex it is called with the conjugate of `g`, and what it returns is conjugated. Where that is not the
+    derivative (`abs`, `conj` ...), set the class attribute ``holomorphic = False``, and `backward` is left alone. Of
+    what it returns for a real input the real part is taken.
 
     Raises
     ------
@@ -71,6 +77,7 @@ class Function:
     broadcasts = False  # whether inputs must broadcast against each other
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
+    holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -155,6 +162,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
     plans: dict[int, Plan | None] = {0: None}
+    conjugating: dict[int, Plan | None] = {}
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
 
@@ -216,15 +224,14 @@ def _caller(function: Function) -> Callable[..., Any]:
 
         mask &= differentiable
         single = type(out) is not tuple
-        if (
-            not mask
-            or not grad_enabled.get()
-            or (single and not (out.dtype in device.floats or floating(function, out, device)))
-        ):
+        real = single and out.dtype in device.floats
+        if not mask or not grad_enabled.get() or (single and not (real or floating(out, device))):
             return wrap(out, device) if single else tuple([wrap(part, device) for part in out])
-        plan = plans.get(-1 if variadic else mask)
+        table = plans if real or not _conjugates(function, out) else conjugating
+        plan = table.get(-1 if variadic else mask)
         if plan is None:
-            plan = plans[-1 if variadic else mask] = Plan(function, [bool(mask >> i & 1) for i in range(arity)])
+            plan = Plan(function, [bool(mask >> i & 1) for i in range(arity)], table is conjugating)
+            table[-1 if variadic else mask] = plan
         kept = plan.keep(out, raws, inputs, options, aside, edges)
         if single:
             return wrap(out, device, record(Node(), plan, kept, out, device))
@@ -235,6 +242,11 @@ def _caller(function: Function) -> Callable[..., Any]:
     ordinary = not (function.options or variadic or function.joint or sets_aside) and all(function.rules)
     shorten = {1: for_one, 2: for_two}.get(arity) if ordinary and lowest is not None else None
     return call if shorten is None else shorten(call, kernels, plans)
+
+
+def _conjugates(function: Function, out: Any) -> bool:
+    parts = out if type(out) is tuple else (out,)
+    return function.holomorphic and any(is_complex(part.dtype) for part in parts)
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from xgrad.device import Device
-from xgrad.dtypes import SCALARS
+from xgrad.dtypes import SCALARS, is_complex
 from xgrad.graph import Branching, Node
 from xgrad.tensor import Tensor, wrap
 
@@ -39,13 +39,15 @@ class Plan:
     - `first` is the place of the first edge in it.
     - ``steps`` has for each wanted input the place of its edge, a callable ``(g, xp, kept, into)`` that runs its
       rule, and whether this asks where to write; if `joint`, there is one rule for all inputs.
+    - Where the result is complex and the function holomorphic, each rule gets the conjugate of the gradient, and
+      gives that of its own: see `Function`.
     - `roles` says for each value which tensor it stands for: an input by number, "all" inputs, "out", "aside",
       or None. `constants` are the inputs among them that need no gradient.
     """
 
     __slots__ = ("bare", "constants", "first", "function", "joint", "keep", "roles", "steps")
 
-    def __init__(self, function: Function, wanted: Sequence[bool]) -> None:
+    def __init__(self, function: Function, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.function, self.joint = function, function.joint
         asked = [
             (i, rule, names)
@@ -62,11 +64,16 @@ class Plan:
         self.bare = not self.first
         self.keep = _keeper(function, values, self.constants)
         place = {name: f"kept[{i}]" for i, name in enumerate(values)}
+        form = "rule({})"
+        if conjugates:
+            place, form = place | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
         self.steps = [
             (
                 self.first + i,
-                _compiled("g, xp, kept, into", f"rule({', '.join(place.get(n, n) for n in names)})", rule=rule),
-                "into" in names,
+                _compiled(
+                    "g, xp, kept, into", form.format(", ".join(place.get(n, n) for n in names)), rule=rule, conj=_conj
+                ),
+                "into" in names and not conjugates,
             )
             for i, rule, names in asked
         ]
@@ -74,6 +81,13 @@ class Plan:
     def tensors(self, node: Node) -> list[Any]:
         """Return what a node keeps for a pass that is recorded: arrays as tensors, with their edges."""
         return [_as_tensor(node, role, value) for role, value in zip(self.roles, node.kept or (), strict=False)]
+
+
+def _conj(xp: Any, g: Any) -> Any:
+    """Conjugate a gradient, or each of several; those that are real, or none, are as they were."""
+    if isinstance(g, (tuple, list)):
+        return tuple([_conj(xp, part) for part in g])
+    return xp.conj(g) if is_complex(getattr(g, "dtype", None)) else g
 
 
 def _as_tensor(node: Node, role: Any, value: Any) -> Any:
@@ -115,9 +129,7 @@ def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., A
 
 def outputs(node: Branching, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Return the tensors of a function with several results; those of integers have no history."""
-    edges = [
-        node.edge(i, out) if floating(node.plan.function, out, node.device) else None for i, out in enumerate(outs)
-    ]
+    edges = [node.edge(i, out) if floating(out, node.device) else None for i, out in enumerate(outs)]
     return tuple([wrap(out, node.device, edge) for out, edge in zip(outs, edges, strict=True)])
 
 
@@ -125,11 +137,6 @@ def nothing() -> None:
     """Stand for the edge of a result that has none yet."""
 
 
-def floating(function: Function, out: Any, device: Device) -> bool:
+def floating(out: Any, device: Device) -> bool:
     """Return whether a result can have a gradient."""
-    kind = device.backend.numpy_dtype(out.dtype).kind
-    if kind == "c":
-        raise TypeError(
-            f"{function.name}: expected a real result where a gradient is wanted, got {out.dtype}: .detach()"
-        )
-    return bool(kind == "f")
+    return device.backend.numpy_dtype(out.dtype).kind in "fc"

@@ -151,7 +151,7 @@ class Tensor(Operators):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for gradients of this leaf, or no longer, and return it; TypeError unless it is floating."""
         if requires_grad and self._edge is None:
-            if self.dtype.kind != "f":
+            if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
             self._edge = self._leaf or Leaf(self.shape, self._data.dtype, self._device)
         elif not requires_grad:
@@ -244,7 +244,7 @@ class Tensor(Operators):
     @data.setter
     def data(self, value: Any) -> None:
         new = value if isinstance(value, Tensor) else namespace.asarray(value, device=self._device, copy=True)
-        if (self._edge or self._leaf) is not None and new.dtype.kind != "f":
+        if (self._edge or self._leaf) is not None and new.dtype.kind not in "fc":
             raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
         self._change(new._data, new._device)
 

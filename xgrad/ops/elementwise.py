@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.declare import derivative, elementwise
-from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
+from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 
 
 def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
     """Give the gradient to the winner, half of it to each where there is a tie, and all of it to a NaN."""
     return xp.where(ties, g / 2, xp.where(loses, 0, g))
+
+
+def _sign(g: Any, xp: Any, x: Any, out: Any) -> Any:
+    """The sign of a complex number turns with it, and stays on the unit circle; that of a real one stays."""
+    if not is_complex(g.dtype):
+        return xp.zeros_like(g)
+    size = xp.abs(x)
+    across = g - out * xp.real(xp.conj(out) * g)
+    return xp.where(size == 0, 0, across / xp.where(size == 0, 1, size))
 
 
 # fmt: off
@@ -29,7 +38,7 @@ negative = elementwise("negative", lambda g: -g,
 positive = elementwise("positive", lambda g: g,
     doc="Return the same numbers.", example="[1.0, -2.0] -> [ 1., -2.]")
 abs = elementwise("abs", lambda g, xp, x: g * xp.sign(x),
-    doc="Return the absolute value; its derivative at 0 is 0.", example="[1.0, -2.0] -> [1., 2.]")
+    doc="Return the absolute value; its derivative at 0 is 0.", example="[1.0, -2.0] -> [1., 2.]", holomorphic=False)
 square = elementwise("square", lambda g, x: g * (2 * x),
     doc="Return the square.", example="[1.0, -2.0] -> [1., 4.]")
 reciprocal = elementwise("reciprocal", lambda g, out: -g * out * out,
@@ -68,10 +77,19 @@ tan = elementwise("tan", lambda g, out: g * (1 + out * out),
 tanh = elementwise("tanh", lambda g, out: g * (1 - out * out),
     doc="Return the hyperbolic tangent.", example="[0.0, 0.5] -> [0.        , 0.4621...]", kind=FLOATING)
 
+# Parts of complex numbers
+
+real = elementwise("real", lambda g: g,
+    doc="Return the real part.", example="[1.0 + 2.0j] -> [1.]", holomorphic=False)
+imag = elementwise("imag", lambda g: g * 1j,
+    doc="Return the imaginary part.", example="[1.0 + 2.0j] -> [2.]", holomorphic=False)
+conj = elementwise("conj", lambda g, xp: xp.conj(g),
+    doc="Change the sign of the imaginary part.", example="[1.0 + 2.0j] -> [1.-2.j], dtype=complex64", holomorphic=False)
+
 # Steps: their derivative is 0 wherever they have one
 
-sign = elementwise("sign", lambda g, xp: xp.zeros_like(g),
-    doc="Return -1, 0 or 1.", example="[-2.0, 0.0, 3.0] -> [-1.,  0.,  1.]")
+sign = elementwise("sign", _sign,
+    doc="Return -1, 0 or 1, of a complex number ``x / abs(x)``.", example="[-2.0, 0.0, 3.0] -> [-1.,  0.,  1.]", holomorphic=False)
 floor = elementwise("floor", lambda g, xp: xp.zeros_like(g),
     doc="Round towards minus infinity.", example="[-1.5, 1.5] -> [-2.,  1.]")
 ceil = elementwise("ceil", lambda g, xp: xp.zeros_like(g),

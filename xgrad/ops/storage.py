@@ -13,7 +13,7 @@ from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
 
 
-@derivative(lambda g: g)  # the engine gives a gradient the dtype of its input
+@derivative(lambda g: g, holomorphic=False)  # the engine gives a gradient the dtype of its input
 def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
     return xp.astype(x, dtype)
 
@@ -79,7 +79,7 @@ def _bring_back(g: Any, x_device: Device, device: Device) -> Any:
 class _ToDevice(Function):
     """The one op whose result is on another device than its input."""
 
-    name, crosses = "to_device", True
+    name, crosses, holomorphic = "to_device", True, False
 
     @staticmethod
     def forward(xp: Any, x: Any, *, device: Device) -> Any:

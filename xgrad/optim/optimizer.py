@@ -131,6 +131,10 @@ class Optimizer:
                 raise TypeError(f"{name}: expected tensors as parameters, got {type(p).__name__} at {i}")
             if not p.is_leaf:
                 raise ValueError(f"{name}: expected leaves as parameters, got one from {p.grad_fn.name} at {i}")
+            if p.dtype.kind == "c":
+                raise TypeError(
+                    f"{name}: expected real parameters, got {p.dtype} at {i}: keep real and imaginary parts in two"
+                )
             if id(p) in known:
                 raise ValueError(f"{name}: expected each parameter once, got the one at {i} of a group twice")
             known.add(id(p))

@@ -1,0 +1,143 @@
+"""Complex numbers: gradients are PyTorch's, ``dL/dRe z + i dL/dIm z``, at every order and on every device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import Function, Tensor
+
+random = np.random.default_rng(0)
+Z = random.normal(size=(2, 3)) + 1j * random.normal(size=(2, 3))
+X = random.normal(size=3)
+
+
+def leaf(values: Any, device: str = "cpu") -> Tensor:
+    return Tensor(np.asarray(values), device=device, requires_grad=True)
+
+
+def holomorphic(p: Any, z: Any, x: Any) -> Any:
+    return p.real(p.exp(z) * x + z * z / (z + 3) - (1j * z) @ p.sin(z).mT @ z + p.sum(z))
+
+
+def mixed(p: Any, z: Any, x: Any) -> Any:
+    w = p.conj(z) * x + p.abs(z) + p.real(z) * p.imag(z)
+    return p.abs(w @ w.mT) * p.real(p.sum(z) / (1 + p.abs(p.sum(w))))
+
+
+@pytest.mark.parametrize("fn", [holomorphic, mixed])
+def test_three_orders_agree_with_pytorch(fn: Callable[..., Any], device: str) -> None:
+    torch: Any = pytest.importorskip("torch")
+
+    def three(p: Any, grad: Any, z: Any, x: Any) -> list[Any]:
+        found, value = [], fn(p, z, x)
+        for _ in range(3):
+            gz, gx = grad(p.sum(value), [z, x], create_graph=True)
+            found += [gz, gx]
+            value = p.abs(gz + 0.5j) * gx
+        return found
+
+    z, x = leaf(Z, device), leaf(X, device)
+    theirs = three(torch, torch.autograd.grad, torch.tensor(Z, requires_grad=True), torch.tensor(X, requires_grad=True))
+    for got, want, like in zip(three(xgrad, xgrad.autograd.grad, z, x), theirs, [z, x] * 3, strict=True):
+        assert (got.shape, got.dtype, got.device) == (like.shape, like.dtype, like.device)
+        np.testing.assert_allclose(got.detach().cpu().numpy(), want.detach().numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_real_input_gets_the_real_part(create_graph: bool, device: str) -> None:
+    x = leaf(np.array([1.0, 2.0], dtype=np.float32), device)
+    z = x * (3 + 4j)
+    assert z.dtype == xgrad.complex64
+    g = xgrad.asarray(np.array([1 + 1j, 2j], dtype=np.complex64), device=device)
+    (got,) = xgrad.autograd.grad(z, x, g, create_graph=create_graph)
+    assert (got.dtype, got.requires_grad) == (xgrad.float32, False)
+    assert got.tolist() == [7, 8]  # of g times 3 - 4i
+
+
+def test_a_complex_gradient_is_kept_in_grad_and_added_up(device: str) -> None:
+    z = leaf([1 + 2j, 3 - 1j], device)
+    for _ in range(2):
+        xgrad.sum(xgrad.abs(z) * xgrad.abs(z)).backward()
+    assert z.grad is not None and z.grad.dtype == xgrad.complex128
+    np.testing.assert_allclose(z.grad.cpu().numpy(), [4 + 8j, 12 - 4j])
+
+
+def test_a_complex_scalar_needs_a_gradient() -> None:
+    z = leaf(1 + 2j)
+    with pytest.raises(ValueError, match=r"backward: expected a real result or a gradient, got a tensor of complex128"):
+        (z * z).backward()
+    with pytest.raises(ValueError, match=r"grad: expected a gradient of shape \(\), complex128 on cpu, got .*float32"):
+        xgrad.autograd.grad(z * z, z, xgrad.asarray(1.0))
+    (z * z).backward(xgrad.asarray(1 + 0j, dtype=xgrad.complex128))
+    assert z.grad is not None and z.grad.item() == 2 - 4j  # the conjugate of the derivative, as for L = Re z**2
+
+
+@pytest.mark.parametrize(("real", "complex_"), [("float32", "complex64"), ("float64", "complex128")])
+def test_python_scalars_and_mixtures_keep_the_precision(real: str, complex_: str, device: str) -> None:
+    x = xgrad.ones(2, dtype=real, device=device)
+    z = xgrad.ones(2, dtype=complex_, device=device)
+    for out in (x * 1j, 1j + x, x - z, z / x, z * 2, z + 2.5, z * True, xgrad.where(x > 0, x, 1j), x**1j):
+        assert out.dtype == complex_
+    wide = xgrad.complex128 if real == "float64" else xgrad.complex64
+    assert (x + xgrad.ones(2, dtype=xgrad.complex64, device=device)).dtype == wide
+    assert (xgrad.ones(2, dtype=xgrad.int64, device=device) * 1j).dtype == xgrad.complex64
+
+
+class Square(Function):
+    @staticmethod
+    def forward(xp: Any, z: Any) -> Any:
+        return z * z
+
+    @staticmethod
+    def backward(xp: Any, g: Any, z: Any) -> Any:
+        return 2 * z * g
+
+
+class Flipped(Function):
+    """The conjugate of a square, whose rule keeps to the convention itself."""
+
+    holomorphic = False
+
+    @staticmethod
+    def forward(xp: Any, z: Any) -> Any:
+        return xp.conj(z * z)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, z: Any) -> Any:
+        return 2 * xp.conj(z * g)
+
+
+class Both(Function):
+    """Two inputs and two results, of which one is real."""
+
+    holomorphic = False
+
+    @staticmethod
+    def forward(xp: Any, z: Any, x: Any) -> Any:
+        return z * x, xp.real(z)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, z: Any, x: Any) -> Any:
+        return g[0] * x + g[1], g[0] * xp.conj(z)
+
+
+def test_functions_of_users(device: str) -> None:
+    z, x = leaf(Z, device), leaf(X, device)
+    for fn, inputs in [(Square(), [z]), (Flipped(), [z]), (Both(), [z, x]), (Square(), [x])]:
+        assert xgrad.testing.gradcheck(fn, inputs)
+        assert xgrad.testing.gradgradcheck(fn, inputs)
+
+
+def test_where_complex_numbers_do_not_belong() -> None:
+    x = leaf([1.0, 2.0])
+    x.data = Tensor([1.0 + 1j, 2.0])
+    assert x.dtype == xgrad.complex64
+    with pytest.raises(TypeError, match="data: expected a floating dtype where a gradient is wanted, got int64"):
+        x.data = Tensor([1, 2])
+    with pytest.raises(TypeError, match="SGD: expected real parameters, got complex64 at 0"):
+        xgrad.optim.SGD([x], lr=0.1)
