@@ -29,7 +29,9 @@ from xgrad.dtypes import (
 )
 from xgrad.function import Function
 from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.inspection import __array_namespace_info__
 from xgrad.io import load, save
+from xgrad.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.ops import (
     abs,
     add,
@@ -45,6 +47,7 @@ from xgrad.ops import (
     bitwise_or,
     bitwise_xor,
     broadcast_to,
+    can_cast,
     ceil,
     clip,
     concat,
@@ -59,14 +62,18 @@ from xgrad.ops import (
     expand_dims,
     expm1,
     eye,
+    finfo,
     flip,
     floor,
     floor_divide,
+    from_dlpack,
     full,
     full_like,
     greater,
     greater_equal,
+    iinfo,
     imag,
+    isdtype,
     isfinite,
     isinf,
     isnan,
@@ -85,6 +92,7 @@ from xgrad.ops import (
     max,
     maximum,
     mean,
+    meshgrid,
     min,
     minimum,
     multiply,
@@ -101,6 +109,7 @@ from xgrad.ops import (
     relu,
     remainder,
     reshape,
+    result_type,
     round,
     sigmoid,
     sign,
@@ -118,6 +127,8 @@ from xgrad.ops import (
     tan,
     tanh,
     to_device,
+    tril,
+    triu,
     trunc,
     unstack,
     var,
@@ -132,6 +143,7 @@ if _TYPE_CHECKING:
     from xgrad import data
 
 __version__ = "0.1.0"
+__array_api_version__ = "2024.12"
 
 newaxis = None
 
@@ -146,7 +158,10 @@ __all__ = [
     "Device",
     "DeviceError",
     "Function",
+    "LostGradientWarning",
     "Tensor",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
     "abs",
     "add",
@@ -164,6 +179,7 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_to",
+    "can_cast",
     "ceil",
     "clip",
     "complex64",
@@ -185,15 +201,18 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "finfo",
     "flip",
     "float32",
     "float64",
     "floor",
     "floor_divide",
+    "from_dlpack",
     "full",
     "full_like",
     "greater",
     "greater_equal",
+    "iinfo",
     "imag",
     "inf",
     "int8",
@@ -201,6 +220,7 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "isdtype",
     "isfinite",
     "isinf",
     "isnan",
@@ -221,6 +241,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "meshgrid",
     "min",
     "minimum",
     "multiply",
@@ -245,6 +266,7 @@ __all__ = [
     "relu",
     "remainder",
     "reshape",
+    "result_type",
     "round",
     "save",
     "sigmoid",
@@ -264,6 +286,8 @@ __all__ = [
     "tanh",
     "testing",
     "to_device",
+    "tril",
+    "triu",
     "trunc",
     "uint8",
     "uint16",
@@ -271,6 +295,7 @@ __all__ = [
     "uint64",
     "unstack",
     "var",
+    "warn_lost_gradients",
     "where",
     "zeros",
     "zeros_like",

@@ -49,7 +49,9 @@ def warn_lost_gradients() -> Iterator[None]:
 def lost(how: str) -> None:
     """Warn that a gradient is lost by a conversion, if that is wanted."""
     if _warns.get():
-        message = f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()"
+        message = (
+            f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()"
+        )
         warnings.warn(message, LostGradientWarning, stacklevel=_caller()[1])
 
 

@@ -14,7 +14,6 @@ from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, clock
 from xgrad.lost_gradients import blame, lost
 from xgrad.operators import Operators, namespace
 
-
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
 

@@ -243,9 +243,7 @@ _bounds = {
 }
 
 
-@_creation(
-    "(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_bounds
-)
+@_creation("(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_bounds)
 def arange(
     start: int | float | Tensor,
     /,
