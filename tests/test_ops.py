@@ -20,7 +20,12 @@ pytestmark = [
 ]
 needs_torch = pytest.mark.skipif(not installed(), reason="PyTorch, the oracle, is not installed")
 
-CASES = [pytest.param(op, sample, id=f"{op}-{i}-{sample}") for op in OPS for i, sample in enumerate(op.samples)]
+CASES = [
+    pytest.param(op, sample, id=f"{kind}{op}-{i}-{sample}")
+    for op in OPS
+    for kind, samples in (("", op.samples), ("complex ", op.complex_samples()))
+    for i, sample in enumerate(samples)
+]
 DIFFERENTIABLE = [case for case in CASES if case.values[0].differentiable]
 
 
@@ -41,7 +46,7 @@ def test_values_and_gradients_agree_with_pytorch(op: Op, sample: Sample, dtype: 
     rtol, atol = (op.loose[0] if op.loose else 1e-10, 1e-12) if dtype == "float64" else (1e-5, 2e-6)
     for got, want in zip(values, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
-        assert got.shape == want.shape
+        assert (got.shape, got.dtype.kind) == (want.shape, want.dtype.kind)
     for got, want in zip(gradients, expected_gradients, strict=True):
         np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
 

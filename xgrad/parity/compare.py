@@ -11,7 +11,7 @@ import numpy as np
 
 from xgrad.device import Device
 from xgrad.parity import pytorch
-from xgrad.parity.evaluate import Mismatch, Run, by_pytorch, evaluate, floating, quiet
+from xgrad.parity.evaluate import Mismatch, Run, by_pytorch, evaluate, floating, like, quiet
 from xgrad.parity.reference import FLOAT64, Differences, differences, reference
 from xgrad.parity.reproducer import Fault, described, reproducer
 from xgrad.parity.row import Op, Sample
@@ -144,7 +144,7 @@ def _check_alike(op: Op, got: Run, want: Run, dtype: str) -> None:
     """Raise `Mismatch` where results are of other shapes or kinds than those of the reference."""
     ours = [(x.shape, x.dtype) for x in got.values]
     floats = np.dtype("float64" if op.function_name == "astype" else dtype)
-    theirs = [(x.shape, floats if x.dtype.kind == "f" else x.dtype) for x in want.values]
+    theirs = [(x.shape, like(x.dtype, floats) if x.dtype.kind in "fc" else x.dtype) for x in want.values]
     if ours != theirs:
         expected, found = (", ".join(f"{kind} of shape {shape}" for shape, kind in run) for run in (theirs, ours))
         raise Mismatch(f"expected {expected}, got {found}")
@@ -228,7 +228,7 @@ def _worst(
     size = best if unit == "relative" else float(relative[place])
     cell = Cell(device, dtype, quantity, best, unit, size, limit, what, place, str(sample))
     cell = replace(cell, inputs=described(op, sample, dtype), got=str(got[k][place]), expected=expected)
-    off = abs(np.longdouble(got[k][place]) - np.longdouble(want[k][place]))
+    off = np.longdouble(abs(np.clongdouble(got[k][place]) - np.clongdouble(want[k][place])))
     scale = float(off / best) if 0 < best < math.inf and 0 < off < math.inf else 1.0
     return _Found(cell, sample, fault._replace(expected=expected, unit=UNITS[unit], scale=scale))
 

@@ -93,6 +93,16 @@ def cumulative_sum(x: Any, axis: Any = None, include_initial: bool = False) -> A
     return out
 
 
+def round(x: Any) -> Any:
+    """Round each part of complex numbers."""
+    return torch.complex(torch.round(x.real), torch.round(x.imag)) if x.is_complex() else torch.round(x)
+
+
+def sign(x: Any) -> Any:
+    """Return the sign, of complex numbers too."""
+    return torch.sgn(x) if x.is_complex() else torch.sign(x)
+
+
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """Clip to tensors and scalars, which PyTorch does not take together."""
     if torch.is_tensor(min) or torch.is_tensor(max):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -12,10 +13,11 @@ import numpy as np
 from xgrad.backend import Backend
 from xgrad.device import Device
 from xgrad.discovery import open_backend
-from xgrad.parity.evaluate import Run, evaluate, weights
+from xgrad.parity.evaluate import Run, evaluate, like, weights
 from xgrad.parity.row import Op, Sample
 
 FLOAT64 = np.dtype("float64")
+_EXTENDED = {FLOAT64: np.dtype(np.longdouble), np.dtype("complex128"): np.dtype(np.clongdouble)}
 
 
 class ExtendedBackend(Backend):
@@ -35,17 +37,16 @@ class ExtendedBackend(Backend):
         return np.asarray(x)
 
     def from_host(self, x: np.ndarray, index: int) -> np.ndarray:
-        return x.astype(np.longdouble) if x.dtype == FLOAT64 else x
+        return x.astype(self.dtype(x.dtype), copy=False)
 
     def coercer(self, index: int) -> Callable[[Any], np.ndarray]:
         return np.asarray
 
     def dtype(self, dtype: Any) -> Any:
-        found = np.dtype(dtype)
-        return np.dtype(np.longdouble) if found == FLOAT64 else found
+        return _EXTENDED.get(np.dtype(dtype), np.dtype(dtype))
 
     def numpy_dtype(self, dtype: Any) -> Any:
-        return FLOAT64 if dtype == np.longdouble else np.dtype(dtype)
+        return {extended: usual for usual, extended in _EXTENDED.items()}.get(dtype, np.dtype(dtype))
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return self._numpy.index_add(x, key, values)
@@ -77,7 +78,7 @@ class Differences(NamedTuple):
     Attributes
     ----------
     gradients : list of array
-        What the rules should give, one for each floating input.
+        What the rules should give, one for each floating input; of complex ones ``dL/dRe z + i dL/dIm z``.
     noise : list of array
         How far rounding may take them off; infinite where the function has a kink or a jump within two steps.
     value_changes, gradient_changes : list of array
@@ -99,18 +100,21 @@ def differences(op: Op, sample: Sample, run: Run) -> Differences:
     """
     device, _, eps = reference()
     step = 2.0 ** round(np.log2(eps) / 5)
-    floats = [j for j, value in enumerate(run.values) if value.dtype.kind == "f"]
-    seeds = {j: weights(run.values[j].shape, FLOAT64, sample.start) for j in floats}
+    floats = [j for j, value in enumerate(run.values) if value.dtype.kind in "fc"]
+    seeds = {j: weights(run.values[j].shape, like(run.values[j].dtype, FLOAT64), sample.start) for j in floats}
     value_changes = [np.zeros(value.shape) for value in run.values]
-    found, noise, gradient_changes = ([np.zeros(g.shape) for g in run.gradients] for _ in range(3))
+    found: list[Any] = [np.zeros(g.shape, like(g.dtype, FLOAT64)) for g in run.gradients]
+    noise, gradient_changes = ([np.zeros(g.shape) for g in run.gradients] for _ in range(2))
     together: Any = (lambda v: v) if sample.columns else np.sum
-    for k, i in enumerate(i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind == "f"):
+    for k, i in enumerate(i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
         x = sample.inputs[i]
-        for where in [...] if sample.columns else list(np.ndindex(x.shape)):
+        places: list[Any] = [...] if sample.columns else list(np.ndindex(x.shape))
+        units: tuple[Any, ...] = (1, 1j) if x.dtype.kind == "c" else (1,)
+        for where, unit in itertools.product(places, units):
 
-            def moved(by: float, gradient: bool, i: int = i, x: Any = x, where: Any = where) -> Run:
+            def moved(by: float, gradient: bool, i: int = i, x: Any = x, where: Any = where, unit: Any = unit) -> Run:
                 shifted = x.copy()
-                shifted[where] += by
+                shifted[where] += by * unit
                 inputs = (*sample.inputs[:i], shifted, *sample.inputs[i + 1 :])
                 return evaluate(op, replace(sample, inputs=inputs), device, FLOAT64, gradient=gradient)
 
@@ -125,7 +129,7 @@ def differences(op: Op, sample: Sample, run: Run) -> Differences:
                 slope = np.where(kink, 0, (4 * near - far) / 3)
                 value_changes[j] += np.abs(slope) * magnitude
                 if run.gradients:
-                    found[k][where] += together(w * slope)
+                    found[k][where] += together(np.real(np.conj(w) * slope)) * unit
                     noise[k][where] += together(np.where(kink, np.inf, np.abs(w) * rough))
                     gradient_changes[k][where] += together(np.abs(w * slope))
             for change, a, b in zip(gradient_changes, up.gradients, down.gradients, strict=True):

@@ -29,6 +29,8 @@ def reproducer(op: Op, sample: Sample, fault: Fault, title: str, by_differences:
     sample = rounded(sample, np.dtype(fault.dtype))
     names, leaves = input_names(op, sample), floating(op, sample) if op.differentiable else []
     called, imports = _spelled(op)
+    if fault.quantity != "value":
+        imports = ["from xgrad.parity.evaluate import weights", *imports]
     lines = [f"# {title}", "from math import inf, nan", "", "import numpy as np", "", "import xgrad", *imports, ""]
     lines.append(f'device, dtype = "{fault.device}", "{fault.dtype}"')
     lines += [
@@ -42,14 +44,14 @@ def reproducer(op: Op, sample: Sample, fault: Fault, title: str, by_differences:
     if fault.quantity == "value":
         lines.append(f"got = results[{fault.number}].detach().numpy(){place}")
     else:
-        numbers = f"{sample.start} + np.arange(y.size)" if sample.start else "np.arange(y.size)"
-        lines.append(f"weights = [np.cos({numbers}).reshape(y.shape).astype(dtype) for y in results]")
-        lines.append("xgrad.autograd.backward(results, [xgrad.asarray(w, device=device) for w in weights])")
+        lines.append(f"seeds = [weights(y.shape, y.dtype, {sample.start}) for y in results]")
+        lines.append("xgrad.autograd.backward(results, [xgrad.asarray(w, device=device) for w in seeds])")
         if fault.quantity == "error":
             return "\n".join(lines) + "\n"
         lines.append(f"got = {leaves[fault.number]}.grad.numpy(){place}")
     if by_differences:
         name = leaves[fault.number]
+        moved = sample.inputs[names.index(name)]
         arguments = ", ".join(
             "xgrad.asarray(values, device=device)" if n == name else f"{n}.detach()" if n in leaves else n
             for n in names
@@ -58,14 +60,14 @@ def reproducer(op: Op, sample: Sample, fault: Fault, title: str, by_differences:
             "", "", "def moved(by):", f"    values = np.array({name}.detach().numpy())", f"    values{place} += by",
             f"    result = op({arguments})",
             "    results = [result] if isinstance(result, xgrad.Tensor) else result",
-            "    return sum(float((w * y.numpy()).sum()) for w, y in zip(weights, results))", "", "",
+            "    return sum(np.vdot(w, y.numpy()).real for w, y in zip(seeds, results))", "", "",
             "expected = (moved(1e-6) - moved(-1e-6)) / 2e-6",
+            *(["expected += 1j * (moved(1e-6j) - moved(-1e-6j)) / 2e-6"] if moved.dtype.kind == "c" else []),
             'print("got", got, "expected", expected, "by differences, error", abs(got - expected))',
         ]  # fmt: skip
     else:
-        number = {"True": "1", "False": "0"}.get(fault.expected, f'"{fault.expected}"')
-        lines.append(f"expected, unit = np.longdouble({number}), {fault.scale!r}")
-        error = "float(abs(np.longdouble(got) - expected) / unit)"
+        lines.append(f"expected, unit = {_number(fault.expected)}, {fault.scale!r}")
+        error = "float(abs(got - expected) / unit)"
         lines.append(f'print("got", got, "expected", expected, "{fault.unit}", {error})')
     return "\n".join(lines) + "\n"
 
@@ -84,6 +86,14 @@ def described(op: Op, sample: Sample, dtype: str) -> str:
     return ", ".join(f"{name} = {numbers(x)}" for name, x in given)
 
 
+def _number(text: str) -> str:
+    """Return an expression for a number that is given as NumPy prints it."""
+    if text.endswith(("j", "j)")):
+        number = complex(text)
+        return f"np.clongdouble(complex({number.real!r}, {number.imag!r}))"
+    return "np.longdouble({})".format({"True": 1, "False": 0}.get(text, repr(text)))
+
+
 def _spelled(op: Op) -> tuple[str, list[str]]:
     """Return how the op is called, and what must be imported for it."""
     name = getattr(op.fn, "__name__", "")
@@ -96,7 +106,7 @@ def _spelled(op: Op) -> tuple[str, list[str]]:
 def _input(x: Any, layout: str, grad: bool) -> str:
     if not isinstance(x, np.ndarray):
         return repr(x)
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in "fc":
         return f"xgrad.asarray({_array(x)}, device=device)"
     if layout == "transposed" and x.ndim > 1:
         text = f"xgrad.matrix_transpose(xgrad.asarray({_array(x.mT)}, device=device))"
@@ -109,7 +119,8 @@ def _input(x: Any, layout: str, grad: bool) -> str:
 
 def _array(x: np.ndarray) -> str:
     """Return an array as an expression that gives exactly its numbers."""
-    dtype = "dtype" if x.dtype.kind == "f" else repr(str(x.dtype))
+    complex_ = "np.result_type(dtype, np.complex64)"
+    dtype = {"f": "dtype", "c": complex_}.get(x.dtype.kind, repr(str(x.dtype)))
     numbers = repr(x.tolist()) if x.size else f"[]).reshape({x.shape}"
     return f"np.array({numbers}).astype({dtype})"
 

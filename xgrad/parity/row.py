@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,8 @@ class Op:
     fn, torch : callable
         The op; and as PyTorch spells it, by name where it is a function there.
     samples : list of Sample
-        The inputs to try: NumPy arrays in float64; arrays of integers or bools, and scalars, are passed on as they are.
+        The inputs to try: NumPy arrays in float64, or complex128, which take the precision of a test; arrays of
+        integers or bools, and scalars, are passed on as they are.
     tolerance : Tolerance
         How far devices may be apart, and why.
     wide : tuple of (float, float)
@@ -63,6 +64,8 @@ class Op:
         Why the derivative does not exist at these inputs, and what is documented is not compared with differences.
     not_on : dict of str
         For a device the reason why the op itself cannot run there.
+    complex : bool
+        Whether the op takes complex numbers: it is then tried on them, too (`complex_samples`).
     loose : tuple of (float, str)
         A relative tolerance for float64 against PyTorch, with its reason.
     """
@@ -78,6 +81,7 @@ class Op:
     special_gradient: bool = True
     no_derivative: str = ""
     not_on: dict[str, str] = field(default_factory=dict)
+    complex: bool = False
     loose: tuple[float, str] | None = None
 
     def __str__(self) -> str:
@@ -91,6 +95,10 @@ class Op:
     def oracle(self) -> Callable[..., Any]:
         """Return the op as PyTorch has it, which must be installed."""
         return pytorch.spelled(self.torch) if isinstance(self.torch, str) else self.torch
+
+    def complex_samples(self) -> list[Sample]:
+        """Return the samples with complex numbers in the place of floats, if the op takes them."""
+        return [_complexified(sample) for sample in self.samples] if self.complex else []
 
     def special_sample(self) -> Sample | None:
         """Return every combination of the special values."""
@@ -113,9 +121,23 @@ def values(shape: tuple[int, ...], low: float, high: float, *key: Any) -> np.nda
     return random.uniform(low, high, shape)
 
 
+def _complexified(sample: Sample) -> Sample:
+    def convert(x: Any, i: int) -> Any:
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            return np.asarray(x + 1j * values(x.shape, -1, 1, "imaginary", i))  # of 0 dimensions, not a scalar
+        return x + 0.5j if type(x) is float else x
+
+    return replace(sample, inputs=tuple([convert(x, i) for i, x in enumerate(sample.inputs)]))
+
+
 def a(*shape: int, low: float = -2, high: float = 2, key: Any = 0) -> np.ndarray:
     """Return an array of some shape."""
     return values(shape, low, high, "a", key)
+
+
+def z(*shape: int, key: Any = 0) -> np.ndarray:
+    """Return an array of complex numbers."""
+    return np.asarray(a(*shape, key=(key, "real")) + 1j * a(*shape, key=(key, "imaginary")))
 
 
 def ints(*numbers: Any) -> np.ndarray:
@@ -140,7 +162,7 @@ AXES: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 def unary(
     name: str,
     tolerance: Tolerance,
-    torch: str | None = None,
+    torch: str | Callable[..., Any] | None = None,
     low: float = -2,
     high: float = 2,
     special: tuple[float, ...] = SPECIAL,
@@ -177,7 +199,13 @@ def binary(
 
 
 def reduction(
-    name: str, tolerance: Tolerance, torch: Callable[..., Any], low: float = -2, high: float = 2, empty: bool = True
+    name: str,
+    tolerance: Tolerance,
+    torch: Callable[..., Any],
+    low: float = -2,
+    high: float = 2,
+    empty: bool = True,
+    **row: Any,
 ) -> Op:
     """Return the row of a function that reduces axes; `empty` says that it has a value for no elements."""
     samples = [Sample((values(shape, low, high, name),), options) for shape, options in AXES]
@@ -186,7 +214,7 @@ def reduction(
     if empty:
         samples += [Sample((np.zeros((0, 3)),), {"axis": 0}), Sample((np.zeros((0,)),))]
     samples.append(Sample((np.zeros((3, 0)),), {"axis": 0}))
-    return Op(name, getattr(xgrad, name), torch, samples, tolerance)
+    return Op(name, getattr(xgrad, name), torch, samples, tolerance, **row)
 
 
 def row(

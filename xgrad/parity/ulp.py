@@ -36,7 +36,8 @@ def distance(got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.
     want : array
         The reference, in at least the precision of `dtype`. What overflows in `dtype` is wanted to be infinite.
     dtype : dtype
-        Of `got`. Of integers and bools the errors are 0 where they are equal, else infinite.
+        Of `got`. Of integers and bools the errors are 0 where they are equal, else infinite; of complex numbers they
+        are distances in the plane.
     extra : array or float
         What is added to the magnitude of the reference before its ULP is taken.
 
@@ -53,16 +54,16 @@ def distance(got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.
     array([1., 0.], dtype=...)
     """
     dtype = np.dtype(dtype)
-    if dtype.kind != "f":
+    if dtype.kind not in "fc":
         wrong = np.where(got == want, 0.0, np.inf)
         return wrong, wrong
     with np.errstate(all="ignore"):
-        wanted, wide = want.astype(dtype), want.astype(np.longdouble)
+        wanted, wide = want.astype(dtype), want.astype(np.clongdouble if dtype.kind == "c" else np.longdouble)
         finite = np.isfinite(got) & np.isfinite(wanted)
-        error = np.abs(got.astype(np.longdouble) - wide)
+        error = np.abs(got.astype(wide.dtype) - wide)
         magnitude = np.abs(wide) + extra
         alike = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
-        flushed = (got == 0) & (np.abs(wide) < np.finfo(dtype).smallest_normal) & (dtype == np.float32)
+        flushed = (got == 0) & (np.abs(wide) < np.finfo(dtype).smallest_normal) & (dtype in (np.float32, np.complex64))
         exact = (error == 0) | (flushed & finite)
         units, relative = (
             np.where(finite, np.where(exact, 0.0, error / scale), np.where(alike, 0.0, np.inf))

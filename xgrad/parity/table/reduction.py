@@ -14,15 +14,15 @@ TIE = "a tie has no derivative"
 
 ROWS: list[Op] = [
     # reductions
-    reduction("sum", SUMS, pytorch.reduction("sum")),
-    reduction("mean", SUMS, pytorch.reduction("mean"), empty=False),
+    reduction("sum", SUMS, pytorch.reduction("sum"), complex=True),
+    reduction("mean", SUMS, pytorch.reduction("mean"), empty=False, complex=True),
     reduction("max", EXACT, pytorch.extremum("amax"), empty=False),
     reduction("min", EXACT, pytorch.extremum("amin"), empty=False),
     row("max with ties", EXACT, xgrad.max, pytorch.extremum("amax"), Sample((np.array([1.0, 3.0, 3.0]),)),
         Sample((np.array([[1.0, 1.0], [2.0, 1.0]]),), {"axis": 1}), no_derivative=TIE),
-    reduction("prod", PRODUCTS, pytorch.prod),
+    reduction("prod", PRODUCTS, pytorch.prod, complex=True),
     row("prod through zeros", PRODUCTS, xgrad.prod, pytorch.prod, Sample((np.array([2.0, 0.0, 3.0, 4.0]),)),
-        Sample((np.array([2.0, 0.0, 3.0, 0.0]),)), Sample((np.array([[0.0, 2.0], [3.0, 0.0], [4.0, 0.0]]),), {"axis": 0})),
+        Sample((np.array([2.0, 0.0, 3.0, 0.0]),)), Sample((np.array([[0.0, 2.0], [3.0, 0.0], [4.0, 0.0]]),), {"axis": 0}), complex=True),
     reduction("var", SUMS, pytorch.reduction("var"), empty=False),
     row("var with a correction", SUMS, xgrad.var, pytorch.reduction("var"), Sample((a(2, 3),), {"axis": 1, "correction": 1}),
         Sample((a(5),), {"correction": 1.5})),
@@ -32,7 +32,7 @@ ROWS: list[Op] = [
     reduction("logsumexp", COMPOSED, pytorch.reduction("logsumexp"), empty=False),
     row("cumulative_sum", SUMS, xgrad.cumulative_sum, pytorch.cumulative_sum, Sample((a(4),)), Sample((a(2, 3),), {"axis": 0}),
         Sample((a(2, 3),), {"axis": -1, "include_initial": True}), Sample((a(4),), {"include_initial": True}),
-        Sample((a(0),)), Sample((a(2, 3),), {"axis": 1}, "transposed")),
+        Sample((a(0),)), Sample((a(2, 3),), {"axis": 1}, "transposed"), complex=True),
     # without a derivative
     *[row(name, EXACT, getattr(xgrad, name), lambda x, axis=None, keepdims=False, name=name: getattr(torch, name)(x, dim=axis, keepdim=keepdims),
            Sample((a(2, 3),)), Sample((a(2, 3),), {"axis": 0}), Sample((a(2, 3),), {"axis": -1, "keepdims": True}), differentiable=False)
