@@ -13,6 +13,7 @@ What runs on CUDA is queued, yet the backend is not called asynchronous: where t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +38,8 @@ class TorchBackend(Backend):
             raise DeviceError("torch: the package PyTorch is missing: pip install torch") from error
         self._cuda = self._torch.cuda
         self.array_type = self._torch.Tensor
-        self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | {"index_add": self.index_add})
+        own = {"index_add": self.index_add, "unique_all": partial(_unique_all, self._torch)}
+        self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | own)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
         self._devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
@@ -116,3 +118,21 @@ class TorchBackend(Backend):
         used, reserved = self._cuda.memory_allocated(index - 1), self._cuda.memory_reserved(index - 1)
         free, total = self._cuda.mem_get_info(index - 1)
         return {"used": used, "reserved": reserved, "free": free, "total": total}
+
+
+def _unique_all(torch: Any, x: Any, /) -> tuple[Any, Any, Any, Any]:
+    """Return the different values, where each is first, which each element has, and how often: PyTorch cannot say."""
+    flat = x.reshape(-1)
+    if flat.is_complex():
+        order = torch.argsort(flat.imag, stable=True)
+        order = order[torch.argsort(flat.real[order], stable=True)]
+    else:
+        order = torch.argsort(flat, stable=True)
+    values = flat[order]
+    first = torch.ones_like(order, dtype=torch.bool)
+    first[1:] = values[1:] != values[:-1]
+    starts = torch.nonzero(first)[:, 0]
+    inverse = torch.empty_like(order)
+    inverse[order] = torch.cumsum(first, 0) - 1
+    counts = torch.diff(starts, append=starts.new_tensor([len(order)]))
+    return values[starts], order[starts], inverse.reshape(x.shape), counts

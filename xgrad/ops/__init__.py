@@ -90,39 +90,33 @@ from xgrad.ops.elementwise import (
     tan,
     tanh,
     trunc,
-    where,
 )
 from xgrad.ops.indexing import getitem, scatter, setitem, take, take_along_axis
 from xgrad.ops.linalg import matmul
-from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
-from xgrad.ops.reduction import (
-    all,
-    any,
-    argmax,
-    argmin,
-    cumulative_sum,
-    logsumexp,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
-    var,
-)
-from xgrad.ops.shape import (
+from xgrad.ops.manipulation import (
+    broadcast_arrays,
     broadcast_to,
     concat,
     expand_dims,
     flip,
     matrix_transpose,
+    moveaxis,
     permute_dims,
+    repeat,
     reshape,
+    roll,
     squeeze,
     stack,
+    tile,
     unstack,
 )
+from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
+from xgrad.ops.searching import argmax, argmin, count_nonzero, nonzero, searchsorted, where
+from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
+from xgrad.ops.sorting import argsort, sort
+from xgrad.ops.statistical import cumulative_prod, cumulative_sum, logsumexp, max, mean, min, prod, std, sum, var
 from xgrad.ops.storage import astype, to_device
+from xgrad.ops.utility import all, any, diff
 
 __all__ = [
     "abs",
@@ -134,6 +128,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asarray",
     "asin",
     "asinh",
@@ -147,6 +142,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "broadcast_arrays",
     "broadcast_to",
     "can_cast",
     "ceil",
@@ -156,8 +152,11 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "count_nonzero",
     "cross_entropy",
+    "cumulative_prod",
     "cumulative_sum",
+    "diff",
     "divide",
     "dropout",
     "empty",
@@ -207,10 +206,12 @@ __all__ = [
     "meshgrid",
     "min",
     "minimum",
+    "moveaxis",
     "mse_loss",
     "multiply",
     "negative",
     "nextafter",
+    "nonzero",
     "not_equal",
     "ones",
     "ones_like",
@@ -222,10 +223,13 @@ __all__ = [
     "reciprocal",
     "relu",
     "remainder",
+    "repeat",
     "reshape",
     "result_type",
+    "roll",
     "round",
     "scatter",
+    "searchsorted",
     "setitem",
     "sigmoid",
     "sign",
@@ -234,6 +238,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "sort",
     "sqrt",
     "square",
     "squeeze",
@@ -245,10 +250,15 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tile",
     "to_device",
     "tril",
     "triu",
     "trunc",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "var",
     "where",

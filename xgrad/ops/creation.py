@@ -19,7 +19,7 @@ from xgrad.grad_mode import grad_enabled
 from xgrad.inputs import as_tensor
 from xgrad.ops.conversion import asarray
 from xgrad.ops.data_types import result_type
-from xgrad.ops.shape import broadcast_to, reshape
+from xgrad.ops.manipulation import broadcast_to, reshape
 from xgrad.ops.storage import astype, native_dtype
 from xgrad.tensor import Tensor, wrap
 

@@ -81,16 +81,53 @@ def reduction(name: str) -> Callable[..., Any]:
 
 def cumulative_sum(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
     """Add up, with or without the zero at the start."""
-    axis = 0 if axis is None else axis
-    out = torch.cumsum(x, axis)
-    if include_initial:
-        first = (
-            torch.zeros_like(x.narrow(axis, 0, 1))
-            if x.shape[axis]
-            else x.new_zeros([1 if i == axis % x.ndim else n for i, n in enumerate(x.shape)])
-        )
-        out = torch.cat([first, out], axis)
-    return out
+    return _cumulative(torch.cumsum, 0, x, axis or 0, include_initial)
+
+
+def cumulative_prod(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
+    """Multiply, with or without the one at the start."""
+    return _cumulative(torch.cumprod, 1, x, axis or 0, include_initial)
+
+
+def _cumulative(of: Any, start: float, x: Any, axis: int, include_initial: bool) -> Any:
+    first = x.new_full([1 if i == axis % x.ndim else n for i, n in enumerate(x.shape)], start)
+    return torch.cat([first, of(x, axis)], axis) if include_initial else of(x, axis)
+
+
+def sort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """Return the values alone."""
+    return torch.sort(x, dim=axis, descending=descending, stable=stable).values
+
+
+def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
+    """Return the stable permutation."""
+    return torch.argsort(x, dim=axis, descending=descending, stable=True)
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """Roll by one number along several axes, too."""
+    return torch.roll(x, (shift,) * len(axis) if isinstance(axis, tuple) and isinstance(shift, int) else shift, axis)
+
+
+def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Count by a sum, which can keep axes."""
+    return torch.sum(x != 0, dim=axes(x, axis), keepdim=keepdims)
+
+
+def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Search among numbers of another kind, too."""
+    dtype = torch.promote_types(x1.dtype, x2.dtype)
+    sorter = None if sorter is None else torch.as_tensor(sorter)
+    return torch.searchsorted(x1.to(dtype), x2.to(dtype), side=side, sorter=sorter)
+
+
+def unique_all(x: Any) -> Any:
+    """Return what PyTorch says of values, NaNs as one each, and the first places and their elements."""
+    flat = x.reshape(-1)
+    _, inverse, counts = torch.unique(flat, return_inverse=True, return_counts=True)
+    numbers = torch.arange(len(flat))
+    indices = torch.full_like(counts, len(flat)).scatter_reduce(0, inverse, numbers, "amin")
+    return flat[indices], indices, inverse.reshape(x.shape), torch.clamp(counts, min=1)
 
 
 def round(x: Any) -> Any:
