@@ -70,6 +70,9 @@ class StrictBackend(Backend):
     def numpy_dtype(self, dtype: Any) -> np.dtype:
         return self._numpy_dtypes[dtype]
 
+    def from_dlpack(self, x: Any, index: int) -> Any:
+        return self._library.from_dlpack(x, device=self._devices[index])
+
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         parts = tuple(self._host_key(part) for part in key) if isinstance(key, tuple) else self._host_key(key)
         host = np.array(self.to_host(x))

@@ -116,6 +116,12 @@ class TorchBackend(Backend):
     def references(self, x: Any) -> int | None:
         return self._uses and self._uses(x.untyped_storage()._cdata)
 
+    def from_dlpack(self, x: Any, index: int) -> Any:
+        return self._torch.from_dlpack(x)
+
+    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+        return x.detach()  # a capsule holds this, which counts as another user of the memory; `x` itself would not
+
     def synchronize(self, index: int) -> None:
         if index:
             self._cuda.synchronize(index - 1)
