@@ -8,7 +8,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from xgrad import autograd, nn, ops, optim, random, testing
+from xgrad import autograd, nn, ops, optim, random
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import default_device, devices
@@ -29,7 +29,9 @@ from xgrad.dtypes import (
 )
 from xgrad.function import Function
 from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.inspection import __array_namespace_info__
 from xgrad.io import load, save
+from xgrad.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.ops import (
     abs,
     acos,
@@ -40,6 +42,7 @@ from xgrad.ops import (
     arange,
     argmax,
     argmin,
+    argsort,
     asarray,
     asin,
     asinh,
@@ -53,7 +56,9 @@ from xgrad.ops import (
     bitwise_or,
     bitwise_right_shift,
     bitwise_xor,
+    broadcast_arrays,
     broadcast_to,
+    can_cast,
     ceil,
     clip,
     concat,
@@ -61,7 +66,10 @@ from xgrad.ops import (
     copysign,
     cos,
     cosh,
+    count_nonzero,
+    cumulative_prod,
     cumulative_sum,
+    diff,
     divide,
     empty,
     empty_like,
@@ -70,15 +78,19 @@ from xgrad.ops import (
     expand_dims,
     expm1,
     eye,
+    finfo,
     flip,
     floor,
     floor_divide,
+    from_dlpack,
     full,
     full_like,
     greater,
     greater_equal,
     hypot,
+    iinfo,
     imag,
+    isdtype,
     isfinite,
     isinf,
     isnan,
@@ -100,11 +112,14 @@ from xgrad.ops import (
     max,
     maximum,
     mean,
+    meshgrid,
     min,
     minimum,
+    moveaxis,
     multiply,
     negative,
     nextafter,
+    nonzero,
     not_equal,
     ones,
     ones_like,
@@ -116,14 +131,19 @@ from xgrad.ops import (
     reciprocal,
     relu,
     remainder,
+    repeat,
     reshape,
+    result_type,
+    roll,
     round,
+    searchsorted,
     sigmoid,
     sign,
     signbit,
     sin,
     sinh,
     softplus,
+    sort,
     sqrt,
     square,
     squeeze,
@@ -135,10 +155,19 @@ from xgrad.ops import (
     take_along_axis,
     tan,
     tanh,
+    tensordot,
+    tile,
     to_device,
+    tril,
+    triu,
     trunc,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
     unstack,
     var,
+    vecdot,
     where,
     zeros,
     zeros_like,
@@ -147,16 +176,22 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data
+    from xgrad import data, linalg, special, testing
+    from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
+__array_api_version__ = "2024.12"
 
 newaxis = None
 
+_TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"}
+
 
 def __getattr__(name: str) -> _Any:
-    if name == "data":  # its imports would make `import xgrad` a tenth slower
-        return _import_module("xgrad.data")
+    if name in ("data", "linalg", "special", "testing"):  # whose imports would make `import xgrad` slower
+        return _import_module(f"xgrad.{name}")
+    if name in _TRANSFORMS:  # not all programs need these either
+        return getattr(_import_module("xgrad.transforms"), name)
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -164,7 +199,10 @@ __all__ = [
     "Device",
     "DeviceError",
     "Function",
+    "LostGradientWarning",
     "Tensor",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
     "abs",
     "acos",
@@ -175,6 +213,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asarray",
     "asin",
     "asinh",
@@ -190,7 +229,9 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_xor",
     "bool",
+    "broadcast_arrays",
     "broadcast_to",
+    "can_cast",
     "ceil",
     "clip",
     "complex64",
@@ -200,10 +241,13 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "count_nonzero",
+    "cumulative_prod",
     "cumulative_sum",
     "data",
     "default_device",
     "devices",
+    "diff",
     "divide",
     "e",
     "empty",
@@ -214,16 +258,22 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "finfo",
     "flip",
     "float32",
     "float64",
     "floor",
     "floor_divide",
+    "from_dlpack",
     "full",
     "full_like",
+    "grad",
     "greater",
     "greater_equal",
+    "hessian",
+    "hvp",
     "hypot",
+    "iinfo",
     "imag",
     "inf",
     "int8",
@@ -231,11 +281,15 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "isdtype",
     "isfinite",
     "isinf",
     "isnan",
+    "jacobian",
+    "jvp",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "load",
     "log",
@@ -254,8 +308,10 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "meshgrid",
     "min",
     "minimum",
+    "moveaxis",
     "multiply",
     "nan",
     "negative",
@@ -263,6 +319,7 @@ __all__ = [
     "nextafter",
     "nn",
     "no_grad",
+    "nonzero",
     "not_equal",
     "ones",
     "ones_like",
@@ -278,15 +335,21 @@ __all__ = [
     "reciprocal",
     "relu",
     "remainder",
+    "repeat",
     "reshape",
+    "result_type",
+    "roll",
     "round",
     "save",
+    "searchsorted",
     "sigmoid",
     "sign",
     "signbit",
     "sin",
     "sinh",
     "softplus",
+    "sort",
+    "special",
     "sqrt",
     "square",
     "squeeze",
@@ -298,15 +361,27 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "testing",
+    "tile",
     "to_device",
+    "tril",
+    "triu",
     "trunc",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
+    "value_and_grad",
     "var",
+    "vecdot",
+    "vjp",
+    "warn_lost_gradients",
     "where",
     "zeros",
     "zeros_like",

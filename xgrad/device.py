@@ -32,7 +32,7 @@ class Device:
     True
     """
 
-    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "native", "quick", "type", "xp")
+    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "native", "type", "xp")
 
     _known: ClassVar[dict[str, Device]] = {}
     type: str
@@ -42,7 +42,6 @@ class Device:
     array_type: Any
     coerce: Callable[[Any], Any]
     floats: tuple[Any, ...]
-    quick: tuple[Any, ...]  # the floats of which an op needs nothing but its kernel
     guard: Callable[[], AbstractContextManager[Any]] | None
     native: Any
 
@@ -76,7 +75,6 @@ class Device:
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)
         device.guard, device.native = backend.guard(index), backend.native_device(index)
-        device.quick = device.floats if device.guard is None else ()
         return device
 
     def __str__(self) -> str:

@@ -20,9 +20,9 @@ float32, float64 = np.dtype("float32"), np.dtype("float64")
 complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 SCALARS = frozenset({builtins.bool, int, float, complex})
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
-_DEFAULTS = (bool, int64, float32, complex64)
+KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
+DEFAULTS = (bool, int64, float32, complex64)
 
 BOOLEAN, INTEGER, FLOATING, COMPLEX = 0, 1, 2, 3
 NAMES = ("bools", "integers or bools", "real numbers", "numbers")
@@ -40,6 +40,16 @@ def check_standard(dtype: np.dtype) -> None:
     """Raise TypeError of what is no dtype of ours, such as NumPy's strings and objects."""
     if dtype not in _STANDARD:
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype}")
+
+
+def standard(dtype: Any) -> np.dtype:
+    """Return the dtype that is meant by one, or by its name; TypeError if there is none of ours."""
+    try:
+        found = np.dtype("object" if dtype is None else dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
+    check_standard(found)
+    return found
 
 
 def promote(function: Function, raws: list[Any], device: Device, exempt: Collection[int] = ()) -> list[Any]:
@@ -61,17 +71,17 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: Collect
     taken = [i for i, raw in enumerate(raws) if raw is not None and i not in exempt]
     for i in taken:
         if type(raws[i]) in SCALARS:
-            kind = _SCALAR_KINDS[type(raws[i])]
+            kind = SCALAR_KINDS[type(raws[i])]
         else:
             dtypes[i] = backend.numpy_dtype(raws[i].dtype)
-            kind = _KINDS[dtypes[i].kind]
+            kind = KINDS[dtypes[i].kind]
         highest = max(highest, kind)
     if highest > function.highest:
         got = ", ".join(str(dtypes[i]) if i in dtypes else repr(raws[i]) for i in taken)
         raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {got}")
-    decisive = [dtype for dtype in dtypes.values() if _KINDS[dtype.kind] in (highest, FLOATING)]
-    target = np.result_type(*decisive or [_DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
-    defined = _KINDS[target.kind] == highest  # the standard has no common dtype of int64 and uint64
+    decisive = [dtype for dtype in dtypes.values() if KINDS[dtype.kind] in (highest, FLOATING)]
+    target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
+    defined = KINDS[target.kind] == highest  # the standard has no common dtype of int64 and uint64
     with device.active():
         for i in taken:
             if type(raws[i]) is builtins.bool and highest:

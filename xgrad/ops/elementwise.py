@@ -265,52 +265,6 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @derivative(
-    None,
-    lambda g, xp, condition: xp.where(condition, g, 0),
-    lambda g, xp, condition: xp.where(condition, 0, g),
-    kind=BOOLEAN,
-    broadcasts=True,
-)
-def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Return elements of the first where the condition holds, else those of the second.
-
-    Parameters
-    ----------
-    condition : Tensor
-        Bools, of any shape.
-    x1, x2 : Tensor or scalar
-        Of shapes that broadcast with the condition. At most one may be a Python scalar, which promotes nothing.
-
-    Returns
-    -------
-    Tensor
-        Of the shape that all three broadcast to.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
-    TypeError
-        If both are scalars.
-
-    Notes
-    -----
-    A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a harmless input
-    first, then the op. Python array API standard, searching functions: ``where``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> x = xgrad.asarray([1.0, -2.0])
-    >>> xgrad.where(x > 0, x, 0.0)
-    Tensor([1., 0.])
-    """
-    if type(x1) in SCALARS and type(x2) in SCALARS:
-        raise TypeError("expected at least one tensor for x1 and x2: make one with xgrad.asarray")
-    return xp.where(condition, x1, x2)
-
-
-@derivative(
     lambda g, xp, x, min, max: xp.where(_inside(xp, x, min, max), g, 0),
     lambda g, xp, x, min, max: xp.where((x < min) & (True if max is None else min < max), g, 0),
     lambda g, xp, x, min, max: xp.where((x > max) | (False if min is None else min >= max), g, 0),

@@ -6,16 +6,34 @@ A row names the op, how far devices may be apart on it and why, how xgrad and Py
 from __future__ import annotations
 
 from xgrad.parity.row import Op
-from xgrad.parity.table import conversion, elementwise, indexing, linalg, nn, reduction, shape
+from xgrad.parity.table import (
+    conversion,
+    elementwise,
+    indexing,
+    linalg,
+    manipulation,
+    nn,
+    searching,
+    sets,
+    sorting,
+    special,
+    statistical,
+    utility,
+)
 
 OPS: list[Op] = [
     *elementwise.ROWS,
-    *reduction.ROWS,
-    *shape.ROWS,
+    *statistical.ROWS,
+    *manipulation.ROWS,
     *indexing.ROWS,
+    *searching.ROWS,
+    *sorting.ROWS,
+    *sets.ROWS,
+    *utility.ROWS,
     *linalg.ROWS,
     *conversion.ROWS,
     *nn.ROWS,
+    *special.ROWS,
 ]
 
 

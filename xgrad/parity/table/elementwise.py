@@ -6,7 +6,6 @@ import numpy as np
 
 import xgrad
 from xgrad.parity import pytorch
-from xgrad.parity.pytorch import torch
 from xgrad.parity.row import INF, MASK, NAN, SPECIAL, Op, Sample, a, binary, ints, row, unary, z
 from xgrad.parity.tolerance import COMPOSED, EXACT, FUNCTIONS, POWERS, ROOTS, ROUNDED, SATURATING, SELECTED
 
@@ -65,9 +64,6 @@ ROWS: list[Op] = [
     unary("round", EXACT, pytorch.round, complex=True),
     binary("copysign", SELECTED, special=SPECIAL[:-3]),
     # choosing
-    row("where", SELECTED, lambda x, y, c: xgrad.where(c, x, y), lambda x, y, c: torch.where(c, x, y),
-        Sample((a(2, 3), a(2, 3, key=1), MASK)), Sample((a(3), a(2, 1), MASK)), Sample((a(), a(2, 3), MASK)),
-        Sample((a(2, 3), 0.5, MASK)), Sample((1.5, a(2, 3), MASK)), Sample((a(0, 3), a(3), MASK[:0])), complex=True),
     row("clip", SELECTED, xgrad.clip, pytorch.clip,
         Sample((a(2, 3), -1.0, 1.0)), Sample((a(2, 3), None, 0.5)), Sample((a(2, 3), -0.5, None)), Sample((a(2, 3),)),
         Sample((a(2, 3), a(3, low=-1, high=0), a(2, 1, low=0, high=1))), Sample((a(4), a(4, key=1), None)),
