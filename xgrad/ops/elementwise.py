@@ -261,7 +261,7 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.pow(xgrad.asarray([1.0, 2.0]), 3)
     Tensor([1., 8.])
     """
-    return x1**x2
+    return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
 
 
 @derivative(
