@@ -142,3 +142,28 @@ def test_exceptions(name: str, case: str, dtype: int, device: str) -> None:
     if device.startswith("cuda"):
         pytest.skip("CuPy may be better")
     check(name, case, device, f"complex{2 * dtype}" if "j" in case else f"float{dtype}")
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "gradients"),
+    [
+        ("abs", [0.0], [0]),
+        ("abs", [0j], [0]),
+        ("sign", [0j], [0]),
+        ("hypot", [0.0, -0.0], [0, 0]),
+        ("atan2", [0.0, 0.0], [0, 0]),
+        ("atan2", [1e-30, 0.0], [0, -1e30]),  # whose square is 0
+        ("hypot", [1e30, 1e30], [0.5**0.5, 0.5**0.5]),  # whose square overflows
+        ("copysign", [0.0, -1.0], [0, 0]),
+        ("copysign", [-3.0, 1.0], [-1, 0]),
+        ("logaddexp", [inf, 1.0], [1, 0]),
+        ("logaddexp", [-1e4, 1e4], [0, 1]),
+        ("maximum", [1.0, 1.0], [0.5, 0.5]),
+        ("pow", [0.0, 0.0], [0, 0]),
+    ],
+)
+def test_derivatives_at_special_places(name: str, inputs: list[Any], gradients: list[float], device: str) -> None:
+    xs = [xgrad.asarray(x, device=device, requires_grad=True) for x in inputs]
+    out = getattr(xgrad, name)(*xs)
+    found = xgrad.autograd.grad(out, xs, xgrad.ones_like(out))
+    np.testing.assert_allclose([g.item() for g in found], gradients, rtol=1e-6, atol=1e-30)
