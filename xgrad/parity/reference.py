@@ -14,21 +14,38 @@ from xgrad.backend import Backend
 from xgrad.device import Device
 from xgrad.discovery import open_backend
 from xgrad.parity.evaluate import Run, evaluate, like, weights
+from xgrad.parity.exact_linalg import ExactLinalg
+from xgrad.parity.multiprecision import Multiprecision
 from xgrad.parity.row import Op, Sample
 
 FLOAT64 = np.dtype("float64")
 _EXTENDED = {FLOAT64: np.dtype(np.longdouble), np.dtype("complex128"): np.dtype(np.clongdouble)}
 
 
+class _Namespace:
+    """That of NumPy's backend, but for linear algebra and the special functions."""
+
+    def __init__(self, xp: Any) -> None:
+        self._xp, self.linalg, self.special = xp, ExactLinalg(xp.linalg), Multiprecision()
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._xp, name)
+        setattr(self, name, value)
+        return value
+
+
 class ExtendedBackend(Backend):
-    """NumPy with ``long double`` in the place of float64: 11 bits more on x86, and the C library's functions."""
+    """NumPy with ``long double`` in the place of float64: 11 bits more on x86, and the C library's functions.
+
+    Special functions, of which SciPy has none in long double, are mpmath's.
+    """
 
     library = "numpy"
     array_type = np.ndarray
 
     def __init__(self) -> None:
         self._numpy = open_backend("cpu")
-        self.xp = self._numpy.xp
+        self.xp = _Namespace(self._numpy.xp)
 
     def native_device(self, index: int) -> Any:
         return self._numpy.native_device(index)
