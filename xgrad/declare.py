@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
-from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER
+from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
 from xgrad.function import Function
 from xgrad.plan import Rule
 from xgrad.shortcut import for_one, for_options, for_two
@@ -17,6 +17,7 @@ P = ParamSpec("P")
 def derivative(
     *rules: Rule | None,
     kind: int | None = None,
+    highest: int = COMPLEX,
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
@@ -33,6 +34,8 @@ def derivative(
     kind : int, optional
         The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
         promoted. By default dtypes are left alone.
+    highest : int, default COMPLEX
+        The highest kind that the op takes, where `kind` is given.
     broadcasts : bool, default False
         Whether the inputs must broadcast against each other: it makes the better error.
     holomorphic : bool, default True
@@ -46,9 +49,9 @@ def derivative(
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        flags = {"lowest": kind, "broadcasts": broadcasts, "aside": aside, "holomorphic": holomorphic}
-        flags["cheap"] = cheap
-        function = Function.of(forward.__name__.lstrip("_"), forward, rules, **flags)
+        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "cheap": cheap}
+        name = forward.__name__.lstrip("_")
+        function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, **flags)
         return public(function, forward.__doc__, forward.__module__)
 
     return declare
@@ -76,9 +79,13 @@ def in_rule(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
 
 
 _KINDS = {
-    BOOLEAN: "any dtype",
-    INTEGER: "numbers; bools count as integers",
-    FLOATING: "integers count as float32",
+    (BOOLEAN, COMPLEX): "any dtype",
+    (BOOLEAN, INTEGER): "integers or bools",
+    (INTEGER, INTEGER): "integers; bools count as such",
+    (INTEGER, FLOATING): "real numbers; bools count as integers",
+    (INTEGER, COMPLEX): "numbers; bools count as integers",
+    (FLOATING, FLOATING): "real numbers; integers count as float32",
+    (FLOATING, COMPLEX): "numbers; integers count as float32",
 }
 
 _DOC = """{summary}
@@ -111,7 +118,13 @@ Tensor({value})
 
 
 def elementwise(
-    name: str, *rules: Rule | None, doc: str, example: str, kind: int = INTEGER, holomorphic: bool = True
+    name: str,
+    *rules: Rule | None,
+    doc: str,
+    example: str,
+    kind: int = INTEGER,
+    highest: int = COMPLEX,
+    holomorphic: bool = True,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
@@ -125,24 +138,25 @@ def elementwise(
         return getattr(xp, name)(x1, x2)
 
     forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
-    flags = {"lowest": kind, "holomorphic": holomorphic}
+    flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic}
     function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
-    return public(function, _document(name, names, doc, example, kind, any(rules)), "xgrad.ops.elementwise")
+    return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 
 
-def _document(name: str, names: str, summary: str, example: str, kind: int, differentiable: bool) -> str:
+def _document(function: Function, names: str, summary: str, example: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
+    wrong = f"TypeError\n    If an input is not of {NAMES[function.highest]}.\n" if function.highest < COMPLEX else ""
     return _DOC.format(
-        name=name,
+        name=function.name,
         names=names,
         summary=summary,
-        kind=_KINDS[kind],
+        kind=_KINDS[function.lowest or BOOLEAN, function.highest],
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
-        raises="ValueError\n    If the shapes do not broadcast.\n" if binary else "",
-        gradient="Differentiable to any order." if differentiable else "Not differentiable: no gradient flows.",
+        raises=("ValueError\n    If the shapes do not broadcast.\n" if binary else "") + wrong,
+        gradient="Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows.",
         call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
         value=value,
     )

@@ -14,7 +14,7 @@ from xgrad import errors
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import transfer
-from xgrad.dtypes import SCALARS, is_complex, promote
+from xgrad.dtypes import COMPLEX, SCALARS, is_complex, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
@@ -73,7 +73,8 @@ class Function:
     forward: Callable[..., Any]
     backward: Rule
     public: Callable[..., Any]  # of one of ours, what users call
-    lowest: int | None = None  # arrays of several kinds are promoted, to at least this kind; None: left alone
+    lowest: int | None = None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
+    highest = COMPLEX  # the highest kind that it takes
     broadcasts = False  # whether inputs must broadcast against each other
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
@@ -197,7 +198,7 @@ def _caller(function: Function) -> Callable[..., Any]:
                 raws.append(raw)
                 edges.append(edge)
             elif type(x) in SCALARS or (x is None and nullable):
-                mixed = mixed or x is True or x is False
+                mixed = mixed or x is True or x is False or type(x) is complex
                 raws.append(x)
                 edges.append(None)
             else:
@@ -206,7 +207,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         if device is None:
             return call(*lift(function, inputs, scalars=True), **options)
         if lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(raws, device, lowest, [i for i in range(arity) if exempt >> i & 1])
+            raws = promote(function, raws, device, [i for i in range(arity) if exempt >> i & 1])
         if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 

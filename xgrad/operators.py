@@ -66,6 +66,10 @@ class Operators:
     def __ror__(self, other: Any) -> Tensor: return namespace.bitwise_or(other, self)
     def __xor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(self, other)
     def __rxor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(other, self)
+    def __lshift__(self, other: Any) -> Tensor: return namespace.bitwise_left_shift(self, other)
+    def __rlshift__(self, other: Any) -> Tensor: return namespace.bitwise_left_shift(other, self)
+    def __rshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(self, other)
+    def __rrshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(other, self)
     def __eq__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
     def __ne__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
     def __lt__(self, other: Any) -> Tensor: return namespace.less(self, other)

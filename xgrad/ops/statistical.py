@@ -107,7 +107,7 @@ def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return restored(xp, g, x.shape, axis) * xp.exp(x - restored(xp, out, x.shape, axis))
 
 
-@derivative(_logsumexp_rule, kind=FLOATING)
+@derivative(_logsumexp_rule, kind=FLOATING, highest=FLOATING)
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
