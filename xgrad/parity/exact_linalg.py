@@ -46,7 +46,7 @@ def _stacked(one: Callable[..., Any], *stacks: np.ndarray) -> Any:
     return together(found)
 
 
-def _adjoint(x: np.ndarray) -> np.ndarray:
+def _adjoint(x: np.ndarray) -> Any:
     return np.conj(x.mT)
 
 
