@@ -129,7 +129,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data, special
+    from xgrad import data, fft, special
 
 __version__ = "0.1.0"
 
@@ -137,7 +137,7 @@ newaxis = None
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("data", "special"):  # their imports would make `import xgrad` a tenth slower
+    if name in ("data", "fft", "special"):  # their imports would make `import xgrad` a tenth slower
         return _import_module(f"xgrad.{name}")
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
@@ -185,6 +185,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "flip",
     "float32",
     "float64",

@@ -129,9 +129,7 @@ def special(torch: Any, backend: Backend) -> SciPyKernels:
     def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
         def kernel(*inputs: Any) -> Any:
             like = next(x for x in inputs if type(x) not in SCALARS)
-            made = [
-                torch.asarray(x, dtype=like.dtype, device=like.device) if type(x) in SCALARS else x for x in inputs
-            ]
+            made = [torch.asarray(x, dtype=like.dtype, device=like.device) if type(x) in SCALARS else x for x in inputs]
             return function(*made)
 
         return kernel

@@ -74,7 +74,8 @@ def _document(name: str, names: list[str], rules: tuple[Rule | None, ...], summa
     closed = [n for n, rule in zip(names, rules, strict=True) if not getattr(rule, "missing", False)]
     others = [n for n in names if n not in closed]
     raises = _NO_RULE.format(
-        names=" or ".join(f"`{n}`" for n in others), those="this derivative" if len(others) == 1 else "these derivatives"
+        names=" or ".join(f"`{n}`" for n in others),
+        those="this derivative" if len(others) == 1 else "these derivatives",
     )
     return _DOC.format(
         name=name,
@@ -304,7 +305,11 @@ def _sinc_series(xp: Any, t: Any, order: int) -> Any:
     return total * t if order % 2 else total
 
 
-@derivative(lambda g, xp, x, order: g * in_rule(_sinc, xp, x, order=order + 1), kind=FLOATING)
+def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
+    return g * in_rule(_sinc, xp, x, order=order + 1)
+
+
+@derivative(_sinc_rule, kind=FLOATING)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
     """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the power series."""
     t = math.pi * x

@@ -104,6 +104,7 @@ class Op:
     def missing(self) -> str:
         """Return which of the packages that it needs are not installed, or nothing."""
         return ", ".join(name for name in ("scipy", "mpmath") if not find_spec(name)) if self.kernel else ""
+
     def complex_samples(self) -> list[Sample]:
         """Return the samples with complex numbers in the place of floats, if the op takes them."""
         return [_complexified(sample) for sample in self.samples] if self.complex else []

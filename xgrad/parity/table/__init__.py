@@ -6,7 +6,7 @@ A row names the op, how far devices may be apart on it and why, how xgrad and Py
 from __future__ import annotations
 
 from xgrad.parity.row import Op
-from xgrad.parity.table import conversion, elementwise, indexing, linalg, nn, reduction, shape, special
+from xgrad.parity.table import conversion, elementwise, fft, indexing, linalg, nn, reduction, shape, special
 
 OPS: list[Op] = [
     *elementwise.ROWS,
@@ -16,6 +16,7 @@ OPS: list[Op] = [
     *linalg.ROWS,
     *conversion.ROWS,
     *nn.ROWS,
+    *fft.ROWS,
     *special.ROWS,
 ]
 
