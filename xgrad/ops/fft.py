@@ -82,7 +82,7 @@ def _lengths(shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] 
 
 
 def _resize(xp: Any, x: Any, shape: Sequence[int], axes: Iterable[int]) -> Any:
-    """Cut axes of `x`, or fill them up with zeros, to the lengths that they have in `shape`: the transpose of itself."""
+    """Cut axes of `x`, or fill them up with zeros, to their lengths in `shape`: the transpose of itself."""
     for axis in axes:
         axis, have, want = axis % len(shape), x.shape[axis], shape[axis]
         if want < have:
@@ -188,12 +188,12 @@ def _along_one(name: str, rule: Rule, **words: str) -> Callable[..., Tensor]:
     """Declare a transform along one axis."""
 
     def forward(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
-        own = _lengths(x.shape, None, (axis,))
-        points = [2 * (m - 1) if name in _OF_HALVES else m for m in own.values()][0] if n is None else n
-        _check(norm, {axis: points})
+        ((place, length),) = _lengths(x.shape, None, (axis,)).items()
+        points = n if n is not None else 2 * (length - 1) if name in _OF_HALVES else length
+        _check(norm, {place: points})
         x = _prepared(xp, x, name)
         if 0 in x.shape:
-            return _of_nothing(xp, x, name, {axis % len(x.shape): points})
+            return _of_nothing(xp, x, name, {place: points})
         return getattr(xp.fft, name)(x, n=points, axis=axis, norm=norm)
 
     return _declared(name, forward, rule, _ONE, words)
@@ -261,11 +261,13 @@ fftn = _along_many("fftn", _fftn, output=_SAME,
 ifftn = _along_many("ifftn", _ifftn, output=_SAME,
     doc="Return the inverse of `fftn`.", example="[[2.0, 0.0]] -> [[1.+0.j, 1.+0.j]]")
 rfft = _along_one("rfft", _rfft, output=_HALVES,
-    doc="Return the first half of the discrete Fourier transform of real numbers.", example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j]")
+    doc="Return the first half of the discrete Fourier transform of real numbers.",
+    example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j]")
 irfft = _along_one("irfft", _irfft, output=_REALS,
     doc="Return the inverse of `rfft`.", example="[2.0, 0.0] -> [1., 1.]")
 rfftn = _along_many("rfftn", _rfftn, output=_HALVES,
-    doc="Return the first half of the discrete Fourier transform of real numbers along several axes.", example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
+    doc="Return the first half of the discrete Fourier transform of real numbers along several axes.",
+    example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
 irfftn = _along_many("irfftn", _irfftn, output=_REALS,
     doc="Return the inverse of `rfftn`.", example="[[2.0, 0.0]] -> [[1., 1.]]")
 hfft = _along_one("hfft", _hfft, output=_REALS,
