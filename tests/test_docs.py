@@ -45,6 +45,7 @@ def test_functions_look_like_functions() -> None:
 
 def test_fixed_names_exist() -> None:
     names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
-    for name in f"{names} manual_seed nn optim data fft random special testing autograd".split():
+    names += " grad value_and_grad vjp jvp jacobian hessian hvp"
+    for name in f"{names} manual_seed nn optim data fft linalg random special testing autograd".split():
         assert hasattr(xgrad, name)
         assert name in xgrad.__all__

@@ -260,3 +260,40 @@ def test_variadic_inputs_stand_alone() -> None:
 
     with pytest.raises(TypeError, match=r"Mixed: expected \*rest to be the only input, got 2"):
         Mixed()
+
+
+@pytest.mark.parametrize("name", ["exp", "add", "sum", "reshape", "argmax", "cumulative_prod", "where"])
+def test_functions_of_ours_are_pickled_by_name(name: str) -> None:
+    function = getattr(xgrad, name).function
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert pickle.loads(pickle.dumps(getattr(xgrad, name))) is getattr(xgrad, name)
+
+
+@pytest.mark.parametrize("again", range(2))  # the second time by the short way
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: xgrad.sum(x, 0), "too many positional arguments"),
+    (lambda x: xgrad.sum(x, out=x), "unexpected keyword argument 'out'"),
+    (lambda x: xgrad.prod(x, out=x, axis=0), "unexpected keyword argument 'out'"),
+    (lambda x: xgrad.reshape(x), "missing a required argument: 'shape'"),
+    (lambda x: xgrad.reshape(x, foo=1), "missing a required argument: 'shape'"),
+    (lambda x: xgrad.reshape(x, (6,), shape=(6,)), "multiple values for argument 'shape'"),
+    (lambda x: xgrad.reshape(x, (6,), None), "too many positional arguments"),
+])  # fmt: skip
+def test_options_are_checked_whichever_way_a_call_goes(call: Any, message: str, again: int) -> None:
+    x = xgrad.ones((2, 3), requires_grad=True)
+    for _ in range(again):
+        xgrad.sum(xgrad.prod(xgrad.reshape(x, (6,)), axis=0))
+    with pytest.raises(TypeError, match=message):
+        call(x)
+
+
+def test_the_short_way_with_options_leaves_dtypes_alone() -> None:
+    x = xgrad.ones((2, 3), requires_grad=True)
+    for _ in range(2):
+        assert xgrad.sum(x).dtype == xgrad.mean(x, axis=0).dtype == xgrad.float32
+        assert xgrad.sum(x, dtype=xgrad.float64).dtype == xgrad.float64
+        ints = xgrad.ones((2, 3), dtype=xgrad.int8)
+        assert xgrad.sum(ints).dtype == xgrad.int64 and xgrad.mean(ints).dtype == xgrad.float32
+        with xgrad.no_grad():
+            assert not xgrad.sum(x, axis=0).requires_grad
+        assert str(xgrad.sum(x, axis=0).grad_fn.name) == "sum"

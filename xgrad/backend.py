@@ -100,6 +100,18 @@ class Backend:
         """Return a number that grows when another array comes to share the memory of `x`, or None if none is known."""
         return None
 
+    def from_dlpack(self, x: Any, index: int) -> Any:
+        """Return what an object with ``__dlpack__`` holds as an array of this library, without a copy."""
+        return self.xp.from_dlpack(x)
+
+    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+        """Return an array in the memory of `x`, to be given away: one more that `references` counts.
+
+        If the library can say of arrays that they are, it is to be `read_only`; of what is read-only and cannot be
+        given away as that, a copy is, if it may be made.
+        """
+        return x
+
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
         """Return `count` integers of `width` random bits, 16, 32 or 64, signed: to the bit those of `philox.bits`."""
         return self.from_host(philox.bits(seed, call, width, count), index)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
-from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER
+from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
 from xgrad.function import Function
 from xgrad.plan import Rule
+from xgrad.shortcut import for_one, for_options, for_two
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -16,9 +17,11 @@ P = ParamSpec("P")
 def derivative(
     *rules: Rule | None,
     kind: int | None = None,
+    highest: int = COMPLEX,
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
+    cheap: bool = True,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -31,18 +34,24 @@ def derivative(
     kind : int, optional
         The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
         promoted. By default dtypes are left alone.
+    highest : int, default COMPLEX
+        The highest kind that the op takes, where `kind` is given.
     broadcasts : bool, default False
         Whether the inputs must broadcast against each other: it makes the better error.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
+    cheap : bool, default True
+        Whether the forward rule may run in vain, for calls that then turn out not to be ordinary: False where it takes
+        long and its result is of another dtype than its input, or a tuple.
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        flags = {"lowest": kind, "broadcasts": broadcasts, "aside": aside, "holomorphic": holomorphic}
-        function = Function.of(forward.__name__.lstrip("_"), forward, rules, **flags)
+        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "cheap": cheap}
+        name = forward.__name__.lstrip("_")
+        function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, **flags)
         return public(function, forward.__doc__, forward.__module__)
 
     return declare
@@ -51,6 +60,11 @@ def derivative(
 def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return a function's callable with the name, signature and documentation that users look up."""
     call: Any = function.call
+    if function.short and function.options:
+        call = for_options(function)
+    elif function.short:
+        call = (for_one if len(function.inputs) == 1 else for_two)(lambda: function)
+    function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module
     call.__signature__, call.function = function.signature, function
@@ -65,9 +79,13 @@ def in_rule(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
 
 
 _KINDS = {
-    BOOLEAN: "any dtype",
-    INTEGER: "numbers; bools count as integers",
-    FLOATING: "integers count as float32",
+    (BOOLEAN, COMPLEX): "any dtype",
+    (BOOLEAN, INTEGER): "integers or bools",
+    (INTEGER, INTEGER): "integers; bools count as such",
+    (INTEGER, FLOATING): "real numbers; bools count as integers",
+    (INTEGER, COMPLEX): "numbers; bools count as integers",
+    (FLOATING, FLOATING): "real numbers; integers count as float32",
+    (FLOATING, COMPLEX): "numbers; integers count as float32",
 }
 
 _DOC = """{summary}
@@ -100,7 +118,13 @@ Tensor({value})
 
 
 def elementwise(
-    name: str, *rules: Rule | None, doc: str, example: str, kind: int = INTEGER, holomorphic: bool = True
+    name: str,
+    *rules: Rule | None,
+    doc: str,
+    example: str,
+    kind: int = INTEGER,
+    highest: int = COMPLEX,
+    holomorphic: bool = True,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
@@ -114,24 +138,25 @@ def elementwise(
         return getattr(xp, name)(x1, x2)
 
     forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
-    flags = {"lowest": kind, "holomorphic": holomorphic}
+    flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic}
     function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
-    return public(function, _document(name, names, doc, example, kind, any(rules)), "xgrad.ops.elementwise")
+    return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 
 
-def _document(name: str, names: str, summary: str, example: str, kind: int, differentiable: bool) -> str:
+def _document(function: Function, names: str, summary: str, example: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
+    wrong = f"TypeError\n    If an input is not of {NAMES[function.highest]}.\n" if function.highest < COMPLEX else ""
     return _DOC.format(
-        name=name,
+        name=function.name,
         names=names,
         summary=summary,
-        kind=_KINDS[kind],
+        kind=_KINDS[function.lowest or BOOLEAN, function.highest],
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
-        raises="ValueError\n    If the shapes do not broadcast.\n" if binary else "",
-        gradient="Differentiable to any order." if differentiable else "Not differentiable: no gradient flows.",
+        raises=("ValueError\n    If the shapes do not broadcast.\n" if binary else "") + wrong,
+        gradient="Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows.",
         call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
         value=value,
     )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.discovery import open_backend
+from xgrad.scipy_kernels import SciPyKernels
 
 
 class Device:
@@ -32,7 +33,7 @@ class Device:
     True
     """
 
-    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "native", "quick", "type", "xp")
+    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "native", "type", "xp")
 
     _known: ClassVar[dict[str, Device]] = {}
     type: str
@@ -42,7 +43,6 @@ class Device:
     array_type: Any
     coerce: Callable[[Any], Any]
     floats: tuple[Any, ...]
-    quick: tuple[Any, ...]  # the floats of which an op needs nothing but its kernel
     guard: Callable[[], AbstractContextManager[Any]] | None
     native: Any
 
@@ -73,10 +73,11 @@ class Device:
         device = object.__new__(cls)
         device.type, device.index, device.backend = kind, index, backend
         device.xp, device.array_type = backend.xp, backend.array_type
+        if not hasattr(device.xp, "special"):
+            device.xp.special = SciPyKernels(backend)
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)
         device.guard, device.native = backend.guard(index), backend.native_device(index)
-        device.quick = device.floats if device.guard is None else ()
         return device
 
     def __str__(self) -> str:

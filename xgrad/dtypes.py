@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xgrad.device import Device
+
+if TYPE_CHECKING:
+    from xgrad.function import Function
 
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
@@ -17,11 +20,12 @@ float32, float64 = np.dtype("float32"), np.dtype("float64")
 complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 SCALARS = frozenset({builtins.bool, int, float, complex})
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
-_DEFAULTS = (bool, int64, float32, complex64)
+KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
+DEFAULTS = (bool, int64, float32, complex64)
 
-BOOLEAN, INTEGER, FLOATING = 0, 1, 2
+BOOLEAN, INTEGER, FLOATING, COMPLEX = 0, 1, 2, 3
+NAMES = ("bools", "integers or bools", "real numbers", "numbers")
 
 _STANDARD = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
 _STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs do
@@ -38,33 +42,50 @@ def check_standard(dtype: np.dtype) -> None:
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype}")
 
 
-def promote(raws: list[Any], device: Device, lowest: int, exempt: Collection[int] = ()) -> list[Any]:
-    """Give arrays of different kinds one kind, where the standard leaves the result undefined.
+def standard(dtype: Any) -> np.dtype:
+    """Return the dtype that is meant by one, or by its name; TypeError if there is none of ours."""
+    try:
+        found = np.dtype("object" if dtype is None else dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
+    check_standard(found)
+    return found
 
-    Bools become integers, integers floats, and reals complex, as soon as another operand is, or where the
-    op starts at the kind `lowest`. The dtype is that of the operand of the highest kind, or the default one
-    (float32) where that is a Python scalar: so float32 stays float32 on every device. But floats that become
-    complex keep their precision. Those at `exempt`, such as indices and conditions, take no part.
+
+def promote(function: Function, raws: list[Any], device: Device, exempt: Collection[int] = ()) -> list[Any]:
+    """Give the arrays among the inputs of a call one dtype, by the standard's tables.
+
+    Where those leave it undefined, for arrays of different kinds, bools become integers, integers floats, and reals
+    complex, as soon as another operand is, or where the op starts at the kind ``function.lowest``. The dtype is then
+    that of the operands of the highest kind, or the default one (float32) where those are Python scalars: so float32
+    stays float32 on every device. But floats that become complex keep their precision. Inputs at `exempt`, such as
+    indices and conditions, take no part.
+
+    Raises
+    ------
+    TypeError
+        If a kind is higher than the op takes.
     """
-    kinds: list[int] = []
-    target: Any = None
-    highest = lowest
-    for i, raw in enumerate(raws):
-        if raw is None or i in exempt:
-            kinds.append(-1)
-            continue
-        dtype = None if type(raw) in SCALARS else device.backend.numpy_dtype(raw.dtype)
-        kind = _SCALAR_KINDS[type(raw)] if dtype is None else _KINDS[dtype.kind]
-        kinds.append(-1 if dtype is None else kind)
-        if kind > highest or (kind == highest and target is None):
-            target, highest = dtype, kind
-    raws = [int(raw) if type(raw) is builtins.bool and highest else raw for raw in raws]
-    if min((k for k in kinds if k >= 0), default=highest) == highest:
-        return raws
-    backend, cast = device.backend, device.backend.dtype(_DEFAULTS[highest] if target is None else target)
-    for i, (raw, kind) in enumerate(zip(raws, kinds, strict=True)):
-        if 0 <= kind < highest:
-            same = kind == FLOATING and np.result_type(backend.numpy_dtype(raw.dtype), complex64)
-            with device.active():
-                raws[i] = device.xp.astype(raw, backend.dtype(same) if same else cast)
+    backend, highest = device.backend, function.lowest or BOOLEAN
+    raws, dtypes = list(raws), {}
+    taken = [i for i, raw in enumerate(raws) if raw is not None and i not in exempt]
+    for i in taken:
+        if type(raws[i]) in SCALARS:
+            kind = SCALAR_KINDS[type(raws[i])]
+        else:
+            dtypes[i] = backend.numpy_dtype(raws[i].dtype)
+            kind = KINDS[dtypes[i].kind]
+        highest = max(highest, kind)
+    if highest > function.highest:
+        got = ", ".join(str(dtypes[i]) if i in dtypes else repr(raws[i]) for i in taken)
+        raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {got}")
+    decisive = [dtype for dtype in dtypes.values() if KINDS[dtype.kind] in (highest, FLOATING)]
+    target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
+    defined = KINDS[target.kind] == highest  # the standard has no common dtype of int64 and uint64
+    with device.active():
+        for i in taken:
+            if type(raws[i]) is builtins.bool and highest:
+                raws[i] = int(raws[i])
+            elif i in dtypes and dtypes[i] != target and defined:
+                raws[i] = device.xp.astype(raws[i], backend.dtype(target))
     return raws

@@ -14,13 +14,12 @@ from xgrad import errors
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import transfer
-from xgrad.dtypes import SCALARS, is_complex, promote
+from xgrad.dtypes import COMPLEX, SCALARS, is_complex, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
 from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
-from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor, wrap
 
 
@@ -73,11 +72,14 @@ class Function:
     _given: dict[str, Any] | None = None
     forward: Callable[..., Any]
     backward: Rule
-    lowest: int | None = None  # arrays of several kinds are promoted, to at least this kind; None: left alone
+    public: Callable[..., Any]  # of one of ours, what users call
+    lowest: int | None = None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
+    highest = COMPLEX  # the highest kind that it takes
     broadcasts = False  # whether inputs must broadcast against each other
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
+    cheap = True  # whether forward may run in vain: on the short way, which the call may have to leave
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -89,7 +91,7 @@ class Function:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._given is None:  # one of ours, found by its name
-            return attrgetter("function"), (self.call,)
+            return attrgetter("function"), (self.public,)
         return partial(type(self), **self._given), ()
 
     @classmethod
@@ -117,8 +119,9 @@ class Function:
         self.nullable = any(p.default is None for p in public[:count])
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
         self._names = frozenset(self.options)
-        self._positional = tuple([p.name for p in positional[count:]])
+        self.positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
+        self.plans: dict[int, Plan | None] = {}  # by a bit mask of the inputs that need a gradient
         self.call = _caller(self)
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
@@ -129,6 +132,13 @@ class Function:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
+
+    @property
+    def short(self) -> bool:
+        """Whether calls may take a short way: see `shortcut`."""
+        if self.joint or self.aside or not self.cheap or not all(self.rules):
+            return False
+        return len(self.inputs) == 1 if self.options else len(self.inputs) in (1, 2) and self.lowest is not None
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -142,8 +152,8 @@ class Function:
             if options.keys() == self._names:
                 return args, options
         if not given and len(args) > count:
-            options = {**self.defaults, **dict(zip(self._positional, args[count:], strict=False))}
-            if len(args) <= count + len(self._positional) and options.keys() == self._names:
+            options = {**self.defaults, **dict(zip(self.positional, args[count:], strict=False))}
+            if len(args) <= count + len(self.positional) and options.keys() == self._names:
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)
@@ -161,7 +171,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     casts = "dtype" in function.options and not function.joint
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans: dict[int, Plan | None] = {0: None}
+    plans = function.plans
     conjugating: dict[int, Plan | None] = {}
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
@@ -188,7 +198,7 @@ def _caller(function: Function) -> Callable[..., Any]:
                 raws.append(raw)
                 edges.append(edge)
             elif type(x) in SCALARS or (x is None and nullable):
-                mixed = mixed or x is True or x is False
+                mixed = mixed or x is True or x is False or type(x) is complex
                 raws.append(x)
                 edges.append(None)
             else:
@@ -197,7 +207,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         if device is None:
             return call(*lift(function, inputs, scalars=True), **options)
         if lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(raws, device, lowest, [i for i in range(arity) if exempt >> i & 1])
+            raws = promote(function, raws, device, [i for i in range(arity) if exempt >> i & 1])
         if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
@@ -239,9 +249,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         node.outputs = [nothing] * len(out)
         return outputs(node, out)
 
-    ordinary = not (function.options or variadic or function.joint or sets_aside) and all(function.rules)
-    shorten = {1: for_one, 2: for_two}.get(arity) if ordinary and lowest is not None else None
-    return call if shorten is None else shorten(call, kernels, plans)
+    return call
 
 
 def _conjugates(function: Function, out: Any) -> bool:

@@ -18,8 +18,12 @@ class Clock:
     """One running number for recordings and changes, so that comparing two tells which came first."""
 
     def __init__(self) -> None:
-        self.tick = count(1).__next__
+        self.numbers = count(1)
         self.last_change = 0
+
+    def tick(self) -> int:
+        """Return the next number."""
+        return next(self.numbers)
 
     def change(self) -> int:
         """Note that a value changed behind the graph's back, and return when."""
@@ -28,7 +32,6 @@ class Clock:
 
 
 clock = Clock()
-_tick = clock.tick
 
 
 class Leaf:
@@ -44,7 +47,7 @@ class Leaf:
         self.slot: Any = None  # where an optimizer keeps the gradient
         self.hooks: dict[HookHandle, Hook] | None = None
         self.changed = self.moved = 0
-        self.order = -_tick()  # before every recording
+        self.order = -clock.tick()  # before every recording
 
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"
@@ -112,7 +115,7 @@ class Node:
 def record(node: N, plan: Any, kept: tuple[Any, ...], out: Any, device: Device) -> N:
     """Fill in a new node; `out` is one array, or a tuple of them."""
     node.plan, node.kept, node.device = plan, kept, device
-    node.order, node.hooks, node.changed = _tick(), None, 0
+    node.order, node.hooks, node.changed = next(clock.numbers), None, 0
     if type(out) is tuple:
         node.shape, node.dtype = [part.shape for part in out], [part.dtype for part in out]
     else:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from xgrad.shortcut import for_one, for_two
+
 if TYPE_CHECKING:
     import xgrad as namespace
     from xgrad.tensor import Tensor
@@ -14,6 +16,21 @@ else:
     namespace = sys.modules[__name__.partition(".")[0]]
 
 __all__ = ["Operators", "namespace"]
+
+
+def _one(name: str) -> Callable[[Any], Tensor]:
+    """Return an op as a method: the op itself, without a call around it."""
+    return for_one(lambda: getattr(namespace, name).function)
+
+
+def _two(name: str) -> Callable[[Any, Any], Tensor]:
+    return for_two(lambda: getattr(namespace, name).function)
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
+    """Return an op with its operands the other way round: the first is a number, and no short way takes that."""
+    return lambda self, other: getattr(namespace, name).function.call(other, self)
+
 
 Axis = int | tuple[int, ...] | None
 
@@ -27,21 +44,21 @@ class Operators:
 
     # fmt: off
     def __getitem__(self: Any, key: Any) -> Tensor: return namespace.ops.getitem(self, key)
-    def __add__(self, other: Any) -> Tensor: return namespace.add(self, other)
-    def __radd__(self, other: Any) -> Tensor: return namespace.add(other, self)
-    def __sub__(self, other: Any) -> Tensor: return namespace.subtract(self, other)
-    def __rsub__(self, other: Any) -> Tensor: return namespace.subtract(other, self)
-    def __mul__(self, other: Any) -> Tensor: return namespace.multiply(self, other)
-    def __rmul__(self, other: Any) -> Tensor: return namespace.multiply(other, self)
-    def __truediv__(self, other: Any) -> Tensor: return namespace.divide(self, other)
-    def __rtruediv__(self, other: Any) -> Tensor: return namespace.divide(other, self)
-    def __pow__(self, other: Any) -> Tensor: return namespace.pow(self, other)
-    def __rpow__(self, other: Any) -> Tensor: return namespace.pow(other, self)
-    def __matmul__(self, other: Any) -> Tensor: return namespace.matmul(self, other)
+    __add__ = _two("add")
+    __radd__ = _reflected("add")
+    __sub__ = _two("subtract")
+    __rsub__ = _reflected("subtract")
+    __mul__ = _two("multiply")
+    __rmul__ = _reflected("multiply")
+    __truediv__ = _two("divide")
+    __rtruediv__ = _reflected("divide")
+    __pow__ = _two("pow")
+    __rpow__ = _reflected("pow")
+    __matmul__ = _two("matmul")
     def __rmatmul__(self, other: Any) -> Tensor: return namespace.matmul(other, self)
     def __floordiv__(self, other: Any) -> Tensor: return namespace.floor_divide(self, other)
     def __rfloordiv__(self, other: Any) -> Tensor: return namespace.floor_divide(other, self)
-    def __mod__(self, other: Any) -> Tensor: return namespace.remainder(self, other)
+    __mod__ = _two("remainder")
     def __rmod__(self, other: Any) -> Tensor: return namespace.remainder(other, self)
     def __and__(self, other: Any) -> Tensor: return namespace.bitwise_and(self, other)
     def __rand__(self, other: Any) -> Tensor: return namespace.bitwise_and(other, self)
@@ -49,36 +66,40 @@ class Operators:
     def __ror__(self, other: Any) -> Tensor: return namespace.bitwise_or(other, self)
     def __xor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(self, other)
     def __rxor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(other, self)
+    def __lshift__(self, other: Any) -> Tensor: return namespace.bitwise_left_shift(self, other)
+    def __rlshift__(self, other: Any) -> Tensor: return namespace.bitwise_left_shift(other, self)
+    def __rshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(self, other)
+    def __rrshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(other, self)
     def __eq__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
     def __ne__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
     def __lt__(self, other: Any) -> Tensor: return namespace.less(self, other)
     def __le__(self, other: Any) -> Tensor: return namespace.less_equal(self, other)
     def __gt__(self, other: Any) -> Tensor: return namespace.greater(self, other)
     def __ge__(self, other: Any) -> Tensor: return namespace.greater_equal(self, other)
-    def __neg__(self) -> Tensor: return namespace.negative(self)
+    __neg__ = _one("negative")
     def __pos__(self) -> Tensor: return namespace.positive(self)
-    def __abs__(self) -> Tensor: return namespace.abs(self)
+    __abs__ = _one("abs")
     def __invert__(self) -> Tensor: return namespace.bitwise_invert(self)
 
     # The methods that habit demands: the functions of the same names
-    def exp(self) -> Tensor: return namespace.exp(self)
-    def log(self) -> Tensor: return namespace.log(self)
-    def sqrt(self) -> Tensor: return namespace.sqrt(self)
-    def abs(self) -> Tensor: return namespace.abs(self)
-    def tanh(self) -> Tensor: return namespace.tanh(self)
-    def sigmoid(self) -> Tensor: return namespace.sigmoid(self)
-    def relu(self) -> Tensor: return namespace.relu(self)
+    exp = _one("exp")
+    log = _one("log")
+    sqrt = _one("sqrt")
+    abs = _one("abs")
+    tanh = _one("tanh")
+    sigmoid = _one("sigmoid")
+    relu = _one("relu")
     def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
     def squeeze(self, axis: int | tuple[int, ...]) -> Tensor: return namespace.squeeze(self, axis)
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.sum, self, axis, keepdims)
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.mean, self, axis, keepdims)
-    def prod(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.prod, self, axis, keepdims)
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.max, self, axis, keepdims)
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.min, self, axis, keepdims)
-    def any(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.any, self, axis, keepdims)
-    def all(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.all, self, axis, keepdims)
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.argmax, self, axis, keepdims)
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _reduce(namespace.argmin, self, axis, keepdims)
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.sum(self, axis=axis, keepdims=keepdims)
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.mean(self, axis=axis, keepdims=keepdims)
+    def prod(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.prod(self, axis=axis, keepdims=keepdims)
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.max(self, axis=axis, keepdims=keepdims)
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.min(self, axis=axis, keepdims=keepdims)
+    def any(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.any(self, axis=axis, keepdims=keepdims)
+    def all(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.all(self, axis=axis, keepdims=keepdims)
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return namespace.argmax(self, axis=axis, keepdims=keepdims)
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return namespace.argmin(self, axis=axis, keepdims=keepdims)
     def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.var(self, axis=axis, correction=correction, keepdims=keepdims)
     def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.std(self, axis=axis, correction=correction, keepdims=keepdims)
 
@@ -86,7 +107,3 @@ class Operators:
         """Return the same elements in another shape, given as numbers or as one tuple."""
         return namespace.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     # fmt: on
-
-
-def _reduce(op: Callable[..., Tensor], x: Any, axis: Axis, keepdims: bool) -> Tensor:
-    return op(x, axis=axis, keepdims=keepdims)

@@ -11,7 +11,10 @@ import numpy as np
 from xgrad.device import Device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, clock
+from xgrad.lost_gradients import blame, lost
 from xgrad.operators import Operators, namespace
+
+_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
 
 class Tensor(Operators):
@@ -102,7 +105,23 @@ class Tensor(Operators):
         return namespace.matrix_transpose(self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in _API_VERSIONS:
+            raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {api_version!r}")
         return namespace
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return namespace.ops.dlpack.export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        place: tuple[Any, int] = self._data.__dlpack_device__()
+        return place
 
     def __repr__(self) -> str:
         name, host = type(self).__name__, self._device.backend.to_host(self._data)
@@ -244,10 +263,16 @@ class Tensor(Operators):
         if owner is not None:
             self._data, self._device = owner._data, owner._device
         new = compute(self, *operands)
+        if new._data.dtype != self._data.dtype:
+            if "buifc".index(new.dtype.kind) > max(1, "buifc".index(self.dtype.kind)):
+                raise TypeError(
+                    f"in place: expected a result that {self.dtype} can hold, got {new.dtype}: write x = x + y"
+                )
+            new = new.astype(self.dtype)
+        if new._data.shape != self._data.shape:
+            raise ValueError(f"in place: expected a result of shape {self.shape}, got {new.shape}: write x = x + y")
         if owner is not None or (known and not grad_enabled.get()):
-            if "biufc".index(new.dtype.kind) > max(2, "biufc".index(self.dtype.kind)):
-                raise TypeError(f"in place: expected a result that {self.dtype} can hold, got {new.dtype}")
-            self._change(new._data if new.dtype == self.dtype else new.astype(self.dtype)._data, self._device)
+            self._change(new._data, self._device)
             return self
         if in_place:
             self._data, self._edge = new._data, new._edge
@@ -273,36 +298,56 @@ class Tensor(Operators):
     def numpy(self) -> np.ndarray:
         """Return the values as a NumPy array, on the CPU a read-only view; needs ``.detach()`` of a gradient first."""
         if self._edge is not None:
-            raise RuntimeError("NumPy conversion: this tensor needs a gradient, which would be lost: use .detach()")
+            raise RuntimeError(
+                "NumPy conversion: this tensor needs a gradient, which would be lost: use .detach(), or a function of "
+                f"xgrad in the place of NumPy's, at {blame()}"
+            )
         view = self._device.backend.to_host(self._data).view()
         view.flags.writeable = False
         return view
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._device.type != "cpu":
-            raise TypeError(f"NumPy conversion: this tensor is on {self._device}: use .detach().cpu().numpy()")
+            raise TypeError(
+                f"NumPy conversion: this tensor is on {self._device}: use .detach().cpu().numpy(), at {blame()}"
+            )
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def tolist(self) -> Any:
         """Return the values as nested lists of Python scalars."""
+        if self._edge is not None:
+            lost("tolist")
         return self._device.backend.to_host(self._data).tolist()
 
     def item(self) -> Any:
         """Return the only element as a Python scalar; ValueError if there is another number of them."""
+        if self._edge is not None:
+            lost("item")
+        return self._number()
+
+    def _number(self) -> Any:
         if self.size != 1:
             raise ValueError(f"item: expected one element, got shape {self.shape}")
         return self._device.backend.to_host(self._data).item()
 
-    def __format__(self, spec: str) -> str: return format(self.item() if spec else str(self), spec)
-    def __bool__(self) -> bool: return bool(self.item())
-    def __int__(self) -> int: return int(self.item())
-    def __float__(self) -> float: return float(self.item())
-    def __complex__(self) -> complex: return complex(self.item())
+    def __format__(self, spec: str) -> str: return format(self._number() if spec else str(self), spec)
+    def __bool__(self) -> bool: return bool(self._number())
+    def __int__(self) -> int: return int(self._number())
+
+    def __float__(self) -> float:
+        if self._edge is not None:
+            lost("float")
+        return float(self._number())
+
+    def __complex__(self) -> complex:
+        if self._edge is not None:
+            lost("complex")
+        return complex(self._number())
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError(f"index: expected a 0-d tensor of integers, got shape {self.shape}, {self.dtype}")
-        return int(self.item())
+        return int(self._number())
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -334,6 +379,11 @@ class Tensor(Operators):
     def __itruediv__(self, other: Any) -> Tensor: return self._write(namespace.divide, other, in_place=False)
     def __ipow__(self, other: Any) -> Tensor: return self._write(namespace.pow, other, in_place=False)
     def __imatmul__(self, other: Any) -> Tensor: return self._write(namespace.matmul, other, in_place=False)
+    def __iand__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_and, other, in_place=False)
+    def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other, in_place=False)
+    def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other, in_place=False)
+    def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other, in_place=False)
+    def __irshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, other, in_place=False)
     def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other, in_place=False)
     def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other, in_place=False)
     # fmt: on

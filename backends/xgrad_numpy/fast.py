@@ -72,7 +72,7 @@ def squeeze(x: Any, /, axis: Any) -> Any:
 
 def expand_dims(x: Any, /, *, axis: int = 0) -> Any:
     """Insert an axis of length 1."""
-    return x[..., None] if axis == -1 else np.expand_dims(x, axis)
+    return x[..., None] if axis == -1 else x[(slice(None),) * axis + (None,)] if axis >= 0 else np.expand_dims(x, axis)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

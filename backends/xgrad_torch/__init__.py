@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -47,7 +48,11 @@ class TorchBackend(Backend):
             raise DeviceError("torch: the package PyTorch is missing: pip install torch") from error
         self._cuda = self._torch.cuda
         self.array_type = self._torch.Tensor
-        added = {"index_add": self.index_add, "special": special(self._torch, self)}
+        added = {
+            "index_add": self.index_add,
+            "special": special(self._torch, self),
+            "unique_all": partial(_unique_all, self._torch),
+        }
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
         self._devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
@@ -111,6 +116,12 @@ class TorchBackend(Backend):
     def references(self, x: Any) -> int | None:
         return self._uses and self._uses(x.untyped_storage()._cdata)
 
+    def from_dlpack(self, x: Any, index: int) -> Any:
+        return self._torch.from_dlpack(x)
+
+    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+        return x.detach()  # a capsule holds this, which counts as another user of the memory; `x` itself would not
+
     def synchronize(self, index: int) -> None:
         if index:
             self._cuda.synchronize(index - 1)
@@ -121,6 +132,24 @@ class TorchBackend(Backend):
         used, reserved = self._cuda.memory_allocated(index - 1), self._cuda.memory_reserved(index - 1)
         free, total = self._cuda.mem_get_info(index - 1)
         return {"used": used, "reserved": reserved, "free": free, "total": total}
+
+
+def _unique_all(torch: Any, x: Any, /) -> tuple[Any, Any, Any, Any]:
+    """Return the different values, where each is first, which each element has, and how often: PyTorch cannot say."""
+    flat = x.reshape(-1)
+    if flat.is_complex():
+        order = torch.argsort(flat.imag, stable=True)
+        order = order[torch.argsort(flat.real[order], stable=True)]
+    else:
+        order = torch.argsort(flat, stable=True)
+    values = flat[order]
+    first = torch.ones_like(order, dtype=torch.bool)
+    first[1:] = values[1:] != values[:-1]
+    starts = torch.nonzero(first)[:, 0]
+    inverse = torch.empty_like(order)
+    inverse[order] = torch.cumsum(first, 0) - 1
+    counts = torch.diff(starts, append=starts.new_tensor([len(order)]))
+    return values[starts], order[starts], inverse.reshape(x.shape), counts
 
 
 def special(torch: Any, backend: Backend) -> SciPyKernels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from xgrad.device import Device
 from xgrad.devices import current_device, device_of, transfer
 from xgrad.dtypes import SCALARS, check_standard, complex64, float32
+from xgrad.ops.data_types import result_type
+from xgrad.ops.manipulation import stack
 from xgrad.ops.storage import astype, native_dtype, to_device
 from xgrad.tensor import Tensor, wrap
 
@@ -22,12 +25,13 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor of values given in any form; of a tensor, with its history.
+    """Return a tensor of values given in any form; of tensors, with their history.
 
     Parameters
     ----------
     obj : scalar, nested sequence, array or Tensor
-        The values. Python floats become float32, ints int64; arrays keep their dtype.
+        The values. Python floats become float32, ints int64; arrays keep their dtype. A sequence may hold tensors
+        of one shape on one device, which are stacked.
     dtype : dtype, optional
         The dtype of the result.
     device : str or Device, optional
@@ -60,6 +64,12 @@ def asarray(
     >>> xgrad.asarray([1.0, 2.0], dtype=xgrad.float64)
     Tensor([1., 2.], dtype=float64)
     """
+    if isinstance(obj, (list, tuple)) and (tensors := _tensors(obj)):
+        if copy is False:
+            raise ValueError("asarray: copy=False, but tensors must be copied to be put together")
+        dtype = result_type(*_leaves(obj)) if dtype is None else dtype
+        stacked = _stacked(obj, dtype, tensors[0].device if device is None else device)
+        return stacked.detach().requires_grad_() if requires_grad else stacked
     if isinstance(obj, Tensor) and obj.requires_grad and not requires_grad:
         if copy is False and not (device in (None, obj.device) and dtype in (None, obj.dtype)):
             raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
@@ -73,6 +83,33 @@ def asarray(
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+def _leaves(values: Any) -> Iterator[Any]:
+    """Return what nested sequences hold."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _leaves(value)
+        else:
+            yield value
+
+
+def _tensors(values: Sequence[Any]) -> list[Tensor]:
+    """Return the tensors in nested sequences, in a time that a long list of numbers does not notice."""
+    kinds = set(map(type, values))
+    if any(issubclass(kind, (Tensor, list, tuple)) for kind in kinds):
+        return [value for value in _leaves(values) if isinstance(value, Tensor)]
+    return []
+
+
+def _stacked(values: Any, dtype: Any, device: str | Device) -> Tensor:
+    """Return a tensor of nested sequences with tensors in them."""
+    if not isinstance(values, (list, tuple)):
+        return asarray(values, dtype=dtype, device=device)
+    parts = [_stacked(value, dtype, device) for value in values]
+    if len({part.shape for part in parts}) > 1:
+        raise ValueError(f"Tensor: expected numbers of a regular shape, got shapes {[part.shape for part in parts]}")
+    return stack(parts) if parts else asarray([], dtype=dtype, device=device)
+
+
 def _to_raw(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
@@ -83,9 +120,9 @@ def _to_raw(
     elif not host and (found := device_of(data)) is not None:
         raw, source = (_host_array(data, data.dtype), found) if isinstance(data, np.ndarray) else (data, found)
     else:
-        if copy is False:
+        if copy is False and host:
             raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
-        raw, source, copy = _host_array(data, dtype), Device("cpu"), None
+        raw, source, copy = _host_array(data, dtype), Device("cpu"), None if host else copy
     if device is None and isinstance(raw, np.ndarray) and not isinstance(data, Tensor):
         device = current_device()
     target = source if device is None else Device(device)

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from inspect import cleandoc
+from operator import index
+from typing import Any, TypeVar
 
 import numpy as np
 
+from xgrad.backend import DeviceError
+from xgrad.declare import public
 from xgrad.device import Device
 from xgrad.devices import current_device
-from xgrad.dtypes import float32, int64
+from xgrad.dtypes import DEFAULTS, FLOATING, INTEGER, KINDS, float32
+from xgrad.function import Function
+from xgrad.grad_mode import grad_enabled
+from xgrad.inputs import as_tensor
 from xgrad.ops.conversion import asarray
-from xgrad.ops.shape import broadcast_to
-from xgrad.ops.storage import native_dtype
+from xgrad.ops.data_types import result_type
+from xgrad.ops.manipulation import broadcast_to, reshape
+from xgrad.ops.storage import astype, native_dtype
 from xgrad.tensor import Tensor, wrap
 
-_BY_SHAPE = """{summary}.
+F = TypeVar("F", bound=Callable[..., Tensor])
+Number = bool | int | float | complex | Tensor
+
+_DOC = """{summary}
 
 Parameters
 ----------
-shape : int or tuple of int
-    The shape.
+{parameters}
 dtype : dtype, optional
-    By default float32.
+    By default {dtype}.
 device : str or Device, optional
-    By default the `default_device`.
+    By default {device}.
 requires_grad : bool, default False
-    Whether gradients are wanted of it.
+    Whether gradients are wanted of it, as a leaf.
 
 Returns
 -------
 Tensor
-    Of the given shape.
+    Of shape {shape}.
 
 Raises
 ------
@@ -42,48 +52,41 @@ DeviceError
 
 Notes
 -----
-Python array API standard, creation functions: ``{name}``.
+{notes}Python array API standard, creation functions: ``{name}``.
 
 Examples
 --------
 >>> import xgrad
->>> xgrad.{name}((1, 2)){show}
+>>> xgrad.{example}
 """
 
-_LIKE = """{summary}, in the shape of another tensor.
 
-Parameters
-----------
-x : Tensor
-    Whose shape, dtype and device to take.
-dtype : dtype, optional
-    By default that of `x`.
-device : str or Device, optional
-    By default that of `x`.
-requires_grad : bool, default False
-    Whether gradients are wanted of it.
+def _creation(
+    shape: str, example: str, dtype: str = "float32", device: str = "the `default_device`", notes: str = ""
+) -> Callable[[F], F]:
+    """Complete the documentation of a creation function: it gives a summary and its own parameters.
 
-Returns
--------
-Tensor
-    Of the shape of `x`, without its history.
+    `example` reads ``call -> what is shown``.
+    """
 
-Raises
-------
-TypeError
-    If there is no such dtype, or gradients are wanted of one that is not floating.
-DeviceError
-    If the device is unknown or cannot be used.
+    def declare(function: F) -> F:
+        summary, _, parameters = cleandoc(function.__doc__ or "").partition("\n\n")
+        function.__doc__ = _DOC.format(
+            name=function.__name__,
+            summary=summary,
+            parameters=parameters,
+            shape=shape,
+            dtype=dtype,
+            device=device,
+            notes=notes and notes + " ",
+            example=example.replace(" -> ", "\n"),
+        )
+        return function
 
-Notes
------
-Python array API standard, creation functions: ``{name}``.
+    return declare
 
-Examples
---------
->>> import xgrad
->>> xgrad.{name}(xgrad.eye(1, 2)){show}
-"""
+
+_like = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
 
 
 def _make(
@@ -99,51 +102,57 @@ def _make(
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _by_shape(name: str, summary: str, show: str) -> Callable[..., Tensor]:
-    """Declare a creation function that is given a shape."""
-
-    def create(
-        shape: int | tuple[int, ...],
-        *,
-        dtype: Any = None,
-        device: str | Device | None = None,
-        requires_grad: bool = False,
-    ) -> Tensor:
-        return _make(name, shape, dtype=dtype, device=device, requires_grad=requires_grad)
-
-    return _named(create, name, _BY_SHAPE.format(name=name, summary=summary, show=show))
+def _lengths(shape: Any) -> tuple[int, ...]:
+    """Return a shape, which may be one length, and in which 0-d tensors may be lengths."""
+    return tuple([index(n) for n in shape]) if isinstance(shape, (tuple, list)) else (index(shape),)
 
 
-def _like(create: Callable[..., Tensor], summary: str, show: str) -> Callable[..., Tensor]:
-    """Declare the creation function that takes the shape of a tensor."""
+@_creation("`shape`", "zeros((1, 2)) -> Tensor([[0., 0.]])")
+def zeros(
+    shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return zeros.
 
-    def like(
-        x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
-    ) -> Tensor:
-        dtype = x.dtype if dtype is None else dtype
-        return create(x.shape, dtype=dtype, device=device or x.device, requires_grad=requires_grad)
-
-    name = create.__name__ + "_like"
-    return _named(like, name, _LIKE.format(name=name, summary=summary, show=show))
-
-
-def _named(function: Any, name: str, doc: str) -> Callable[..., Tensor]:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function  # type: ignore[no-any-return]
+    shape : int or tuple of int
+        The length of each axis.
+    """
+    return _make("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-zeros = _by_shape("zeros", "Return zeros", "\nTensor([[0., 0.]])")
-ones = _by_shape("ones", "Return ones", "\nTensor([[1., 1.]])")
-empty = _by_shape("empty", "Return whatever the memory holds", ".shape\n(1, 2)")
-zeros_like = _like(zeros, "Return zeros", "\nTensor([[0., 0.]])")
-ones_like = _like(ones, "Return ones", "\nTensor([[1., 1.]])")
-empty_like = _like(empty, "Return whatever the memory holds", ".shape\n(1, 2)")
+@_creation("`shape`", "ones((1, 2)) -> Tensor([[1., 1.]])")
+def ones(
+    shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return ones.
+
+    shape : int or tuple of int
+        The length of each axis.
+    """
+    return _make("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@_creation("`shape`", "empty((1, 2)).shape -> (1, 2)")
+def empty(
+    shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return whatever the memory holds.
+
+    shape : int or tuple of int
+        The length of each axis.
+    """
+    return _make("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@_creation(
+    "`shape`",
+    "full(2, 7) -> Tensor([7, 7])",
+    dtype="that of the value: float32 for a float, int64 for an int",
+    device="that of a tensor that is the value, else the `default_device`",
+    notes="Differentiable in a value that is a tensor.",
+)
 def full(
     shape: int | tuple[int, ...],
-    fill_value: Any,
+    fill_value: Number,
     *,
     dtype: Any = None,
     device: str | Device | None = None,
@@ -151,48 +160,64 @@ def full(
 ) -> Tensor:
     """Return one value, repeated.
 
-    Parameters
-    ----------
     shape : int or tuple of int
-        The shape.
+        The length of each axis.
     fill_value : scalar or 0-d Tensor
         The value.
-    dtype : dtype, optional
-        By default that of the value: float32 for a float, int64 for an int.
-    device : str or Device, optional
-        By default the `default_device`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Notes
-    -----
-    Python array API standard, creation functions: ``full``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.full(2, 7)
-    Tensor([7, 7])
     """
-    if isinstance(fill_value, Tensor):  # which may have a history
-        filled = broadcast_to(
-            asarray(fill_value, dtype=dtype, device=device), (shape,) if isinstance(shape, int) else shape
-        )
+    if isinstance(fill_value, Tensor):
+        filled = broadcast_to(asarray(fill_value, dtype=dtype, device=device), _lengths(shape))
         return filled.detach().requires_grad_() if requires_grad else filled
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     dtype = asarray(fill_value).dtype if dtype is None else dtype
-    return _make("full", shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _make("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_like)
+def zeros_like(
+    x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return zeros, in the shape of another tensor.
+
+    x : Tensor
+        Whose shape, dtype and device to take.
+    """
+    return zeros(x.shape, **_as(x, dtype, device), requires_grad=requires_grad)
+
+
+@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_like)
+def ones_like(
+    x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return ones, in the shape of another tensor.
+
+    x : Tensor
+        Whose shape, dtype and device to take.
+    """
+    return ones(x.shape, **_as(x, dtype, device), requires_grad=requires_grad)
+
+
+@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_like)
+def empty_like(
+    x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return whatever the memory holds, in the shape of another tensor.
+
+    x : Tensor
+        Whose shape, dtype and device to take.
+    """
+    return empty(x.shape, **_as(x, dtype, device), requires_grad=requires_grad)
+
+
+@_creation(
+    example="full_like(xgrad.zeros(2), 7) -> Tensor([7., 7.])",
+    notes="Differentiable in a value that is a tensor.",
+    **_like,
+)
 def full_like(
     x: Tensor,
     /,
-    fill_value: Any,
+    fill_value: Number,
     *,
     dtype: Any = None,
     device: str | Device | None = None,
@@ -200,43 +225,30 @@ def full_like(
 ) -> Tensor:
     """Return one value, repeated, in the shape of another tensor.
 
-    Parameters
-    ----------
     x : Tensor
         Whose shape, dtype and device to take.
     fill_value : scalar or 0-d Tensor
         The value.
-    dtype : dtype, optional
-        By default that of `x`.
-    device : str or Device, optional
-        By default that of `x`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`.
-
-    Notes
-    -----
-    Python array API standard, creation functions: ``full_like``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.full_like(xgrad.zeros(2), 7)
-    Tensor([7., 7.])
     """
-    dtype = x.dtype if dtype is None else dtype
-    return full(x.shape, fill_value, dtype=dtype, device=device or x.device, requires_grad=requires_grad)
+    return full(x.shape, fill_value, **_as(x, dtype, device), requires_grad=requires_grad)
 
 
+def _as(x: Tensor, dtype: Any, device: str | Device | None) -> dict[str, Any]:
+    return {"dtype": x.dtype if dtype is None else dtype, "device": x.device if device is None else device}
+
+
+_bounds = {
+    "device": "that of a tensor among the arguments, else the `default_device`",
+    "notes": "Differentiable in the arguments that are tensors.",
+}
+
+
+@_creation("(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_bounds)
 def arange(
-    start: float,
+    start: int | float | Tensor,
     /,
-    stop: float | None = None,
-    step: float = 1,
+    stop: int | float | Tensor | None = None,
+    step: int | float | Tensor = 1,
     *,
     dtype: Any = None,
     device: str | Device | None = None,
@@ -244,97 +256,73 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers from `start` up to `stop`, which is left out.
 
-    Parameters
-    ----------
-    start : int or float
+    start : int, float or 0-d Tensor
         Where to start; with no `stop`, where to stop, starting at 0.
-    stop : int or float, optional
+    stop : int, float or 0-d Tensor, optional
         Where to stop.
-    step : int or float, default 1
+    step : int, float or 0-d Tensor, default 1
         The distance between two numbers.
-    dtype : dtype, optional
-        By default int64 if all three are ints, else float32.
-    device : str or Device, optional
-        By default the `default_device`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of shape (n,).
-
-    Notes
-    -----
-    Python array API standard, creation functions: ``arange``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.arange(1, 7, 2)
-    Tensor([1, 3, 5])
     """
     if stop is None:
         start, stop = 0, start
-    start, stop, step = (n.item() if isinstance(n, np.generic) else n for n in (start, stop, step))
-    if dtype is None:
-        dtype = int64 if all(isinstance(n, int) for n in (start, stop, step)) else float32
-    return _make("arange", start, stop, step, dtype=dtype, device=device, requires_grad=requires_grad)
+    numbers, dtype, device, recorded = _read((start, stop, step), dtype, device)
+    made = _make("arange", *numbers, dtype=dtype, device=device, requires_grad=requires_grad)
+    if not recorded or requires_grad:
+        return made
+    count = _make("arange", made.size, dtype=dtype, device=device, requires_grad=False)
+    return astype(start + step * count, dtype, copy=False)
 
 
+@_creation("(num,)", "linspace(0.0, 1.0, 3) -> Tensor([0. , 0.5, 1. ])", **_bounds)
 def linspace(
-    start: float,
-    stop: float,
+    start: int | float | complex | Tensor,
+    stop: int | float | complex | Tensor,
     /,
     num: int,
     *,
     dtype: Any = None,
     device: str | Device | None = None,
-    requires_grad: bool = False,
     endpoint: bool = True,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return `num` evenly spaced numbers from `start` to `stop`.
 
-    Parameters
-    ----------
-    start, stop : float
+    start, stop : number or 0-d Tensor
         The ends.
     num : int
         How many numbers.
-    dtype : dtype, optional
-        By default float32.
-    device : str or Device, optional
-        By default the `default_device`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of shape (num,).
-
-    Notes
-    -----
-    Python array API standard, creation functions: ``linspace``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.linspace(0.0, 1.0, 3)
-    Tensor([0. , 0.5, 1. ])
+    endpoint : bool, default True
+        Whether `stop` is one of them.
     """
-    return _make(
-        "linspace",
-        start,
-        stop,
-        num,
-        dtype=dtype,
-        device=device,
-        requires_grad=requires_grad,
-        endpoint=endpoint,
-    )
+    numbers, dtype, device, recorded = _read((start, stop), dtype, device, lowest=FLOATING)
+    if not recorded or requires_grad:
+        options = {"endpoint": endpoint, "requires_grad": requires_grad}
+        return _make("linspace", *numbers, index(num), dtype=dtype, device=device, **options)
+    part = _make("linspace", 0, 1, index(num), dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
+    return astype(start * (1 - part) + stop * part, dtype, copy=False)
 
 
+def _read(
+    bounds: Sequence[Number], dtype: Any, device: str | Device | None, lowest: int = INTEGER
+) -> tuple[list[Any], Any, str | Device | None, bool]:
+    """Return bounds as numbers, the dtype and device of what lies between them, and whether they are in a graph."""
+    tensors = [x for x in bounds if isinstance(x, Tensor)]
+    if any(x.ndim for x in tensors):
+        raise ValueError(f"expected numbers and 0-d tensors as bounds, got shapes {[x.shape for x in tensors]}")
+    if dtype is None:
+        dtype = result_type("bool", *bounds)
+        dtype = DEFAULTS[lowest] if KINDS[dtype.kind] < lowest else dtype
+    numbers = [_number(x) for x in bounds]
+    device = tensors[0].device if tensors and device is None else device
+    return numbers, dtype, device, grad_enabled.get() and any([x.requires_grad for x in tensors])
+
+
+def _number(x: Any) -> Any:
+    x = x.detach() if isinstance(x, Tensor) else x
+    return x.item() if isinstance(x, (Tensor, np.generic)) else x
+
+
+@_creation("(n_rows, n_cols)", "eye(1, 2) -> Tensor([[1., 0.]])")
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -347,35 +335,110 @@ def eye(
 ) -> Tensor:
     """Return ones on a diagonal and zeros elsewhere.
 
-    Parameters
-    ----------
     n_rows : int
         The number of rows.
     n_cols : int, optional
         The number of columns, by default that of rows.
     k : int, default 0
         Which diagonal: above the main one if positive.
-    dtype : dtype, optional
-        By default float32.
-    device : str or Device, optional
-        By default the `default_device`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
+    """
+    return _make("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """Return the coordinates of the points of a grid, one tensor for each axis.
+
+    Parameters
+    ----------
+    *arrays : Tensor
+        The coordinates along each axis, of shape (n,).
+    indexing : {"xy", "ij"}, default "xy"
+        Whether the first two axes change places, as is the habit with images, or not, as with matrices.
 
     Returns
     -------
-    Tensor
-        Of shape (n_rows, n_cols).
+    list of Tensor
+        As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with ``"ij"``, of
+        (n2, n1, n3, ...) with ``"xy"``.
+
+    Raises
+    ------
+    ValueError
+        If an array has not just one axis, or `indexing` is neither.
+    DeviceError
+        If the arrays are on several devices.
 
     Notes
     -----
-    Python array API standard, creation functions: ``eye``.
+    Differentiable to any order. Python array API standard, creation functions: ``meshgrid``.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.eye(2)
-    Tensor([[1., 0.],
-            [0., 1.]])
+    >>> x, y = xgrad.meshgrid(xgrad.asarray([1, 2]), xgrad.asarray([3, 4, 5]))
+    >>> x
+    Tensor([[1, 2],
+            [1, 2],
+            [1, 2]])
     """
-    return _make("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {indexing!r}")
+    arrays = tuple([as_tensor("meshgrid", f"arrays[{i}]", x) for i, x in enumerate(arrays)])
+    if any(x.ndim != 1 for x in arrays):
+        raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in arrays]}")
+    if len({x.device for x in arrays}) > 1:
+        raise DeviceError(f"meshgrid: expected arrays on one device, got {[str(x.device) for x in arrays]}")
+    axes = list(range(len(arrays)))
+    if indexing == "xy":
+        axes[:2] = axes[1::-1]
+    shape = tuple([arrays[axis].size for axis in axes])
+    return [
+        broadcast_to(reshape(x, tuple([-1 if axis == i else 1 for axis in axes])), shape) for i, x in enumerate(arrays)
+    ]
+
+
+_TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.
+
+Parameters
+----------
+x : Tensor
+    Of shape (..., m, n) and any dtype.
+k : int, default 0
+    Where the triangle ends: on the main diagonal, or so many diagonals above it.
+
+Returns
+-------
+Tensor
+    Of the same shape and dtype.
+
+Raises
+------
+ValueError
+    If `x` has fewer than two axes.
+
+Notes
+-----
+Differentiable to any order. Python array API standard, creation functions: ``{name}``.
+
+Examples
+--------
+>>> import xgrad
+>>> xgrad.{name}(xgrad.ones((2, 2)))
+{shown}
+"""
+
+
+def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
+    """Declare a function that leaves a triangle of a matrix."""
+
+    def forward(xp: Any, x: Any, /, *, k: int = 0) -> Any:
+        if len(x.shape) < 2:
+            raise ValueError(f"expected matrices, got {len(x.shape)} axes")
+        return getattr(xp, name)(x, k=k)
+
+    function = Function.of(name, forward, (lambda g, xp, k: getattr(xp, name)(g, k=k),))
+    return public(function, _TRIANGLE.format(name=name, which=which, shown=shown), __name__)
+
+
+tril = _triangle("tril", "lower", "Tensor([[1., 0.],\n        [1., 1.]])")
+triu = _triangle("triu", "upper", "Tensor([[1., 1.],\n        [0., 1.]])")

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from xgrad.declare import derivative, elementwise
+from xgrad.declare import derivative, elementwise, in_rule
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
+from xgrad.inputs import as_tensor
+from xgrad.ops.storage import astype
+from xgrad.tensor import Tensor
 
 
 def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
     """Give the gradient to the winner, half of it to each where there is a tie, and all of it to a NaN."""
     return xp.where(ties, g / 2, xp.where(loses, 0, g))
+
+
+def _share(g: Any, xp: Any, x: Any) -> Any:
+    """The part that the first of two has in a sum of exponentials, given the difference of their logarithms."""
+    return g * in_rule(sigmoid, xp, x)
+
+
+def _copysign(g: Any, xp: Any, x1: Any, out: Any) -> Any:
+    turned = (x1 < 0) != (out < 0)
+    return xp.where(x1 == 0, 0, xp.where(turned, -g, g))
 
 
 def _sign(g: Any, xp: Any, x: Any, out: Any) -> Any:
@@ -44,19 +58,19 @@ square = elementwise("square", lambda g, x: g * (2 * x),
 reciprocal = elementwise("reciprocal", lambda g, out: -g * out * out,
     doc="Return one over each element.", example="[1.0, -2.0] -> [ 1. , -0.5]", kind=FLOATING)
 floor_divide = elementwise("floor_divide", None, None,
-    doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]")
+    doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]", highest=FLOATING)
 remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * xp.floor_divide(x1, x2),
-    doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]")
+    doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING)
 maximum = elementwise("maximum",
     lambda g, xp, x1, x2: _halves(g, xp, x1 < x2, x1 == x2),
     lambda g, xp, x1, x2: _halves(g, xp, x2 < x1, x1 == x2),
-    doc="Return the larger of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [3., 5.]")
+    doc="Return the larger of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [3., 5.]", highest=FLOATING)
 minimum = elementwise("minimum",
     lambda g, xp, x1, x2: _halves(g, xp, x1 > x2, x1 == x2),
     lambda g, xp, x1, x2: _halves(g, xp, x2 > x1, x1 == x2),
-    doc="Return the smaller of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [1., 3.]")
+    doc="Return the smaller of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [1., 3.]", highest=FLOATING)
 
-# Exponentials, roots, trigonometry
+# Exponentials, logarithms, roots
 
 exp = elementwise("exp", lambda g, out: g * out,
     doc="Return e to the power of each element.", example="[0.0, 1.0] -> [1.       , 2.71828...]", kind=FLOATING)
@@ -66,16 +80,51 @@ log = elementwise("log", lambda g, x: g / x,
     doc="Return the natural logarithm.", example="[1.0, 10.0] -> [0.       , 2.3025...]", kind=FLOATING)
 log1p = elementwise("log1p", lambda g, x: g / (1 + x),
     doc="Return log(1 + x), exact near 0.", example="[0.0, 1e-9] -> [0.e+00, 1.e-09]", kind=FLOATING)
+log2 = elementwise("log2", lambda g, x: g / (x * math.log(2)),
+    doc="Return the logarithm to base 2.", example="[1.0, 8.0] -> [0., 3.]", kind=FLOATING)
+log10 = elementwise("log10", lambda g, x: g / (x * math.log(10)),
+    doc="Return the logarithm to base 10.", example="[1.0, 100.0] -> [0., 2.]", kind=FLOATING)
+logaddexp = elementwise("logaddexp",
+    lambda g, xp, x1, x2: _share(g, xp, x1 - x2), lambda g, xp, x1, x2: _share(g, xp, x2 - x1),
+    doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
+    kind=FLOATING, highest=FLOATING)
 sqrt = elementwise("sqrt", lambda g, out: g / (2 * out),
     doc="Return the square root.", example="[1.0, 4.0] -> [1., 2.]", kind=FLOATING)
+hypot = elementwise("hypot", lambda g, x1, out: g * (x1 / out), lambda g, x2, out: g * (x2 / out),
+    doc="Return sqrt(x1 * x1 + x2 * x2), without overflow; it has no derivative where both are 0.",
+    example="[3.0, 0.0], 4.0 -> [5., 4.]", kind=FLOATING, highest=FLOATING)
+
+# Angles, in radians, and the hyperbola
+
 sin = elementwise("sin", lambda g, xp, x: g * xp.cos(x),
-    doc="Return the sine of angles in radians.", example="[0.0, 1.0] -> [0.        , 0.8414...]", kind=FLOATING)
+    doc="Return the sine.", example="[0.0, 1.0] -> [0.        , 0.8414...]", kind=FLOATING)
 cos = elementwise("cos", lambda g, xp, x: -g * xp.sin(x),
-    doc="Return the cosine of angles in radians.", example="[0.0, 1.0] -> [1.        , 0.5403...]", kind=FLOATING)
+    doc="Return the cosine.", example="[0.0, 1.0] -> [1.        , 0.5403...]", kind=FLOATING)
 tan = elementwise("tan", lambda g, out: g * (1 + out * out),
-    doc="Return the tangent of angles in radians.", example="[0.0, 1.0] -> [0.       , 1.5574...]", kind=FLOATING)
+    doc="Return the tangent.", example="[0.0, 1.0] -> [0.       , 1.5574...]", kind=FLOATING)
+asin = elementwise("asin", lambda g, xp, x: g / xp.sqrt(1 - x * x),
+    doc="Return the arcsine, from -pi/2 to pi/2.", example="[0.0, 1.0] -> [0.       , 1.5707...]", kind=FLOATING)
+acos = elementwise("acos", lambda g, xp, x: -g / xp.sqrt(1 - x * x),
+    doc="Return the arccosine, from 0 to pi.", example="[1.0, 0.0] -> [0.       , 1.5707...]", kind=FLOATING)
+atan = elementwise("atan", lambda g, x: g / (1 + x * x),
+    doc="Return the arctangent, from -pi/2 to pi/2.", example="[0.0, 1.0] -> [0.       , 0.7853...]", kind=FLOATING)
+atan2 = elementwise("atan2",
+    lambda g, x1, x2: g * (x2 / (x1 * x1 + x2 * x2)),
+    lambda g, x1, x2: -g * (x1 / (x1 * x1 + x2 * x2)),
+    doc="Return the angle of the point (x2, x1), from -pi to pi; it has no derivative where both are 0.",
+    example="[0.0, 1.0], -1.0 -> [3.1415..., 2.3561...]", kind=FLOATING, highest=FLOATING)
+sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
+    doc="Return the hyperbolic sine.", example="[0.0, 1.0] -> [0.       , 1.1752...]", kind=FLOATING)
+cosh = elementwise("cosh", lambda g, xp, x: g * xp.sinh(x),
+    doc="Return the hyperbolic cosine.", example="[0.0, 1.0] -> [1.       , 1.5430...]", kind=FLOATING)
 tanh = elementwise("tanh", lambda g, out: g * (1 - out * out),
     doc="Return the hyperbolic tangent.", example="[0.0, 0.5] -> [0.        , 0.4621...]", kind=FLOATING)
+asinh = elementwise("asinh", lambda g, xp, x: g / xp.sqrt(1 + x * x),
+    doc="Return the inverse of `sinh`.", example="[0.0, 1.0] -> [0.       , 0.8813...]", kind=FLOATING)
+acosh = elementwise("acosh", lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)),
+    doc="Return the inverse of `cosh`.", example="[1.0, 2.0] -> [0.       , 1.3169...]", kind=FLOATING)
+atanh = elementwise("atanh", lambda g, x: g / (1 - x * x),
+    doc="Return the inverse of `tanh`.", example="[0.0, 0.5] -> [0.       , 0.5493...]", kind=FLOATING)
 
 # Parts of complex numbers
 
@@ -91,13 +140,20 @@ conj = elementwise("conj", lambda g, xp: xp.conj(g),
 sign = elementwise("sign", _sign,
     doc="Return -1, 0 or 1, of a complex number ``x / abs(x)``.", example="[-2.0, 0.0, 3.0] -> [-1.,  0.,  1.]", holomorphic=False)
 floor = elementwise("floor", lambda g, xp: xp.zeros_like(g),
-    doc="Round towards minus infinity.", example="[-1.5, 1.5] -> [-2.,  1.]")
+    doc="Round towards minus infinity.", example="[-1.5, 1.5] -> [-2.,  1.]", highest=FLOATING)
 ceil = elementwise("ceil", lambda g, xp: xp.zeros_like(g),
-    doc="Round towards infinity.", example="[-1.5, 1.5] -> [-1.,  2.]")
+    doc="Round towards infinity.", example="[-1.5, 1.5] -> [-1.,  2.]", highest=FLOATING)
 trunc = elementwise("trunc", lambda g, xp: xp.zeros_like(g),
-    doc="Round towards zero.", example="[-1.5, 1.5] -> [-1.,  1.]")
+    doc="Round towards zero.", example="[-1.5, 1.5] -> [-1.,  1.]", highest=FLOATING)
 round = elementwise("round", lambda g, xp: xp.zeros_like(g),
     doc="Round to the nearest integer, halves to even ones.", example="[0.5, 1.5] -> [0., 2.]")
+
+copysign = elementwise("copysign", _copysign, lambda g, xp: xp.zeros_like(g),
+    doc="Return the magnitude of the first with the sign of the second; at 0 its derivative is 0.",
+    example="[1.0, -2.0], -0.0 -> [-1., -2.]", kind=FLOATING, highest=FLOATING)
+nextafter = elementwise("nextafter", None, None,
+    doc="Return the number next to the first in the direction of the second.",
+    example="[1.0], 2.0 -> [1.0000001]", kind=FLOATING, highest=FLOATING)
 
 # Comparisons and logic
 
@@ -106,13 +162,16 @@ equal = elementwise("equal", None, None,
 not_equal = elementwise("not_equal", None, None,
     doc="Return whether two differ.", example="[1.0, 2.0], 2.0 -> [ True, False]", kind=BOOLEAN)
 less = elementwise("less", None, None,
-    doc="Return whether the first is smaller.", example="[1.0, 2.0], 2.0 -> [ True, False]")
+    doc="Return whether the first is smaller.", example="[1.0, 2.0], 2.0 -> [ True, False]", highest=FLOATING)
 less_equal = elementwise("less_equal", None, None,
-    doc="Return whether the first is not larger.", example="[1.0, 3.0], 2.0 -> [ True, False]")
+    doc="Return whether the first is not larger.", example="[1.0, 3.0], 2.0 -> [ True, False]", highest=FLOATING)
 greater = elementwise("greater", None, None,
-    doc="Return whether the first is larger.", example="[1.0, 3.0], 2.0 -> [False,  True]")
+    doc="Return whether the first is larger.", example="[1.0, 3.0], 2.0 -> [False,  True]", highest=FLOATING)
 greater_equal = elementwise("greater_equal", None, None,
-    doc="Return whether the first is not smaller.", example="[1.0, 2.0], 2.0 -> [False,  True]")
+    doc="Return whether the first is not smaller.", example="[1.0, 2.0], 2.0 -> [False,  True]", highest=FLOATING)
+signbit = elementwise("signbit", None,
+    doc="Return whether the sign is minus, that of -0. included.", example="[-0.0, 0.0] -> [ True, False]",
+    kind=FLOATING, highest=FLOATING)
 isnan = elementwise("isnan", None,
     doc="Return whether each element is not a number.", example="[1.0, float('nan')] -> [False,  True]")
 isinf = elementwise("isinf", None,
@@ -128,13 +187,17 @@ logical_not = elementwise("logical_not", None,
 logical_xor = elementwise("logical_xor", None, None,
     doc="Return whether just one of two bools holds.", example="[True, True], [True, False] -> [False,  True]", kind=BOOLEAN)
 bitwise_and = elementwise("bitwise_and", None, None,
-    doc="Return the bits, or bools, that both have.", example="[6, 5], 3 -> [2, 1]", kind=BOOLEAN)
+    doc="Return the bits, or bools, that both have.", example="[6, 5], 3 -> [2, 1]", kind=BOOLEAN, highest=INTEGER)
 bitwise_or = elementwise("bitwise_or", None, None,
-    doc="Return the bits, or bools, that one of them has.", example="[6, 5], 3 -> [7, 7]", kind=BOOLEAN)
+    doc="Return the bits, or bools, that one of them has.", example="[6, 5], 3 -> [7, 7]", kind=BOOLEAN, highest=INTEGER)
 bitwise_xor = elementwise("bitwise_xor", None, None,
-    doc="Return the bits, or bools, that just one of them has.", example="[6, 5], 3 -> [5, 6]", kind=BOOLEAN)
+    doc="Return the bits, or bools, that just one of them has.", example="[6, 5], 3 -> [5, 6]", kind=BOOLEAN, highest=INTEGER)
+bitwise_left_shift = elementwise("bitwise_left_shift", None, None,
+    doc="Move bits up, by a number that is not negative, and fill in zeros.", example="[6, -5], 1 -> [ 12, -10]", highest=INTEGER)
+bitwise_right_shift = elementwise("bitwise_right_shift", None, None,
+    doc="Move bits down, by a number that is not negative, and fill in the sign.", example="[6, -5], 1 -> [ 3, -3]", highest=INTEGER)
 bitwise_invert = elementwise("bitwise_invert", None,
-    doc="Turn every bit, or bool.", example="[6, 5] -> [-7, -6]", kind=BOOLEAN)
+    doc="Turn every bit, or bool.", example="[6, 5] -> [-7, -6]", kind=BOOLEAN, highest=INTEGER)
 # fmt: on
 
 
@@ -191,59 +254,24 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @derivative(
-    None,
-    lambda g, xp, condition: xp.where(condition, g, 0),
-    lambda g, xp, condition: xp.where(condition, 0, g),
-    kind=BOOLEAN,
-    broadcasts=True,
-)
-def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Return elements of the first where the condition holds, else those of the second.
-
-    Parameters
-    ----------
-    condition : Tensor
-        Bools, of any shape.
-    x1, x2 : Tensor or scalar
-        Of shapes that broadcast with the condition. At most one may be a Python scalar, which promotes nothing.
-
-    Returns
-    -------
-    Tensor
-        Of the shape that all three broadcast to.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
-    TypeError
-        If both are scalars.
-
-    Notes
-    -----
-    A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a harmless input
-    first, then the op. Python array API standard, searching functions: ``where``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> x = xgrad.asarray([1.0, -2.0])
-    >>> xgrad.where(x > 0, x, 0.0)
-    Tensor([1., 0.])
-    """
-    if type(x1) in SCALARS and type(x2) in SCALARS:
-        raise TypeError("expected at least one tensor for x1 and x2: make one with xgrad.asarray")
-    return xp.where(condition, x1, x2)
-
-
-@derivative(
     lambda g, xp, x, min, max: xp.where(_inside(xp, x, min, max), g, 0),
     lambda g, xp, x, min, max: xp.where((x < min) & (True if max is None else min < max), g, 0),
     lambda g, xp, x, min, max: xp.where((x > max) | (False if min is None else min >= max), g, 0),
     kind=INTEGER,
+    highest=FLOATING,
     broadcasts=True,
 )
-def clip(xp: Any, x: Any, min: Any = None, max: Any = None) -> Any:
+def _clip(xp: Any, x: Any, min: Any = None, max: Any = None, /) -> Any:
+    x = x if min is None else xp.maximum(x, min)
+    return +x if max is None else xp.minimum(x, max)
+
+
+def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
+    above = xp.ones_like(x, dtype=xp.bool) if min is None else x >= min
+    return above if max is None else above & (x <= max)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Move elements that lie outside an interval to its ends.
 
     Parameters
@@ -257,12 +285,14 @@ def clip(xp: Any, x: Any, min: Any = None, max: Any = None) -> Any:
     Returns
     -------
     Tensor
-        Of the shape that all broadcast to.
+        Of the shape that all broadcast to, and of the dtype of `x`; float32 where `x` is of integers and an end is not.
 
     Raises
     ------
     ValueError
         If the shapes do not broadcast.
+    TypeError
+        If an input is complex.
 
     Notes
     -----
@@ -274,16 +304,13 @@ def clip(xp: Any, x: Any, min: Any = None, max: Any = None) -> Any:
     >>> xgrad.clip(xgrad.asarray([-2.0, 0.5, 2.0]), -1.0, 1.0)
     Tensor([-1. ,  0.5,  1. ])
     """
-    x = x if min is None else xp.maximum(x, min)
-    return +x if max is None else xp.minimum(x, max)
+    x = x if type(x) in SCALARS else as_tensor("clip", "x", x)
+    out = _clip(x, min, max)
+    narrower = isinstance(x, Tensor) and out.dtype.kind == x.dtype.kind
+    return astype(out, x.dtype, copy=False) if narrower else out
 
 
-def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
-    above = xp.ones_like(x, dtype=xp.bool) if min is None else x >= min
-    return above if max is None else above & (x <= max)
-
-
-@derivative(lambda g, out: g * (out * (1 - out)), kind=FLOATING)
+@derivative(lambda g, out: g * (out * (1 - out)), kind=FLOATING, highest=FLOATING)
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, without overflow.
 
@@ -307,7 +334,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, small, 1) / (1 + small)
 
 
-@derivative(lambda g, xp, out: xp.where(out <= 0, 0, g), kind=INTEGER)
+@derivative(lambda g, xp, out: xp.where(out <= 0, 0, g), kind=INTEGER, highest=FLOATING)
 def relu(xp: Any, x: Any, /) -> Any:
     """Return positive elements, and 0 for the others; its derivative at 0 is 0.
 
@@ -330,7 +357,7 @@ def relu(xp: Any, x: Any, /) -> Any:
     return xp.maximum(x, 0)
 
 
-@derivative(lambda g, xp, out: g * -xp.expm1(-out), kind=FLOATING)
+@derivative(lambda g, xp, out: g * -xp.expm1(-out), kind=FLOATING, highest=FLOATING)
 def softplus(xp: Any, x: Any, /) -> Any:
     """Return ``log(1 + exp(x))``, without overflow.
 

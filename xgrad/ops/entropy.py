@@ -11,7 +11,7 @@ from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, SCALARS
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
-from xgrad.ops import nn, reduction
+from xgrad.ops import nn, statistical
 from xgrad.tensor import Tensor
 
 Axis = int | tuple[int, ...] | None
@@ -259,7 +259,7 @@ def log_expit(xp: Any, x: Any, /) -> Any:
 
 def _huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     delta, r = arrays(xp, delta, r)
-    return g * xp.where(xp.abs(r) <= delta, r, delta * xp.sign(r))
+    return g * xp.maximum(xp.minimum(r, delta), -delta)
 
 
 def _huber_delta(g: Any, xp: Any, delta: Any, r: Any) -> Any:
@@ -286,7 +286,7 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order but where ``abs(r) == delta``, where the second derivative is that of the square. As
+    Differentiable to any order but where ``abs(r) == delta``, where the second derivative is half that of the square. As
     ``scipy.special.huber``.
 
     Examples
@@ -450,7 +450,7 @@ def logsumexp(
             raise TypeError(f"logsumexp: expected real numbers for a, got {a.dtype}: use .real, or exp, sum and log")
         a = xp.astype(a, xp.float32)
     if b is None and a.size and not return_sign:
-        return reduction.logsumexp(a, axis=axis, keepdims=keepdims)
+        return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
     weights = xp.ones_like(a) if b is None else xp.full_like(a, b) if type(b) in SCALARS else b
     counted = xp.where(weights == 0, -math.inf, a.detach())
     if 0 in counted.shape:

@@ -174,16 +174,18 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     return _setitem(x, value, key=_raw_key(key, x.device))
 
 
-def _check_indices(xp: Any, indices: Any) -> None:
+def _checked(xp: Any, indices: Any) -> Any:
+    """Return indices of any integers as int64: PyTorch takes no others, and few bits may not reach far enough."""
     if not xp.isdtype(indices.dtype, "integral"):
         raise IndexError(f"expected indices of integers, got {indices.dtype}")
+    return xp.astype(indices, xp.int64, copy=False)
 
 
 @derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
 def _put(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with slices added at indices along an axis: the derivative of `take`."""
     zeros = xp.zeros(shape, dtype=x.dtype, device=_place(x))
-    return xp.index_add(zeros, (*(slice(None),) * axis, indices), x)
+    return xp.index_add(zeros, (*(slice(None),) * axis, _checked(xp, indices)), x)
 
 
 def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int | None) -> Any:
@@ -227,8 +229,7 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """
     if axis is None and len(x.shape) != 1:
         raise ValueError(f"expected an axis for {len(x.shape)} axes")
-    _check_indices(xp, indices)
-    return xp.take(x, indices, axis=0 if axis is None else axis)
+    return xp.take(x, _checked(xp, indices), axis=0 if axis is None else axis)
 
 
 @derivative(lambda g, xp, indices, axis: xp.take_along_axis(g, indices, axis=axis), None)
@@ -238,7 +239,7 @@ def _put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple
         xp.reshape(xp.arange(n, dtype=xp.int64, device=_place(x)), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
         for a, n in enumerate(shape)
     ]
-    key[axis] = xp.astype(indices, xp.int64)  # the range of uint8 may be too short for the other axes
+    key[axis] = _checked(xp, indices)
     return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=_place(x)), tuple(key), x)
 
 
@@ -283,5 +284,4 @@ def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     Tensor([[2.],
             [3.]])
     """
-    _check_indices(xp, indices)
-    return xp.take_along_axis(x, indices, axis=axis)
+    return xp.take_along_axis(x, _checked(xp, indices), axis=axis)

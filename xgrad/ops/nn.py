@@ -9,7 +9,7 @@ from typing import Any
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.inputs import as_tensor
-from xgrad.ops.linalg import product
+from xgrad.ops.products import product
 from xgrad.random import Generator, dropout_mask
 from xgrad.tensor import Tensor
 
@@ -74,7 +74,7 @@ def _softmax_rule(g: Any, xp: Any, out: Any, axis: Axis) -> Any:
     return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
 
 
-@derivative(_softmax_rule, kind=FLOATING)
+@derivative(_softmax_rule, kind=FLOATING, highest=FLOATING)
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
 
@@ -104,7 +104,7 @@ def _log_softmax_rule(g: Any, xp: Any, out: Any, axis: Axis) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
 
-@derivative(_log_softmax_rule, kind=FLOATING)
+@derivative(_log_softmax_rule, kind=FLOATING, highest=FLOATING)
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
@@ -160,7 +160,7 @@ def _cross_entropy_rule(
     return (probabilities - wanted) * g
 
 
-@derivative(_cross_entropy_rule, None, kind=FLOATING, aside="scale")
+@derivative(_cross_entropy_rule, None, kind=FLOATING, highest=FLOATING, aside="scale")
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
     if not input.shape[axis] and 0 not in target.shape:
@@ -264,6 +264,7 @@ def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
     lambda g, xp, input, target, reduction: _mse_rule(g, xp, input, target, reduction),
     lambda g, xp, input, target, reduction: _mse_rule(g, xp, target, input, reduction),
     kind=FLOATING,
+    highest=FLOATING,
 )
 def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
     return _reduce(xp, xp.square(input - target), reduction)

@@ -81,16 +81,53 @@ def reduction(name: str) -> Callable[..., Any]:
 
 def cumulative_sum(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
     """Add up, with or without the zero at the start."""
-    axis = 0 if axis is None else axis
-    out = torch.cumsum(x, axis)
-    if include_initial:
-        first = (
-            torch.zeros_like(x.narrow(axis, 0, 1))
-            if x.shape[axis]
-            else x.new_zeros([1 if i == axis % x.ndim else n for i, n in enumerate(x.shape)])
-        )
-        out = torch.cat([first, out], axis)
-    return out
+    return _cumulative(torch.cumsum, 0, x, axis or 0, include_initial)
+
+
+def cumulative_prod(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
+    """Multiply, with or without the one at the start."""
+    return _cumulative(torch.cumprod, 1, x, axis or 0, include_initial)
+
+
+def _cumulative(of: Any, start: float, x: Any, axis: int, include_initial: bool) -> Any:
+    first = x.new_full([1 if i == axis % x.ndim else n for i, n in enumerate(x.shape)], start)
+    return torch.cat([first, of(x, axis)], axis) if include_initial else of(x, axis)
+
+
+def sort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """Return the values alone."""
+    return torch.sort(x, dim=axis, descending=descending, stable=stable).values
+
+
+def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
+    """Return the stable permutation."""
+    return torch.argsort(x, dim=axis, descending=descending, stable=True)
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """Roll by one number along several axes, too."""
+    return torch.roll(x, (shift,) * len(axis) if isinstance(axis, tuple) and isinstance(shift, int) else shift, axis)
+
+
+def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Count by a sum, which can keep axes."""
+    return torch.sum(x != 0, dim=axes(x, axis), keepdim=keepdims)
+
+
+def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Search among numbers of another kind, too."""
+    dtype = torch.promote_types(x1.dtype, x2.dtype)
+    sorter = None if sorter is None else torch.as_tensor(sorter)
+    return torch.searchsorted(x1.to(dtype), x2.to(dtype), side=side, sorter=sorter)
+
+
+def unique_all(x: Any) -> Any:
+    """Return what PyTorch says of values, NaNs as one each, and the first places and their elements."""
+    flat = x.reshape(-1)
+    _, inverse, counts = torch.unique(flat, return_inverse=True, return_counts=True)
+    numbers = torch.arange(len(flat))
+    indices = torch.full_like(counts, len(flat)).scatter_reduce(0, inverse, numbers, "amin")
+    return flat[indices], indices, inverse.reshape(x.shape), torch.clamp(counts, min=1)
 
 
 def round(x: Any) -> Any:
@@ -144,3 +181,45 @@ def setitem(x: Any, value: Any, key: Any) -> Any:
 def scatter(x: Any, key: Any) -> Any:
     """Add into four zeros."""
     return torch.zeros(4, dtype=x.dtype).index_add(0, torch.as_tensor(key[0]), x)
+
+
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
+    """Give the axes by its name."""
+    return torch.tensordot(x1, x2, dims=axes)
+
+
+def vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
+    """Give the axis by its name."""
+    return torch.linalg.vecdot(x1, x2, dim=axis)
+
+
+def cross(x1: Any, x2: Any, axis: int = -1) -> Any:
+    """Broadcast before, since it adds no axes."""
+    return torch.linalg.cross(*torch.broadcast_tensors(x1, x2), dim=axis)
+
+
+def matrix_power(x: Any, n: int) -> Any:
+    """Keep the power of 0, too, in the graph."""
+    return torch.linalg.matrix_power(x, n) if n else torch.linalg.matrix_power(x, 0) + 0 * x
+
+
+def solve(x1: Any, x2: Any) -> Any:
+    """Leave no doubt of what is a vector."""
+    if x2.ndim == 1:
+        return torch.linalg.solve(x1, x2[:, None])[..., 0]
+    return torch.linalg.solve(x1, x2[None] if x2.ndim < x1.ndim else x2)
+
+
+def matrix_norm(x: Any, ord: Any = "fro", keepdims: bool = False) -> Any:
+    """Give the options by their names."""
+    return torch.linalg.matrix_norm(x, ord, keepdim=keepdims)
+
+
+def vector_norm(x: Any, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Any:
+    """Give the options by their names."""
+    return torch.linalg.vector_norm(x, ord, dim=axis, keepdim=keepdims)
+
+
+def det3(x: Any) -> Any:
+    """Expand 3 by 3 determinants: PyTorch's own have the gradient 0 where they are exactly 0, which is wrong."""
+    return (x[..., 0, :] * torch.linalg.cross(x[..., 1, :], x[..., 2, :])).sum(-1)

@@ -14,6 +14,7 @@ from xgrad.backend import Backend
 from xgrad.device import Device
 from xgrad.discovery import open_backend
 from xgrad.parity.evaluate import Run, evaluate, like, weights
+from xgrad.parity.exact_linalg import ExactLinalg
 from xgrad.parity.multiprecision import Multiprecision
 from xgrad.parity.row import Op, Sample
 
@@ -22,10 +23,10 @@ _EXTENDED = {FLOAT64: np.dtype(np.longdouble), np.dtype("complex128"): np.dtype(
 
 
 class _Namespace:
-    """That of NumPy's backend, but for the special functions."""
+    """That of NumPy's backend, but for linear algebra and the special functions."""
 
     def __init__(self, xp: Any) -> None:
-        self._xp, self.special = xp, Multiprecision()
+        self._xp, self.linalg, self.special = xp, ExactLinalg(xp.linalg), Multiprecision()
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._xp, name)

@@ -6,13 +6,31 @@ A row names the op, how far devices may be apart on it and why, how xgrad and Py
 from __future__ import annotations
 
 from xgrad.parity.row import Op
-from xgrad.parity.table import conversion, elementwise, fft, indexing, linalg, nn, reduction, shape, special
+from xgrad.parity.table import (
+    conversion,
+    elementwise,
+    fft,
+    indexing,
+    linalg,
+    manipulation,
+    nn,
+    searching,
+    sets,
+    sorting,
+    special,
+    statistical,
+    utility,
+)
 
 OPS: list[Op] = [
     *elementwise.ROWS,
-    *reduction.ROWS,
-    *shape.ROWS,
+    *statistical.ROWS,
+    *manipulation.ROWS,
     *indexing.ROWS,
+    *searching.ROWS,
+    *sorting.ROWS,
+    *sets.ROWS,
+    *utility.ROWS,
     *linalg.ROWS,
     *conversion.ROWS,
     *nn.ROWS,

@@ -6,7 +6,6 @@ import numpy as np
 
 import xgrad
 from xgrad.parity import pytorch
-from xgrad.parity.pytorch import torch
 from xgrad.parity.row import INF, MASK, NAN, SPECIAL, Op, Sample, a, binary, ints, row, unary, z
 from xgrad.parity.tolerance import COMPOSED, EXACT, FUNCTIONS, POWERS, ROOTS, ROUNDED, SATURATING, SELECTED
 
@@ -32,11 +31,24 @@ ROWS: list[Op] = [
     unary("expm1", FUNCTIONS, complex=True),
     unary("log", FUNCTIONS, low=0.2, complex=True),
     unary("log1p", FUNCTIONS, low=-0.5, complex=True),
+    unary("log2", FUNCTIONS, low=0.2, complex=True),
+    unary("log10", FUNCTIONS, low=0.2, complex=True),
+    binary("logaddexp", COMPOSED),
     unary("sqrt", ROOTS, low=0.2, complex=True),
+    binary("hypot", ROOTS),
     unary("sin", FUNCTIONS, complex=True),
     unary("cos", FUNCTIONS, complex=True),
     unary("tan", FUNCTIONS, low=-1, high=1, complex=True),
+    unary("asin", FUNCTIONS, low=-0.9, high=0.9, complex=True),
+    unary("acos", FUNCTIONS, low=-0.9, high=0.9, complex=True),
+    unary("atan", FUNCTIONS, complex=True),
+    binary("atan2", FUNCTIONS),
+    unary("sinh", FUNCTIONS, complex=True),
+    unary("cosh", FUNCTIONS, complex=True),
     unary("tanh", SATURATING, complex=True),
+    unary("asinh", FUNCTIONS, complex=True),
+    unary("acosh", FUNCTIONS, low=1.2, high=3, complex=True),
+    unary("atanh", FUNCTIONS, low=-0.9, high=0.9, complex=True),
     unary("sigmoid", COMPOSED),
     unary("relu", EXACT),
     unary("softplus", COMPOSED, "nn.functional.softplus", special=(0.0, 1.0, -1.0, 15.0, -15.0, 1e4, -1e4, INF, NAN)),
@@ -50,10 +62,8 @@ ROWS: list[Op] = [
     unary("ceil", EXACT),
     unary("trunc", EXACT),
     unary("round", EXACT, pytorch.round, complex=True),
+    binary("copysign", EXACT),
     # choosing
-    row("where", SELECTED, lambda x, y, c: xgrad.where(c, x, y), lambda x, y, c: torch.where(c, x, y),
-        Sample((a(2, 3), a(2, 3, key=1), MASK)), Sample((a(3), a(2, 1), MASK)), Sample((a(), a(2, 3), MASK)),
-        Sample((a(2, 3), 0.5, MASK)), Sample((1.5, a(2, 3), MASK)), Sample((a(0, 3), a(3), MASK[:0])), complex=True),
     row("clip", SELECTED, xgrad.clip, pytorch.clip,
         Sample((a(2, 3), -1.0, 1.0)), Sample((a(2, 3), None, 0.5)), Sample((a(2, 3), -0.5, None)), Sample((a(2, 3),)),
         Sample((a(2, 3), a(3, low=-1, high=0), a(2, 1, low=0, high=1))), Sample((a(4), a(4, key=1), None)),
@@ -64,6 +74,10 @@ ROWS: list[Op] = [
       for name, torch_name in [("less", "lt"), ("less_equal", "le"), ("greater", "gt"), ("greater_equal", "ge")]],
     binary("floor_divide", EXACT, low2=0.5, differentiable=False, special=()),
     *[unary(name, EXACT, differentiable=False, complex=True) for name in ("isnan", "isinf", "isfinite")],
+    unary("signbit", EXACT, differentiable=False),
+    binary("nextafter", EXACT, differentiable=False),
+    *[row(name, EXACT, getattr(xgrad, name), name, Sample((ints(6, -5), ints(3, 1))), Sample((ints(6, -5), 2)), differentiable=False)
+      for name in ("bitwise_left_shift", "bitwise_right_shift")],
     *[row(name, EXACT, getattr(xgrad, name), name, Sample((MASK, ~MASK)), Sample((MASK, MASK[0])), differentiable=False)
       for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")],
     *[row(name, EXACT, getattr(xgrad, name), other, Sample((MASK,)), differentiable=False)

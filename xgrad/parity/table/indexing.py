@@ -38,8 +38,10 @@ ROWS: list[Op] = [
     row("scatter", SUMS, lambda x, key: xgrad.ops.scatter(x, key, (4,)), pytorch.scatter,
         Sample((a(3),), {"key": (ints(0, 0, 2),)}), Sample((a(4),), {"key": (ints(3, 3, 3, 3),)}), complex=True),
     row("take", SELECTED, xgrad.take, lambda x, i, axis=0: torch.index_select(x, axis, i), Sample((a(4), ints(0, 0, 3))),
-        Sample((a(2, 3), ints(2, 0)), {"axis": 1}), Sample((a(2, 3), ints(1, 1, 0)), {"axis": 0}), Sample((a(2, 3), ints()), {"axis": -1}), complex=True),
+        Sample((a(2, 3), ints(2, 0)), {"axis": 1}), Sample((a(2, 3), ints(1, 1, 0)), {"axis": 0}), Sample((a(2, 3), ints()), {"axis": -1}),
+        Sample((a(2, 3, 2), ints(2, 2, 0, 2)), {"axis": -2}), Sample((a(3, 2), ints(0, 0)), {"axis": 1}, "transposed"), complex=True),
     row("take_along_axis", SELECTED, xgrad.take_along_axis, lambda x, i, axis=-1: torch.take_along_dim(x, i, axis),
         Sample((a(2, 3), ints([0, 0], [2, 1]))), Sample((a(2, 3), ints([0, 1, 1])), {"axis": 0}), Sample((a(4), ints(3, 3, 0)), {"axis": 0}),
-        Sample((a(2, 3), ints([2])), {"axis": 1}), complex=True),
+        Sample((a(2, 3), ints([2])), {"axis": 1}), Sample((a(2, 3, 2), ints([[0, 1]], [[1, 1]])), {"axis": -2}), Sample((a(1, 3), ints([0, 0], [2, 2]))),
+        Sample((a(2, 3, 2), ints([[0], [1], [1]])), {"axis": 0}), Sample((a(2, 3), ints([], [])), {"axis": 1}), Sample((a(2, 3), ints([0, 0], [1, 1])), {}, "transposed"), complex=True),
 ]  # fmt: skip

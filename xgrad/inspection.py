@@ -1,0 +1,74 @@
+"""What the namespace says about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xgrad.device import Device
+from xgrad.devices import current_device, devices
+from xgrad.dtypes import complex64, float32, int64
+
+
+class Info:
+    """What `__array_namespace_info__` returns, all of which is known of the device it is asked for.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> info = xgrad.__array_namespace_info__()
+    >>> info.default_dtypes()["real floating"], info.default_device()
+    (dtype('float32'), Device('cpu'))
+    """
+
+    def capabilities(self) -> dict[str, bool | int | None]:
+        """Return what the default device's library can do: the standard's three keys."""
+        found: dict[str, bool | int | None] = dict(_library(current_device()).capabilities())
+        return found
+
+    def default_device(self) -> Device:
+        """Return where new tensors are made: see `xgrad.default_device`."""
+        return current_device()
+
+    def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, np.dtype]:
+        """Return the dtypes of Python's numbers, and of indices: float32, complex64 and int64 on every device."""
+        Device(current_device() if device is None else device)
+        return {"real floating": float32, "complex floating": complex64, "integral": int64, "indexing": int64}
+
+    def dtypes(
+        self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, np.dtype]:
+        """Return the standard's dtypes, by name, that a device has; of some kinds: see `xgrad.isdtype`."""
+        place = current_device() if device is None else Device(device)
+        return {name: np.dtype(name) for name in _library(place).dtypes(device=place.native, kind=kind)}
+
+    def devices(self) -> list[Device]:
+        """Return every device that can be used, the CPU first: see `xgrad.devices`."""
+        return devices()
+
+
+def _library(device: Device) -> Any:
+    """Return the same of the library of a device."""
+    return device.xp.__array_namespace_info__()
+
+
+def __array_namespace_info__() -> Info:
+    """Return what the standard's inspection functions are found in.
+
+    Returns
+    -------
+    Info
+        With ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``dtypes()`` and ``devices()``.
+
+    Notes
+    -----
+    Python array API standard, inspection: ``__array_namespace_info__``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> sorted(xgrad.__array_namespace_info__().dtypes(kind="real floating"))
+    ['float32', 'float64']
+    """
+    return Info()

@@ -1,0 +1,69 @@
+"""Where a tensor leaves the graph for a number or an array: whose line of code it was, and a warning if wanted."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+
+_OURS = frozenset({"xgrad", "numpy"})
+
+_warns: ContextVar[bool] = ContextVar("xgrad_warns_of_lost_gradients", default=False)
+
+
+class LostGradientWarning(UserWarning):
+    """A tensor with a gradient was made a number, which has none: see `warn_lost_gradients`."""
+
+
+@contextmanager
+def warn_lost_gradients() -> Iterator[None]:
+    """Warn where a tensor that needs a gradient becomes a Python number, within a ``with`` block or a decorated function.
+
+    That is what `float`, `complex`, ``.item()`` and ``.tolist()`` do: what is computed of the number is a constant to
+    the graph. The `LostGradientWarning` names the line of code. Nothing is lost by `bool` and `int`, whose derivative
+    is 0 wherever there is one, and nothing is said of tensors under `no_grad`. The setting belongs to the thread or
+    task that made it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import xgrad
+    >>> x = xgrad.ones(1, requires_grad=True)
+    >>> with warnings.catch_warnings(record=True) as caught, xgrad.warn_lost_gradients():
+    ...     warnings.simplefilter("always")
+    ...     2 * float(x)
+    2.0
+    >>> print(caught[0].message)
+    float: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()
+    """
+    token = _warns.set(True)
+    try:
+        yield
+    finally:
+        _warns.reset(token)
+
+
+def lost(how: str) -> None:
+    """Warn that a gradient is lost by a conversion, if that is wanted."""
+    if _warns.get():
+        message = (
+            f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()"
+        )
+        warnings.warn(message, LostGradientWarning, stacklevel=_caller()[1])
+
+
+def blame() -> str:
+    """Return the line of code that is neither ours nor NumPy's, as ``file:line``."""
+    frame = _caller()[0]
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _caller() -> tuple[FrameType, int]:
+    """Return the innermost frame that is neither ours nor NumPy's, and how far it is above who asks."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
+        frame, level = frame.f_back, level + 1
+    return frame, level

@@ -1,0 +1,166 @@
+"""Functions of the standard along axes: how they are declared, and what their rules share."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from xgrad.declare import public
+from xgrad.dtypes import FLOATING, INTEGER
+from xgrad.function import Function
+from xgrad.plan import Rule
+from xgrad.tensor import Tensor
+
+Axis = int | tuple[int, ...] | None
+
+
+class Option(NamedTuple):
+    """A keyword of a function along axes, and what its documentation says of it."""
+
+    name: str
+    default: Any
+    kind: str
+    doc: str
+
+
+AXES = Option("axis", None, "int or tuple of int, optional", "What to reduce; by default all.")
+SEARCHED = Option("axis", None, "int, optional", "Along what to search; by default all elements in row order.")
+RUNNING = Option("axis", None, "int, optional", "Along what to go; it may be left out where there is just one axis.")
+LAST = Option("axis", -1, "int, default -1", "Along what to sort.")
+KEEPDIMS = Option("keepdims", False, "bool, default False", "Whether reduced axes stay, with length 1.")
+DTYPE = Option(
+    "dtype",
+    None,
+    "dtype, optional",
+    "That to compute in and to return; by default that of `x`, and at least int64 for integers.",
+)
+CORRECTION = Option(
+    "correction",
+    0.0,
+    "float, default 0",
+    "What to take off the number of elements: 1 for the unbiased variance, which is PyTorch's default.",
+)
+INITIAL = Option(
+    "include_initial",
+    False,
+    "bool, default False",
+    "Whether the result starts with that of no elements, and so is longer by one.",
+)
+DESCENDING = Option("descending", False, "bool, default False", "Whether the largest comes first.")
+STABLE = Option("stable", True, "bool, default True", "Whether equal elements keep their order.")
+
+_TAKES = {
+    None: "Real numbers",
+    INTEGER: "Numbers; bools count as integers",
+    FLOATING: "Integers and bools count as float32",
+}
+
+_DOC = """{summary}
+
+Parameters
+----------
+x : Tensor
+    {takes}.
+{options}
+
+Returns
+-------
+Tensor
+    {returns}
+{raises}
+Notes
+-----
+{notes} Python array API standard, {section} functions: ``{name}``.
+
+Examples
+--------
+>>> import xgrad
+>>> xgrad.{name}(xgrad.asarray({data}){given})
+Tensor({value})
+"""
+
+
+def along_axes(
+    name: str,
+    rule: Rule | None,
+    *options: Option,
+    doc: str,
+    example: str,
+    returns: str,
+    section: str = "statistical",
+    kind: int | None = None,
+    takes: str = "",
+    raises: str = "",
+    notes: str = "",
+) -> Callable[..., Tensor]:
+    """Declare a function of the standard of one tensor and these options, given its rule.
+
+    `doc` is its summary, `example` reads ``data, options -> values``, and `raises` what makes it a ValueError.
+    """
+
+    def forward(xp: Any, x: Any, /, **given: Any) -> Any:
+        return getattr(xp, name)(x, **given)
+
+    parameters = [*inspect.signature(forward).parameters.values()][:2]
+    parameters += [inspect.Parameter(o.name, inspect.Parameter.KEYWORD_ONLY, default=o.default) for o in options]
+    vars(forward)["__signature__"] = inspect.Signature(parameters)
+    arguments, _, value = example.partition(" -> ")
+    data, bracket, given = arguments.rpartition("]")
+    text = _DOC.format(
+        name=name,
+        summary=doc,
+        takes=takes or _TAKES[kind],
+        options="\n".join([f"{o.name} : {o.kind}\n    {o.doc}" for o in options]),
+        returns=returns,
+        raises=f"\nRaises\n------\nValueError\n    {raises}\n" if raises else "",
+        notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
+        section=section,
+        data=data + bracket,
+        given=given,
+        value=value,
+    )
+    function = Function.of(name, forward, (rule,), lowest=kind, native=True)
+    return public(function, text, "xgrad.ops." + section)
+
+
+def reduction(name: str, rule: Rule | None, *more: Option, axis: Option = AXES, **rest: Any) -> Callable[..., Tensor]:
+    """Declare a function that reduces axes: see `along_axes`."""
+    returns = rest.pop("returns", "Of the shape of `x` without the reduced axes.")
+    return along_axes(name, rule, axis, *more, KEEPDIMS, returns=returns, **rest)
+
+
+def cumulative(name: str, rule: Rule | None, **rest: Any) -> Callable[..., Tensor]:
+    """Declare a function that accumulates along an axis: see `along_axes`."""
+    returns = "Of the shape of `x`, or longer by one along `axis`."
+    raises = "If there are several axes and none is named."
+    return along_axes(name, rule, RUNNING, DTYPE, INITIAL, kind=INTEGER, returns=returns, raises=raises, **rest)
+
+
+def normalized(ndim: int, axis: Axis) -> tuple[int, ...]:
+    """Return the axes that are reduced, counted from the front."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(sorted(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))) if ndim else ()
+
+
+def count(shape: tuple[int, ...], axis: Axis) -> int:
+    """Return how many elements are reduced to one."""
+    return math.prod(shape[a] for a in normalized(len(shape), axis))
+
+
+def restored(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """Give a reduced array its axes back, with length 1, so that it broadcasts against what it came from."""
+    axes = normalized(len(shape), axis)
+    return xp.reshape(reduced, tuple(1 if a in axes else n for a, n in enumerate(shape)))
+
+
+def spread(xp: Any, g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """Return a reduced array repeated over the axes that were reduced."""
+    return xp.broadcast_to(restored(xp, g, shape, axis), shape)
+
+
+def cut(axis: int, start: int | None, stop: int | None = None) -> tuple[Any, ...]:
+    """Return the key that selects from `start` to `stop` along an axis that is counted from the front."""
+    return (*(slice(None),) * axis, slice(start, stop), ...)

@@ -1,0 +1,245 @@
+"""What there is to know of dtypes: their limits, their kinds, and what comes of mixing them."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from xgrad.dtypes import COMPLEX, DEFAULTS, FLOATING, KINDS, SCALAR_KINDS, SCALARS, standard
+from xgrad.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class FloatLimits:
+    """What `finfo` returns; all but `bits` and `dtype` are Python floats."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class IntegerLimits:
+    """What `iinfo` returns."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: np.dtype
+
+
+def _dtype(x: Any) -> np.dtype:
+    """Return the dtype that is meant by a dtype, its name, or an array."""
+    return x.dtype if isinstance(x, Tensor) else standard(x.dtype if isinstance(x, np.ndarray) else x)
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """Return the limits of a floating dtype.
+
+    Parameters
+    ----------
+    type : dtype or Tensor
+        A floating or complex dtype, or a tensor of one; of a complex one, the limits of its parts.
+
+    Returns
+    -------
+    FloatLimits
+        With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and ``dtype``, the real one.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or it is not floating.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``finfo``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.finfo(xgrad.float64).eps
+    2.220446049250313e-16
+    """
+    dtype = _dtype(type)
+    if dtype.kind not in "fc":
+        raise TypeError(f"finfo: expected a floating dtype, got {dtype}: see iinfo")
+    found = np.finfo(dtype)
+    limits = [float(x) for x in (found.eps, found.max, found.min, found.smallest_normal)]
+    return FloatLimits(int(found.bits), *limits, np.dtype(found.dtype))
+
+
+def iinfo(type: Any, /) -> IntegerLimits:
+    """Return the limits of an integer dtype.
+
+    Parameters
+    ----------
+    type : dtype or Tensor
+        An integer dtype, or a tensor of one.
+
+    Returns
+    -------
+    IntegerLimits
+        With ``bits``, ``max``, ``min`` and ``dtype``.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or it is not one of integers.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``iinfo``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.iinfo(xgrad.int8).min
+    -128
+    """
+    dtype = _dtype(type)
+    if dtype.kind not in "iu":
+        raise TypeError(f"iinfo: expected a dtype of integers, got {dtype}")
+    found = np.iinfo(dtype)
+    return IntegerLimits(int(found.bits), int(found.max), int(found.min), dtype)
+
+
+_KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+    """Return whether a dtype is of a kind.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Which one.
+    kind : str, dtype or tuple of these
+        ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"`` (to which
+        float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype, which is then the only one of its kind.
+
+    Returns
+    -------
+    bool
+        Whether it is of that kind, or of one of several.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype.
+    ValueError
+        If there is no such kind.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``isdtype``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.isdtype(xgrad.float32, ("integral", "real floating"))
+    True
+    """
+    if isinstance(kind, tuple):
+        return any([isdtype(dtype, one) for one in kind])
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {kind!r}")
+        return standard(dtype).kind in _KINDS[kind]
+    return standard(dtype) == standard(kind)
+
+
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    """Return the dtype of what an op makes of tensors, dtypes and numbers together.
+
+    Parameters
+    ----------
+    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex
+        At least one of which is no Python scalar.
+
+    Returns
+    -------
+    dtype
+        What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest counts:
+        int64 and float32 make float32, on every device. A Python scalar counts only where its kind is higher than
+        all others, and is then of the default dtype. Complex numbers are as precise as floats beside them.
+
+    Raises
+    ------
+    TypeError
+        If one argument is none of these.
+    ValueError
+        If all are Python scalars.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``result_type``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.result_type(xgrad.int8, xgrad.uint8)
+    dtype('int16')
+    >>> xgrad.result_type(xgrad.ones(2), 1j)
+    dtype('complex64')
+    """
+    arrays_and_dtypes = tuple([x.item() if isinstance(x, np.generic) else x for x in arrays_and_dtypes])
+    dtypes = [_dtype(x) for x in arrays_and_dtypes if type(x) not in SCALARS]
+    if not dtypes:
+        raise ValueError("result_type: expected at least one tensor or dtype, got Python scalars only")
+    kinds = [KINDS[dtype.kind] for dtype in dtypes]
+    highest = max(kinds)
+    lowest = FLOATING if highest == COMPLEX else highest  # complex numbers are as precise as floats beside them
+    result = reduce(np.promote_types, [dtype for dtype, kind in zip(dtypes, kinds, strict=True) if kind >= lowest])
+    scalar = max([SCALAR_KINDS[type(x)] for x in arrays_and_dtypes if type(x) in SCALARS], default=0)
+    if scalar <= highest:
+        return result
+    return np.promote_types(result, DEFAULTS[scalar]) if highest == FLOATING else DEFAULTS[scalar]
+
+
+def can_cast(from_: Any, to: Any, /) -> builtins.bool:
+    """Return whether promotion may turn one dtype into another.
+
+    Parameters
+    ----------
+    from_ : dtype or Tensor
+        What is to be cast.
+    to : dtype
+        To what.
+
+    Returns
+    -------
+    bool
+        Whether `to` is what `result_type` makes of both.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``can_cast``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.can_cast(xgrad.float32, xgrad.float64), xgrad.can_cast(xgrad.float64, xgrad.float32)
+    (True, False)
+    """
+    return result_type(_dtype(from_), to) == standard(to)

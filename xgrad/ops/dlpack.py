@@ -1,0 +1,116 @@
+"""Arrays given to other libraries and taken from them through DLPack, where it can be without a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.device import Device
+from xgrad.devices import transfer
+from xgrad.ops.storage import native_dtype
+from xgrad.tensor import Tensor, wrap
+
+# DLPack's numbers for kinds of memory: those of the host, and those of a GPU with CUDA.
+_CPU = 1
+_PLACES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
+
+
+def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
+    """Return a tensor of what another library's array holds, in the same memory where that can be.
+
+    Parameters
+    ----------
+    x : object
+        An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
+    device : str or Device, optional
+        Where to put it. By default where the memory is: on ``cpu`` for that of the host, whatever the library, on
+        ``cuda`` for that of a GPU; for a tensor its own device.
+    copy : bool, optional
+        True copies; False refuses to; None copies where it must.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the tensor.
+
+    Raises
+    ------
+    AttributeError
+        If `x` does not speak DLPack.
+    BufferError
+        If `x` cannot be given away, such as a tensor that requires a gradient, or no device has its memory, or
+        ``copy=False`` and another device needs a copy.
+    TypeError
+        If its dtype is none of ours.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``from_dlpack``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xgrad
+    >>> theirs = np.arange(3)
+    >>> x = xgrad.from_dlpack(theirs)
+    >>> theirs[0] = 5
+    >>> x
+    Tensor([5, 1, 2])
+    """
+    place, number = map(int, x.__dlpack_device__())
+    if isinstance(x, Tensor):
+        _check_free(x)
+    target = None if device is None else Device(device)
+    if isinstance(x, Tensor) and target in (None, x.device):
+        raw, target, made = x._data, x.device, False
+    elif target is not None and _place(target) == (place, number):
+        raw, made = _taken(x, target), False
+    else:
+        if place not in _PLACES:
+            raise BufferError(f"from_dlpack: expected memory of the host or of CUDA, got DLPack's device {place}")
+        source = x.device if isinstance(x, Tensor) else Device(f"{_PLACES[place]}:{number}")
+        target = source if target is None else target
+        made = target is not source
+        if made and copy is False:
+            raise BufferError(f"from_dlpack: copy=False, but to get from {source} to {target} needs a copy")
+        raw = transfer(x._data if isinstance(x, Tensor) else _taken(x, source), source, target)
+    native_dtype(raw.dtype, target)
+    if copy and not made:
+        with target.active():
+            raw = target.xp.asarray(raw, copy=True)
+    return wrap(raw, target)
+
+
+def _taken(x: Any, device: Device) -> Any:
+    with device.active():
+        return device.backend.from_dlpack(x, device.index)
+
+
+def _place(device: Device) -> tuple[int, int]:
+    """Return DLPack's device for one of ours."""
+    with device.active():
+        place, number = device.xp.empty((0,), dtype=device.floats[0], device=device.native).__dlpack_device__()
+    return int(place), int(number)
+
+
+def _check_free(x: Tensor) -> None:
+    if x.requires_grad:
+        raise BufferError("DLPack: this tensor needs a gradient, which would be lost: use .detach()")
+
+
+def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    """Return the capsule in which a tensor is given away: read-only where DLPack can say so, which 1.0 and later can."""
+    _check_free(x)
+    if dl_device is not None and tuple(map(int, dl_device)) != tuple(map(int, x.__dlpack_device__())):
+        if int(dl_device[0]) != _CPU:
+            raise BufferError(f"__dlpack__: expected where the tensor is, or the host, got dl_device={dl_device}")
+        if copy is False:
+            raise BufferError(f"__dlpack__: copy=False, but to get from {x.device} to the host needs a copy")
+        x, stream, copy = x.to("cpu"), None, None
+    backend, raw = x.device.backend, x._data
+    signals = max_version is not None and max_version[0] >= 1
+    with x.device.active():
+        if copy:
+            raw = x.device.xp.asarray(raw, copy=True)
+        else:
+            raw = backend.lend(raw, read_only=signals, copy=copy is None)
+        return raw.__dlpack__(stream=stream, **({} if max_version is None else {"max_version": max_version}))

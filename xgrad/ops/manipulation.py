@@ -1,0 +1,671 @@
+"""The standard's manipulation functions, and the transpose: they move elements, and compute nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import DeviceError
+from xgrad.declare import derivative
+from xgrad.dtypes import BOOLEAN
+from xgrad.function import Function
+from xgrad.inputs import as_tensor
+from xgrad.ops.axes import cut
+from xgrad.ops.indexing import take
+from xgrad.tensor import Tensor
+
+Axes = int | tuple[int, ...]
+
+
+@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape))
+def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
+    """Return the same elements, in row order, in another shape.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    shape : tuple of int
+        The new shape; one length may be -1, and follows from the others.
+    copy : bool, optional
+        True copies; False refuses to; None copies where it must. All the same to users, for tensors are values.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    ValueError
+        If the number of elements differs, or ``copy=False`` and they must be copied.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``reshape``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.reshape(xgrad.arange(4), (2, -1))
+    Tensor([[0, 1],
+            [2, 3]])
+    """
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if copy is None:
+        return xp.reshape(x, shape)
+    if copy:
+        return xp.reshape(xp.asarray(x, copy=True), shape)
+    try:
+        return xp.reshape(x, shape, copy=False)
+    except AttributeError:  # of CuPy and array-api-strict
+        raise ValueError(f"copy=False, but shape {shape} of elements in this order needs a copy") from None
+
+
+@derivative(lambda g, xp, axes: xp.permute_dims(g, tuple(sorted(range(len(axes)), key=lambda i: axes[i] % len(axes)))))
+def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
+    """Return `x` with its axes in another order.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axes : tuple of int
+        For each axis of the result, the axis of `x` that it is.
+
+    Returns
+    -------
+    Tensor
+        Of the permuted shape.
+
+    Raises
+    ------
+    ValueError
+        If `axes` does not name every axis once.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``permute_dims``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.permute_dims(xgrad.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return xp.permute_dims(x, axes)
+
+
+@derivative(lambda g, xp: xp.matrix_transpose(g))
+def matrix_transpose(xp: Any, x: Any, /) -> Any:
+    """Return the transpose of each matrix in the last two axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n).
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n, m).
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``matrix_transpose``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.matrix_transpose(xgrad.asarray([[1, 2], [3, 4]]))
+    Tensor([[1, 3],
+            [2, 4]])
+    """
+    return xp.matrix_transpose(x)
+
+
+@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape))
+def expand_dims(xp: Any, x: Any, /, axis: int) -> Any:
+    """Return `x` with a new axis of length 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int
+        Where the axis is in the result.
+
+    Returns
+    -------
+    Tensor
+        With one axis more.
+
+    Raises
+    ------
+    IndexError
+        If there is no such place.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``expand_dims``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.expand_dims(xgrad.ones(3), axis=1).shape
+    (3, 1)
+    """
+    if not -len(x.shape) - 1 <= axis <= len(x.shape):
+        raise IndexError(f"axis {axis} is out of bounds for a result with {len(x.shape) + 1} axes")
+    return xp.expand_dims(x, axis=axis)
+
+
+@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape))
+def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
+    """Return `x` without axes of length 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int
+        Which axes to take away.
+
+    Returns
+    -------
+    Tensor
+        With fewer axes.
+
+    Raises
+    ------
+    ValueError
+        If the length of one of them is not 1.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``squeeze``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.squeeze(xgrad.ones((3, 1)), 1).shape
+    (3,)
+    """
+    return xp.squeeze(x, axis=axis)
+
+
+@derivative(lambda g: g)  # the engine sums it over the broadcast axes
+def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
+    """Return `x` repeated along new axes and along those of length 1, up to a shape.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    shape : tuple of int
+        The shape of the result.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    ValueError
+        If `x` does not broadcast to it.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``broadcast_to``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.broadcast_to(xgrad.asarray([1, 2]), (2, 2))
+    Tensor([[1, 2],
+            [1, 2]])
+    """
+    return xp.broadcast_to(x, tuple(shape))
+
+
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+    """Return tensors broadcast against each other.
+
+    Parameters
+    ----------
+    *arrays : Tensor
+        Of any dtypes and of shapes that broadcast, on one device.
+
+    Returns
+    -------
+    list of Tensor
+        As many, of one shape, each of its own dtype.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``broadcast_arrays``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.broadcast_arrays(xgrad.asarray([1, 2]), xgrad.asarray([[3], [4]]))[0]
+    Tensor([[1, 2],
+            [1, 2]])
+    """
+    tensors = [as_tensor("broadcast_arrays", f"arrays[{i}]", x) for i, x in enumerate(arrays)]
+    shapes = [x.shape for x in tensors]
+    if len(places := {x.device: None for x in tensors}) > 1:
+        raise DeviceError(
+            f"broadcast_arrays: expected tensors of one device, got {', '.join(map(str, places))}: move them with "
+            ".to(device)"
+        )
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"broadcast_arrays: expected shapes that broadcast, got {shapes}") from None
+    return [broadcast_to(x, shape) for x in tensors]
+
+
+@derivative(lambda g, xp, axis: xp.flip(g, axis=axis))
+def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
+    """Return `x` with its elements in reverse order along axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        Which axes to reverse; by default all.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``flip``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.flip(xgrad.arange(3))
+    Tensor([2, 1, 0])
+    """
+    return xp.flip(x, axis=axis)
+
+
+def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
+    """Return the shift along each axis, of which a number alone stands for all."""
+    if isinstance(shift, int) and isinstance(axis, tuple):
+        shift = (shift,) * len(axis)
+    return tuple([sign * n for n in shift]) if isinstance(shift, tuple) else sign * shift
+
+
+@derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
+def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
+    """Return `x` with its elements moved along axes; those that leave at one end come in at the other.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    shift : int or tuple of int
+        How far, towards larger indices: one number for all axes, or one for each.
+    axis : int or tuple of int, optional
+        Along what; by default through all elements in row order.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If there are several shifts, and not as many axes.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``roll``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.roll(xgrad.arange(4), 1)
+    Tensor([3, 0, 1, 2])
+    """
+    if isinstance(shift, tuple) and len(shift) != (len(axis) if isinstance(axis, tuple) else 1):
+        raise ValueError(f"expected as many axes as shifts, got shift {shift} and axis {axis}")
+    return xp.roll(x, _shifts(shift, axis), axis=axis)
+
+
+@derivative(lambda g, xp, source, destination: xp.moveaxis(g, destination, source))
+def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
+    return xp.moveaxis(x, source, destination)
+
+
+def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
+    """Return `x` with some axes in other places, and the rest in their order.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    source : int or tuple of int
+        Which axes to move.
+    destination : int or tuple of int
+        For each of them, where it is in the result.
+
+    Returns
+    -------
+    Tensor
+        Of the permuted shape.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many places as axes, or one is named twice.
+    IndexError
+        If there is no such axis.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``moveaxis``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    x = as_tensor("moveaxis", "x", x)
+    source, destination = ((axes,) if isinstance(axes, int) else tuple(axes) for axes in (source, destination))
+    if any(
+        len({a % max(x.ndim, 1) for a in axes}) < max(len(source), len(destination)) for axes in (source, destination)
+    ):
+        raise ValueError(f"moveaxis: expected as many places as axes, each once, got {source} to {destination}")
+    return _moveaxis(x, source=source, destination=destination)
+
+
+def _repeat_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repeats: int, axis: int | None) -> Any:
+    """Sum what became of each element; it lies along an axis of its own."""
+    shape = (math.prod(x_shape),) if axis is None else x_shape
+    axis = (axis or 0) % len(shape) + 1
+    return xp.reshape(xp.sum(xp.reshape(g, (*shape[:axis], repeats, *shape[axis:])), axis=axis), x_shape)
+
+
+@derivative(_repeat_rule)
+def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
+    return xp.repeat(x, repeats, axis=axis)
+
+
+@derivative(None)
+def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
+    """Return the number of each of `count` elements as often as it is repeated."""
+    if not xp.isdtype(repeats.dtype, "integral"):
+        raise TypeError(f"expected repeats of integers, got {repeats.dtype}")
+    numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
+    return xp.repeat(numbers, xp.astype(repeats, xp.int64))
+
+
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return `x` with each element several times, one after the other.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    repeats : int or Tensor
+        How often; one number for all, or integers of shape (n,) where there are n elements along `axis`. The shape of
+        the result then depends on values, which makes a GPU wait.
+    axis : int, optional
+        Along what; by default all elements in row order, as one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, longer along `axis`; or with one axis.
+
+    Raises
+    ------
+    TypeError
+        If `repeats` are not integers.
+    ValueError
+        If one is negative, or there are not as many as elements.
+    DeviceError
+        If the two are on different devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``repeat``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.repeat(xgrad.asarray([1, 2]), 2)
+    Tensor([1, 1, 2, 2])
+    >>> xgrad.repeat(xgrad.asarray([1, 2]), xgrad.asarray([0, 3]))
+    Tensor([2, 2, 2])
+    """
+    x = as_tensor("repeat", "x", x)
+    if isinstance(repeats, int):
+        return _repeat(x, repeats=repeats, axis=axis)
+    repeats = as_tensor("repeat", "repeats", repeats)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"repeat: axis {axis} is out of bounds for shape {x.shape}")
+    return take(x, _repeated(repeats, count=x.shape[axis]), axis=axis)
+
+
+def _tile_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
+    """Sum the copies: the even axes are numbers of copies, the odd ones those of `x`."""
+    ndim = len(g.shape)
+    shape, copies = ((1,) * (ndim - len(lengths)) + lengths for lengths in (x_shape, repetitions))
+    g = xp.reshape(g, tuple(n for pair in zip(copies, shape, strict=True) for n in pair))
+    return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * ndim, 2))), x_shape)
+
+
+@derivative(_tile_rule)
+def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
+    return xp.tile(x, repetitions)
+
+
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
+    """Return copies of `x` side by side along axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    repetitions : tuple of int
+        How many along each axis, from the last on; new axes come first, and those without a number have one copy.
+
+    Returns
+    -------
+    Tensor
+        With as many axes as `x` or as there are numbers, whichever is more.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``tile``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.tile(xgrad.asarray([1, 2]), (2, 2))
+    Tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    return _tile(x, repetitions=tuple(repetitions))
+
+
+def _split(g: Any, axis: int | None, arrays_shape: list[tuple[int, ...]], xp: Any) -> list[Any]:
+    if axis is None:
+        axis, lengths = 0, [math.prod(shape) for shape in arrays_shape]
+    else:
+        axis %= len(g.shape)
+        lengths = [shape[axis] for shape in arrays_shape]
+    parts, start = [], 0
+    for shape, length in zip(arrays_shape, lengths, strict=True):
+        parts.append(xp.reshape(g[cut(axis, start, start + length)], shape))
+        start += length
+    return parts
+
+
+@derivative(_split, kind=BOOLEAN)
+def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
+    return xp.concat(list(arrays), axis=axis)
+
+
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """Join tensors along an axis that they have.
+
+    Parameters
+    ----------
+    arrays : sequence of Tensor
+        At least one, of shapes that agree but for `axis`, on one device.
+    axis : int or None, default 0
+        Along what to join; None joins all elements in row order.
+
+    Returns
+    -------
+    Tensor
+        Of the joined shape, and of the dtype that all promote to.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``concat``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.concat([xgrad.ones(2), xgrad.zeros(1)])
+    Tensor([1., 1., 0.])
+    """
+    return _concat(*arrays, axis=axis)
+
+
+def _unstack(g: Any, axis: int, xp: Any, arrays_shape: list[tuple[int, ...]]) -> list[Any]:
+    before = (slice(None),) * (axis % len(g.shape))
+    return [g[(*before, i, ...)] for i in range(len(arrays_shape))]
+
+
+@derivative(_unstack, kind=BOOLEAN)
+def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
+    return xp.stack(list(arrays), axis=axis)
+
+
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+    """Join tensors along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of Tensor
+        At least one, of one shape, on one device.
+    axis : int, default 0
+        Where the new axis is in the result.
+
+    Returns
+    -------
+    Tensor
+        With one axis more, as long as there are tensors.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``stack``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.stack([xgrad.ones(2), xgrad.zeros(2)], axis=1)
+    Tensor([[1., 0.],
+            [1., 0.]])
+    """
+    return _stack(*arrays, axis=axis)
+
+
+class _Unstack(Function):
+    """One tensor for each index along an axis."""
+
+    name = "unstack"
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, axis: int) -> tuple[Any, ...]:
+        before = (slice(None),) * (axis % len(x.shape))
+        return tuple(x[(*before, i, ...)] for i in range(x.shape[axis]))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, axis: int) -> Any:
+        return xp.stack(list(g), axis=axis)
+
+
+_unstack_function = _Unstack()
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """Split a tensor along an axis, which goes.
+
+    Parameters
+    ----------
+    x : Tensor
+        With at least one axis.
+    axis : int, default 0
+        Along what to split.
+
+    Returns
+    -------
+    tuple of Tensor
+        As many as `axis` is long, with one axis less.
+
+    Raises
+    ------
+    IndexError
+        If there is no such axis.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``unstack``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
+    (Tensor([1, 3]), Tensor([2, 4]))
+    """
+    x = as_tensor("unstack", "x", x)
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"unstack: axis {axis} is out of bounds for shape {x.shape}")
+    parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
+    return parts

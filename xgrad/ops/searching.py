@@ -1,0 +1,179 @@
+"""The standard's searching functions: where elements are, how many, and a choice between two."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from xgrad.declare import derivative
+from xgrad.dtypes import BOOLEAN, INTEGER, SCALARS
+from xgrad.inputs import as_tensor
+from xgrad.ops.axes import SEARCHED, reduction
+from xgrad.ops.indexing import take
+from xgrad.tensor import Tensor
+
+argmax = reduction(
+    "argmax",
+    None,
+    axis=SEARCHED,
+    section="searching",
+    doc="Return where the largest element is, the first of those that tie.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]",
+    takes="Real numbers, not empty",
+    returns="int64, of the shape of `x` without the reduced axis.",
+)
+
+argmin = reduction(
+    "argmin",
+    None,
+    axis=SEARCHED,
+    section="searching",
+    doc="Return where the smallest element is, the first of those that tie.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]",
+    takes="Real numbers, not empty",
+    returns="int64, of the shape of `x` without the reduced axis.",
+)
+
+count_nonzero = reduction(
+    "count_nonzero",
+    None,
+    section="searching",
+    doc="Return how many elements along axes are true, or not 0.",
+    example="[[0.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 2]",
+    takes="Of any shape and dtype",
+    returns="int64, of the shape of `x` without the reduced axes.",
+)
+
+
+@derivative(None)
+def nonzero(xp: Any, x: Any, /) -> Any:
+    """Return where the elements are that are true, or not 0; not differentiable.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype, with at least one axis.
+
+    Returns
+    -------
+    tuple of Tensor
+        For each axis the indices, int64 of shape (n,), in row order. The shape depends on values, which makes a GPU
+        wait.
+
+    Raises
+    ------
+    ValueError
+        If `x` has no axes.
+
+    Notes
+    -----
+    Python array API standard, searching functions: ``nonzero``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nonzero(xgrad.asarray([0.0, 2.0, 3.0]))
+    (Tensor([1, 2]),)
+    """
+    return xp.nonzero(x)
+
+
+@derivative(None, None, kind=INTEGER)
+def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
+    if x1.dtype != x2.dtype:  # which PyTorch refuses
+        dtype = xp.result_type(x1, x2)
+        x1, x2 = xp.astype(x1, dtype, copy=False), xp.astype(x2, dtype, copy=False)
+    return xp.searchsorted(x1, x2, side=side)
+
+
+def searchsorted(
+    x1: Tensor, x2: Tensor, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
+) -> Tensor:
+    """Return where elements would have to be inserted for an order to stay; not differentiable.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Real numbers of shape (n,), in ascending order.
+    x2 : Tensor
+        Real numbers, of any shape.
+    side : {"left", "right"}, default "left"
+        Whether before or behind the elements that are equal.
+    sorter : Tensor, optional
+        Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
+
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x2`, from 0 to n.
+
+    Raises
+    ------
+    ValueError
+        If `x1` has not one axis, or `side` is neither.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, searching functions: ``searchsorted``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.searchsorted(xgrad.asarray([1.0, 2.0, 4.0]), xgrad.asarray([2.0, 3.0]))
+    Tensor([1, 2])
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: expected side 'left' or 'right', got {side!r}")
+    x1, x2 = as_tensor("searchsorted", "x1", x1), as_tensor("searchsorted", "x2", x2)
+    if x1.ndim != 1:
+        raise ValueError(f"searchsorted: expected x1 with one axis, got shape {x1.shape}")
+    if sorter is not None:
+        x1 = take(x1, sorter)
+    return _searchsorted(x1, x2, side=side)
+
+
+@derivative(
+    None,
+    lambda g, xp, condition: xp.where(condition, g, 0),
+    lambda g, xp, condition: xp.where(condition, 0, g),
+    kind=BOOLEAN,
+    broadcasts=True,
+)
+def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
+    """Return elements of the first where the condition holds, else those of the second.
+
+    Parameters
+    ----------
+    condition : Tensor
+        Bools, of any shape.
+    x1, x2 : Tensor or scalar
+        Of shapes that broadcast with the condition. At most one may be a Python scalar, which promotes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that all three broadcast to.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+    TypeError
+        If both are scalars.
+
+    Notes
+    -----
+    A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a harmless input
+    first, then the op. Python array API standard, searching functions: ``where``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([1.0, -2.0])
+    >>> xgrad.where(x > 0, x, 0.0)
+    Tensor([1., 0.])
+    """
+    if type(x1) in SCALARS and type(x2) in SCALARS:
+        raise TypeError("expected at least one tensor for x1 and x2: make one with xgrad.asarray")
+    return xp.where(condition, x1, x2)

@@ -1,0 +1,166 @@
+"""The standard's set functions: the different values of a tensor, in ascending order.
+
+All of them go by one op, which says where in the tensor each value is first; the values are taken from there, and so is
+their gradient. NaNs differ from one another. The shapes of the results depend on values, which makes a GPU wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from xgrad.declare import derivative
+from xgrad.inputs import as_tensor
+from xgrad.ops.indexing import take
+from xgrad.ops.manipulation import reshape
+from xgrad.tensor import Tensor
+
+
+class UniqueAllResult(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCountsResult(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverseResult(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+@derivative(None)
+def _unique_all(xp: Any, x: Any, /) -> Any:
+    return xp.unique_all(x)
+
+
+def unique_all(x: Tensor, /) -> UniqueAllResult:
+    """Return the different values, where each is first, which each element has, and how often each is there.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    values : Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
+    indices : Tensor
+        int64 of shape (n,): where in `x`, flattened, the value is first.
+    inverse_indices : Tensor
+        int64 of the shape of `x`: which of the values each element has.
+    counts : Tensor
+        int64 of shape (n,).
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_all``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> found = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
+    >>> found.values, found.indices
+    (Tensor([1., 3.]), Tensor([1, 0]))
+    >>> found.inverse_indices, found.counts
+    (Tensor([1, 0, 1]), Tensor([1, 2]))
+    """
+    x = as_tensor("unique_all", "x", x)
+    indices, *rest = _unique_all(x)[1:]
+    return UniqueAllResult(take(reshape(x, (-1,)), indices), indices, *rest)
+
+
+def unique_counts(x: Tensor, /) -> UniqueCountsResult:
+    """Return the different values, and how often each is there.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    values : Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
+    counts : Tensor
+        int64 of shape (n,).
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_counts``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.unique_counts(xgrad.asarray([3.0, 1.0, 3.0])).counts
+    Tensor([1, 2])
+    """
+    found = unique_all(x)
+    return UniqueCountsResult(found.values, found.counts)
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
+    """Return the different values, and which of them each element has.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    values : Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
+    inverse_indices : Tensor
+        int64 of the shape of `x`.
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_inverse``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.unique_inverse(xgrad.asarray([3.0, 1.0, 3.0])).inverse_indices
+    Tensor([1, 0, 1])
+    """
+    found = unique_all(x)
+    return UniqueInverseResult(found.values, found.inverse_indices)
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """Return the different values.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_values``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor([3.0, 1.0, 3.0], requires_grad=True)
+    >>> xgrad.unique_values(x).sum().backward()
+    >>> x.grad
+    Tensor([1., 1., 0.])
+    """
+    return unique_all(x).values

@@ -1,0 +1,38 @@
+"""The standard's sorting functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.ops.axes import DESCENDING, LAST, STABLE, along_axes
+
+
+def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
+    """Bring each gradient back to where its element came from: along the inverse of the permutation."""
+    order = xp.argsort(x, axis=axis, descending=descending)
+    return xp.take_along_axis(g, xp.argsort(order, axis=axis), axis=axis)
+
+
+sort = along_axes(
+    "sort",
+    _sort_rule,
+    LAST,
+    DESCENDING,
+    STABLE,
+    section="sorting",
+    doc="Return the elements in order along an axis; of equal ones, the first has the gradient of the first place.",
+    example="[3.0, 1.0, 2.0] -> [1., 2., 3.]",
+    returns="Of the shape and dtype of `x`.",
+)
+
+argsort = along_axes(
+    "argsort",
+    None,
+    LAST,
+    DESCENDING,
+    STABLE,
+    section="sorting",
+    doc="Return where the elements are that `sort` puts in order.",
+    example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
+    returns="int64, of the shape of `x`.",
+)

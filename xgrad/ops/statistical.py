@@ -1,0 +1,181 @@
+"""The standard's statistical functions: sums, means, extrema, products, variances, and running sums and products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.declare import derivative
+from xgrad.dtypes import FLOATING, INTEGER
+from xgrad.ops.axes import CORRECTION, DTYPE, Axis, count, cumulative, cut, normalized, reduction, restored, spread
+
+sum = reduction(
+    "sum",
+    lambda g, xp, x_shape, axis: spread(xp, g, x_shape, axis),
+    DTYPE,
+    kind=INTEGER,
+    doc="Return the sum along axes; 0 where there is nothing to sum.",
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [4., 6.]",
+)
+
+mean = reduction(
+    "mean",
+    lambda g, xp, x_shape, axis: spread(xp, g / count(x_shape, axis), x_shape, axis),
+    kind=FLOATING,
+    doc="Return the mean along axes.",
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]",
+)
+
+
+def _shared(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
+    """Give the gradient of an extremum to the elements that equal it, in equal parts."""
+    ties = xp.astype(x == restored(xp, out, x.shape, axis), g.dtype)
+    share = restored(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
+    return share * ties
+
+
+max = reduction(
+    "max",
+    _shared,
+    doc="Return the largest element along axes; those that tie share the gradient equally.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]",
+    raises="If there is nothing to choose from.",
+)
+
+min = reduction(
+    "min",
+    _shared,
+    doc="Return the smallest element along axes; those that tie share the gradient equally.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]",
+    raises="If there is nothing to choose from.",
+)
+
+
+def _products_before(xp: Any, x: Any) -> Any:
+    """Return for each element of the last axis the product of those before it."""
+    return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
+
+
+def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
+    """The derivative by an element is the product of all the others: of those before and of those behind."""
+    shape, axes = tuple(x.shape), normalized(len(x.shape), axis)
+    kept = tuple(a for a in range(len(shape)) if a not in axes)
+    rows = xp.reshape(xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis)))
+    others = _products_before(xp, rows) * xp.flip(_products_before(xp, xp.flip(rows, axis=-1)), axis=-1)
+    others = xp.reshape(others, tuple(shape[a] for a in kept + axes))
+    inverse = tuple((kept + axes).index(a) for a in range(len(shape)))
+    return restored(xp, g, shape, axis) * xp.permute_dims(others, inverse)
+
+
+prod = reduction(
+    "prod",
+    _prod_rule,
+    DTYPE,
+    kind=INTEGER,
+    doc="Return the product along axes; 1 where there is nothing to multiply.",
+    example="[2.0, 0.0, 5.0] -> 0.",
+    notes="The derivatives are exact at zeros too, at any order.",
+)
+
+
+def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
+    """Return the distance from the mean over the degrees of freedom, NaN where there are none."""
+    degrees = count(x.shape, axis) - correction
+    return (x - xp.mean(x, axis=axis, keepdims=True)) * (1 / degrees if degrees > 0 else math.nan)
+
+
+var = reduction(
+    "var",
+    lambda g, xp, x, axis, correction: restored(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
+    CORRECTION,
+    kind=FLOATING,
+    doc="Return the variance along axes.",
+    example="[1.0, 3.0], correction=1 -> 2.",
+)
+
+std = reduction(
+    "std",
+    lambda g, xp, x, out, axis, correction: restored(xp, g / out, x.shape, axis) * _deviation(xp, x, axis, correction),
+    CORRECTION,
+    kind=FLOATING,
+    doc="Return the standard deviation along axes; where it is 0 it has no derivative, and gives NaN.",
+    example="[1.0, 3.0] -> 1.",
+)
+
+
+def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
+    return restored(xp, g, x.shape, axis) * xp.exp(x - restored(xp, out, x.shape, axis))
+
+
+@derivative(_logsumexp_rule, kind=FLOATING, highest=FLOATING)
+def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return the logarithm of the sum of exponentials along axes, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Integers count as float32; not empty along the reduced axes.
+    axis : int or tuple of int, optional
+        What to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.logsumexp(xgrad.asarray([1e4, 1e4]))
+    Tensor(10000.693)
+    """
+    top = xp.max(x, axis=axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0)  # inf - inf would be NaN
+    total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
+    return total if keepdims else xp.squeeze(total, axis=normalized(len(x.shape), axis))
+
+
+def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | None, include_initial: bool) -> Any:
+    axis = (axis or 0) % len(x_shape)
+    g = g[cut(axis, 1)] if include_initial else g
+    return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
+
+
+cumulative_sum = cumulative(
+    "cumulative_sum",
+    _cumulative_sum_rule,
+    doc="Return the running sum along an axis.",
+    example="[1.0, 2.0, 3.0] -> [1., 3., 6.]",
+)
+
+
+def _carried_back(xp: Any, g: Any, x: Any) -> Any:
+    """Return s with ``s[i] = g[i] + x[i + 1] * s[i + 1]`` along the last axis.
+
+    By doubling, in log2(n) steps: no division, so zeros do no harm, and differentiable like any product.
+    """
+    n, step, factors = x.shape[-1], 1, x
+    while step < n:  # factors[i] carries s[i + step] to s[i]
+        factors = x[..., 1:] if step == 1 else factors[..., : n - step] * factors[..., step // 2 :]
+        g = xp.concat([g[..., :-step] + factors * g[..., step:], g[..., -step:]], axis=-1)
+        step *= 2
+    return g
+
+
+def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_initial: bool) -> Any:
+    """The derivative by an element is the product of those before it, times what the later ones make of `g`."""
+    axis = (axis or 0) % len(x.shape)
+    g = g[cut(axis, 1)] if include_initial else g
+    g, x = xp.moveaxis(g, axis, -1), xp.moveaxis(x, axis, -1)
+    return xp.moveaxis(_products_before(xp, x) * _carried_back(xp, g, x), -1, axis)
+
+
+cumulative_prod = cumulative(
+    "cumulative_prod",
+    _cumulative_prod_rule,
+    doc="Return the running product along an axis.",
+    example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
+    notes="The derivatives are exact at zeros too, at any order.",
+)
