@@ -156,7 +156,7 @@ def _rel_entr_first(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 
 def _rel_entr_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
-    return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: 0 * (x + y), math.nan)
+    return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
 
 
 @derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, broadcasts=True)
@@ -186,7 +186,7 @@ def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
     >>> special.rel_entr(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
     Tensor([0.       , 0.346...])
     """
-    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: 0 * (x + y), math.inf)
+    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: xp.zeros_like(x + y), math.inf)
 
 
 def _kl_div_first(g: Any, xp: Any, x: Any, y: Any) -> Any:
@@ -197,7 +197,7 @@ def _kl_div_first(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 
 def _kl_div_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
-    return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: 1 + 0 * (x + y), math.nan)
+    return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
 
 
 @derivative(_kl_div_first, _kl_div_second, kind=FLOATING, broadcasts=True)
@@ -259,7 +259,7 @@ def log_expit(xp: Any, x: Any, /) -> Any:
 
 def _huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     delta, r = arrays(xp, delta, r)
-    return g * xp.where(xp.abs(r) <= delta, r, delta * xp.sign(r))
+    return g * xp.maximum(xp.minimum(r, delta), -delta)
 
 
 def _huber_delta(g: Any, xp: Any, delta: Any, r: Any) -> Any:
@@ -286,7 +286,7 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order but where ``abs(r) == delta``, where the second derivative is that of the square. As
+    Differentiable to any order but where ``abs(r) == delta``, where the second derivative is half that of the square. As
     ``scipy.special.huber``.
 
     Examples
