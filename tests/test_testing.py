@@ -49,6 +49,12 @@ def test_right_rules_pass(fast_mode: bool, device: str) -> None:
 
 
 @MODES
+def test_nothing_at_all_and_scalars(fast_mode: bool) -> None:
+    assert gradcheck(lambda x, y: (x * y, x.sum()), [leaf(0, 2), leaf()], fast_mode=fast_mode)
+    assert gradgradcheck(lambda x, y: (x * y, y**2), [leaf(2, 0), leaf()], fast_mode=fast_mode)
+
+
+@MODES
 def test_complex_inputs_and_results(fast_mode: bool) -> None:
     z, x = leaf(3, dtype=xgrad.complex128), leaf(3, seed=5)
     for fn in (lambda z, x: z * z / x, lambda z, x: xgrad.real(z * x), lambda z, x: xgrad.conj(z) * x * 1j):
