@@ -48,9 +48,9 @@ def gradcheck(
     nondet_tol : float, default 0
         How far the results and the gradients of two calls may be apart.
     fast_mode : bool, default True
-        Check one random direction of each input, weighting the elements of a result at random; it takes two or three
-        calls for each input, and one backward pass for each result. False checks every entry of every Jacobian.
-        Where a direction is off, the entries are looked at in any case, so as to name one.
+        Check one random direction of each input, weighting the elements of a result at random: for each result, one
+        backward pass, and two calls for each input. False checks every entry of every Jacobian. Where a direction
+        is off, the entries are looked at in any case, so as to name one.
     complex_step : bool, default False
         Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so that tolerances may be
         tight and float32 will do. For functions of real inputs that are analytic, and made of ops that take complex
