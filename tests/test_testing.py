@@ -88,6 +88,22 @@ def test_the_complex_step_is_exact(fast_mode: bool) -> None:
         gradcheck(fn, leaf(3, dtype=xgrad.complex128), complex_step=True)
 
 
+@MODES
+def test_containers_of_inputs(fast_mode: bool) -> None:
+    params = {"scale": leaf(2), "layers": [(leaf(2, 2, seed=1), None)], "power": 2}
+
+    def fn(p: Any, x: Tensor) -> Tensor:
+        ((weight, bias),) = p["layers"]
+        assert bias is None
+        return p["scale"] ** p["power"] * (x @ weight)
+
+    for check in (gradcheck, gradgradcheck):
+        assert check(fn, (params, leaf(3, 2)), fast_mode=fast_mode)
+        assert check(lambda p: fn(p, leaf(3, 2)), params, fast_mode=fast_mode)
+    with pytest.raises(AssertionError, match=r"by inputs\[0\]\['layers'\]\[0\]\[0\]\(\d, \d\) is"):
+        gradcheck(lambda p: DOUBLED(p["layers"][0][0]) * p["scale"], params, fast_mode=fast_mode)
+
+
 # What is wrong
 
 
@@ -126,6 +142,9 @@ def test_what_is_constant_at_second_order_is_found(fast_mode: bool) -> None:
     with pytest.raises(AssertionError, match=r"gradgradcheck: the derivative of result\[0\]\(\d,\) by inputs\[0\]"):
         gradgradcheck(constant, leaf(3), fast_mode=fast_mode)
     assert gradgradcheck(constant, leaf(3), raise_exception=False, fast_mode=fast_mode) is False
+    lost = rule(lambda xp, g, x: 3 * (g.detach() if isinstance(g, Tensor) else g) * x * x)
+    with pytest.raises(AssertionError, match=r"result\[0\]\(\d,\) by grad_outputs\[0\]\(\d,\) is 0 by backward"):
+        gradgradcheck(lost, leaf(3), fast_mode=fast_mode)
 
 
 @MODES
