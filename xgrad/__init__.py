@@ -155,6 +155,7 @@ from xgrad.ops import (
     take_along_axis,
     tan,
     tanh,
+    tensordot,
     tile,
     to_device,
     tril,
@@ -166,6 +167,7 @@ from xgrad.ops import (
     unique_values,
     unstack,
     var,
+    vecdot,
     where,
     zeros,
     zeros_like,
@@ -174,7 +176,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data
+    from xgrad import data, linalg
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
@@ -183,8 +185,8 @@ newaxis = None
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "data":  # its imports would make `import xgrad` a tenth slower
-        return _import_module("xgrad.data")
+    if name in ("data", "linalg"):  # whose imports would make `import xgrad` slower
+        return _import_module(f"xgrad.{name}")
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -277,6 +279,7 @@ __all__ = [
     "isnan",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "load",
     "log",
@@ -347,6 +350,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "testing",
     "tile",
     "to_device",
@@ -363,6 +367,7 @@ __all__ = [
     "unique_values",
     "unstack",
     "var",
+    "vecdot",
     "warn_lost_gradients",
     "where",
     "zeros",

@@ -42,6 +42,8 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
                 f"{function.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
                 f"got {got}"
             )
+    if type(error).__name__.lstrip("_") == "LinAlgError":  # NumPy's, or PyTorch's own of that name
+        return np.linalg.LinAlgError(f"{function.name}: {error} (got {got})")
     family = type(error).__module__.partition(".")[0]
     kinds = [k for k in (IndexError, TypeError, ValueError, OverflowError, RuntimeError) if isinstance(error, k)]
     if not kinds or family not in ("builtins", *{x.device.backend.library for x in inputs if isinstance(x, Tensor)}):

@@ -28,7 +28,10 @@ class StrictBackend(Backend):
             ) from error
         self._library = array_api_strict
         self.array_type = type(array_api_strict.zeros(0))
-        self.xp = SimpleNamespace(**vars(array_api_strict), index_add=self.index_add)
+        extensions = {
+            name: getattr(array_api_strict, name) for name in ("fft", "linalg")
+        }  # no attributes until asked for
+        self.xp = SimpleNamespace(**vars(array_api_strict), **extensions, index_add=self.index_add)
         self._devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
         names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
         self._dtypes = {np.dtype(name): getattr(array_api_strict, name) for name in names}

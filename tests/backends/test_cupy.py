@@ -19,7 +19,7 @@ import pytest
 import xgrad_cupy
 from reference_philox import stream
 from xgrad.backend import DeviceError
-from xgrad.ops.linalg import product
+from xgrad.ops.products import product
 from xgrad.optim.flat import Layout
 
 ROOT = Path(xgrad_cupy.__file__).parents[2]

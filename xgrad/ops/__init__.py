@@ -92,7 +92,6 @@ from xgrad.ops.elementwise import (
     trunc,
 )
 from xgrad.ops.indexing import getitem, scatter, setitem, take, take_along_axis
-from xgrad.ops.linalg import matmul
 from xgrad.ops.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -111,6 +110,7 @@ from xgrad.ops.manipulation import (
     unstack,
 )
 from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
+from xgrad.ops.products import matmul, tensordot, vecdot
 from xgrad.ops.searching import argmax, argmin, count_nonzero, nonzero, searchsorted, where
 from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
 from xgrad.ops.sorting import argsort, sort
@@ -250,6 +250,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "tile",
     "to_device",
     "tril",
@@ -261,6 +262,7 @@ __all__ = [
     "unique_values",
     "unstack",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",

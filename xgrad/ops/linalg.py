@@ -1,79 +1,538 @@
-"""Matrix products."""
+"""Functions of matrices: determinants, inverses, solutions, diagonals, norms."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Literal, NamedTuple
 
-from xgrad.declare import derivative
-from xgrad.dtypes import INTEGER
+import numpy as np
 
-
-def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) -> tuple[Any, Any, Any]:
-    """Give vectors the axis of length 1 that they have in a product: a row on the left, a column on the right."""
-    if vectors[1]:
-        g, x2 = xp.expand_dims(g, axis=-1), x2 if x2 is None else xp.expand_dims(x2, axis=-1)
-    if vectors[0]:
-        g, x1 = xp.expand_dims(g, axis=-2), x1 if x1 is None else xp.expand_dims(x1, axis=-2)
-    return g, x1, x2
-
-
-def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
-    """Return the product of two matrices, written transposed into the array that is to hold it, if there is one."""
-    if into is None or into.dtype != a.dtype or into.dtype != b.dtype:
-        return xp.matmul(a, b)
-    xp.matmul(xp.matrix_transpose(b), xp.matrix_transpose(a), out=xp.matrix_transpose(into))
-    return into
+from xgrad.declare import derivative, in_rule
+from xgrad.dtypes import FLOATING, is_complex
+from xgrad.operators import namespace
+from xgrad.ops.axes import Axis, restored
+from xgrad.ops.indexing import _scatter
+from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
+from xgrad.tensor import Tensor
 
 
-def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
-    if len(x1_shape) == len(x2.shape) == 2:
-        return product(xp, g, xp.matrix_transpose(x2), into)
-    vector = len(x1_shape) == 1
-    g, _, x2 = _as_matrices(g, xp, None, x2, (vector, len(x2.shape) == 1))
-    out = xp.matmul(g, xp.matrix_transpose(x2))
-    return xp.squeeze(out, axis=-2) if vector else out
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
 
 
-def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any) -> Any:
-    if len(x1.shape) == len(x2_shape) == 2:
-        return product(xp, xp.matrix_transpose(x1), g, into)
-    vector = len(x2_shape) == 1
-    g, x1, _ = _as_matrices(g, xp, x1, None, (len(x1.shape) == 1, vector))
-    out = xp.matmul(xp.matrix_transpose(x1), g)
-    return xp.squeeze(out, axis=-1) if vector else out
+# Diagonals
 
 
-@derivative(_matmul_left, _matmul_right, kind=INTEGER)
-def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the matrix product.
+def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> Any:
+    *batch, rows, columns = x_shape
+    size, start = rows * columns, offset if offset >= 0 else -offset * columns
+    ends = [min(place, size) for place in (start, start + g.shape[-1] * (columns + 1))]
+    key = (..., slice(*ends, columns + 1))
+    return xp.reshape(in_rule(_scatter, xp, g, key=key, shape=(*batch, size)), x_shape)
+
+
+@derivative(_diagonal_rule)
+def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
+    """Return the diagonals of matrices.
 
     Parameters
     ----------
-    x1 : Tensor
-        Of shape (..., m, k), or (k,).
-    x2 : Tensor
-        Of shape (..., k, n), or (k,). The axes in front broadcast.
+    x : Tensor
+        Of shape (..., m, n), and any dtype.
+    offset : int, default 0
+        Which diagonal: above the main one if positive.
 
     Returns
     -------
     Tensor
-        Of shape (..., m, n), without the axis that a one-dimensional input does not have.
+        Of shape (..., k), with as many elements as the diagonal has.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit.
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``diagonal``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    Tensor([1., 4.])
+    """
+    check_matrices(x)
+    return xp.linalg.diagonal(x, offset=offset)
+
+
+def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """Return the sums of the diagonals of matrices.
+
+    Parameters
+    ----------
+    x : Tensor
+        Numbers, of shape (..., m, n).
+    offset : int, default 0
+        Which diagonal: above the main one if positive.
+    dtype : dtype, optional
+        The dtype to sum in and to return; by default that of `x`, and at least int64 for integers.
+
+    Returns
+    -------
+    Tensor
+        Of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``trace``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.trace(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    Tensor(5.)
+    """
+    return namespace.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+# Determinants
+
+
+def _products_without(xp: Any, s: Any) -> tuple[Any, Any]:
+    """Return the products of all numbers but one, and those of all but two, 0 where the two are one; no division."""
+    before = xp.cumulative_prod(s, axis=-1, include_initial=True)[..., :-1]
+    after = xp.flip(xp.cumulative_prod(xp.flip(s, axis=-1), axis=-1, include_initial=True)[..., :-1], axis=-1)
+    ones = xp.ones_like(s[..., None, :] + s[..., :, None])
+    later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(ones)  # in each row, those behind its number
+    between = xp.cumulative_prod(later, axis=-1, include_initial=True)[..., :-1]
+    pairs = xp.triu(before[..., :, None] * between * after[..., None, :], k=1)
+    return before * after, pairs + xp.matrix_transpose(pairs)
+
+
+def _svd_and_phase(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """Return U conjugated, S, Vh conjugated, and the determinant of U @ Vh, of length 1, as matrices."""
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    phase = xp.linalg.det(u) * xp.linalg.det(vh)
+    return conjugate(xp, u), s, conjugate(xp, vh), phase[..., None, None]
+
+
+def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
+    u, s, vh, phase = _svd_and_phase(xp, x)
+    _, pairs = _products_without(xp, s)
+    g = xp.matrix_transpose(u) @ g @ xp.matrix_transpose(vh)
+    sums = xp.sum(pairs * xp.linalg.diagonal(g)[..., None, :], axis=-1)
+    inner = identity(xp, s) * sums[..., None, :] - xp.matrix_transpose(g) * pairs
+    return phase * (u @ inner @ vh)
+
+
+@derivative(_cofactors_rule)
+def _cofactors(xp: Any, x: Any, /) -> Any:
+    """Return the derivative of the determinant by each element, made of products of all singular values but one."""
+    u, s, vh, phase = _svd_and_phase(xp, x)
+    without, _ = _products_without(xp, s)
+    return phase * ((u * without[..., None, :]) @ vh)
+
+
+@derivative(lambda g, xp, x: g[..., None, None] * in_rule(_cofactors, xp, x), kind=FLOATING)
+def det(xp: Any, x: Any, /) -> Any:
+    """Return the determinants.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    The gradient is the matrix of cofactors, by a singular value decomposition: it is right for singular matrices, of
+    any rank, and so is the second derivative. The third is infinite or NaN where singular values repeat. Python array
+    API standard, linear algebra extension: ``det``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
+    >>> xgrad.linalg.det(x).backward()
+    >>> xgrad.round(x.grad)
+    Tensor([[ 4., -2.],
+            [-2.,  1.]])
+    """
+    check_square(x)
+    return xp.linalg.det(x)
+
+
+def _slogdet_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
+    (turn, change), (sign, _) = g, out
+    if is_complex(sign.dtype):
+        turn = xp.conj(sign) * turn
+        change = change + (turn - xp.conj(turn)) / 2
+    return change[..., None, None] * adjoint(xp, xp.linalg.inv(x))
+
+
+@derivative(_slogdet_rule, kind=FLOATING, holomorphic=False, cheap=False)
+def _slogdet(xp: Any, x: Any, /) -> Any:
+    check_square(x)
+    return tuple(xp.linalg.slogdet(x))
+
+
+def slogdet(x: Tensor, /) -> SlogdetResult:
+    """Return the signs and the logarithms of the absolute values of determinants, which may be too large for a float.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
+
+    Returns
+    -------
+    sign : Tensor
+        Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of absolute value 1, or 0.
+    logabsdet : Tensor
+        Of shape (...), real; -inf for a singular matrix.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda`` the gradient is
+    infinite or NaN. Python array API standard, linear algebra extension: ``slogdet``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> sign, logabsdet = xgrad.linalg.slogdet(xgrad.asarray([[0.0, 1.0], [1.0, 0.0]]))
+    >>> sign, logabsdet
+    (Tensor(-1.), Tensor(0.))
+    """
+    return SlogdetResult(*_slogdet(x))
+
+
+# Inverses
+
+
+@derivative(lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING)
+def inv(xp: Any, x: Any, /) -> Any:
+    """Return the inverses.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If one is singular; on ``cuda`` the result is NaN or infinite instead.
+
+    Notes
+    -----
+    To solve an equation, `solve` is faster and more exact. Python array API standard, linear algebra extension:
+    ``inv``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.inv(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]))
+    Tensor([[0.5 , 0.  ],
+            [0.  , 0.25]])
+    """
+    check_square(x)
+    return xp.linalg.inv(x)
+
+
+def _solve_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...]) -> Any:
+    vector = len(x2_shape) == 1
+    out = in_rule(solve, xp, xp.matrix_transpose(x1), g[..., None] if vector else g)
+    return out[..., 0] if vector else out
+
+
+def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -> Any:
+    if len(x2_shape) == 1:
+        g, out = g[..., None], out[..., None]
+    return -(in_rule(solve, xp, xp.matrix_transpose(x1), g) @ xp.matrix_transpose(out))
+
+
+@derivative(_solve_left, _solve_right, kind=FLOATING)
+def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Return the solutions X of ``x1 @ X = x2``.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Matrices of shape (..., n, n); integers count as float32.
+    x2 : Tensor
+        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those of `x1`:
+        several vectors are columns.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square, or the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
     DeviceError
         If the tensors are on several devices.
 
     Notes
     -----
-    Python array API standard, linear algebra functions: ``matmul``.
+    Python array API standard, linear algebra extension: ``solve``.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.matmul(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
-    Tensor([3., 7.])
+    >>> xgrad.linalg.solve(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
+    Tensor([0.5 , 0.25])
     """
-    return xp.matmul(x1, x2)
+    check_square(x1)
+    batches, vector = [tuple(x.shape[:-2]) for x in (x1, x2)], len(x2.shape) == 1
+    if not x2.shape or x2.shape[-1 if vector else -2] != x1.shape[-1]:
+        raise ValueError("expected a vector of shape (n,) or matrices of shape (..., n, k) for x2")
+    if batches[0] == batches[1]:
+        return xp.linalg.solve(x1, x2)
+    # CuPy does not broadcast, and where there is an axis less, it and PyTorch may see vectors in matrices.
+    x2, shape = x2[:, None] if vector else x2, np.broadcast_shapes(*batches)
+    x1, x2 = [xp.broadcast_to(x, (*shape, *x.shape[-2:])) for x in (x1, x2)]
+    out = xp.linalg.solve(x1, x2)
+    return out[..., 0] if vector else out
+
+
+def _pinv_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
+    g, back = adjoint(xp, g), adjoint(xp, out)
+    narrow, wide = g @ out @ back, back @ out @ g
+    return narrow - x @ (out @ narrow) + wide - (wide @ out) @ x - back @ adjoint(xp, g) @ back
+
+
+@derivative(_pinv_rule, None, kind=FLOATING, holomorphic=False)
+def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
+    check_matrices(x)
+    return xp.linalg.pinv(x, rtol=rtol)
+
+
+def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+    """Return the Moore-Penrose pseudo-inverses.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional
+        Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
+        max(m, n) times the precision of the dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n, m).
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    The derivative is that along changes that leave the rank as it is (G. H. Golub and V. Pereyra, "The differentiation
+    of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973); where the rank changes,
+    the pseudo-inverse jumps. Python array API standard, linear algebra extension: ``pinv``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.pinv(xgrad.asarray([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
+    Tensor([[0.5, 0. , 0. ],
+            [0. , 0. , 0. ]])
+    """
+    return _pinv(x, rtol)
+
+
+@derivative(None, None, kind=FLOATING)
+def _matrix_rank(xp: Any, x: Any, rtol: Any = None, /) -> Any:
+    check_matrices(x)
+    if 0 in x.shape[-2:]:
+        return xp.zeros(x.shape[:-2], dtype=xp.int64, device=getattr(x, "device", None))
+    return xp.linalg.matrix_rank(x, rtol=rtol)
+
+
+def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+    """Return the ranks of matrices; not differentiable.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional
+        Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
+        max(m, n) times the precision of the dtype.
+
+    Returns
+    -------
+    Tensor
+        int64, of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``matrix_rank``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.matrix_rank(xgrad.asarray([[1.0, 2.0], [2.0, 4.0]]))
+    Tensor(1)
+    """
+    return _matrix_rank(x, rtol)
+
+
+# Norms
+
+
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
+    """Return norms of matrices.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    keepdims : bool, default False
+        Whether the last two axes stay, with length 1.
+    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro"
+        "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and the
+        smallest of them; 1 and -1 are the largest and the smallest sum of magnitudes in a column, inf and -inf those
+        in a row.
+
+    Returns
+    -------
+    Tensor
+        Of shape (...), or (..., 1, 1); real.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
+
+    Notes
+    -----
+    What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and
+    -2 are where singular values repeat or are 0 as with `svdvals`. Python array API standard, linear algebra extension:
+    ``matrix_norm``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.matrix_norm(xgrad.asarray([[1.0, 2.0], [-3.0, 4.0]]), ord=1)
+    Tensor(6.)
+    """
+    x = as_floating("matrix_norm", x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_norm: expected matrices, of shape (..., m, n), got {x.shape}")
+    if ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise ValueError(f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}")
+    if ord in ("nuc", 2, -2):
+        sizes = namespace.linalg.svdvals(x)
+    else:
+        sizes = namespace.sum(namespace.abs(x), axis=-2 if ord in (1, -1) else -1)
+    if ord == "nuc":
+        out = namespace.sum(sizes, axis=-1)
+    else:
+        out = (namespace.max if float(ord) > 0 else namespace.min)(sizes, axis=-1)
+    return out[..., None, None] if keepdims else out
+
+
+def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float) -> Any:
+    g, out = restored(xp, g, x.shape, axis), restored(xp, out, x.shape, axis)
+    if ord == 0:
+        return xp.zeros_like(x)
+    if ord == 1:
+        return g * xp.sign(x)
+    some = xp.where(out == 0, 1, out)
+    if ord == 2:
+        return x * xp.where(out == 0, 0, g / some)
+    size = xp.abs(x)
+    if math.isinf(ord):
+        ties = xp.astype(size == out, g.dtype)
+        return g * ties / xp.sum(ties, axis=axis, keepdims=True) * xp.sign(x)
+    size = size / some
+    return g * xp.sign(x) * (xp.where(size == 0, 1, size) if ord < 1 else size) ** (ord - 1)
+
+
+@derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False)
+def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
+    """Return norms of vectors.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    axis : int or tuple of int, optional
+        What to take for one vector; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+    ord : float, default 2
+        p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf choose the largest and the
+        smallest magnitude, 0 counts what is not 0.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes; real.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to choose from.
+
+    Notes
+    -----
+    At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm has a kink in that.
+    What ties for the largest or smallest shares the gradient. Python array API standard, linear algebra extension:
+    ``vector_norm``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.vector_norm(xgrad.asarray([[3.0, 4.0], [0.0, 2.0]]), axis=1)
+    Tensor([5., 2.])
+    """
+    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

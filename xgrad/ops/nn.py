@@ -9,7 +9,7 @@ from typing import Any
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.inputs import as_tensor
-from xgrad.ops.linalg import product
+from xgrad.ops.products import product
 from xgrad.random import Generator, dropout_mask
 from xgrad.tensor import Tensor
 

@@ -181,3 +181,45 @@ def setitem(x: Any, value: Any, key: Any) -> Any:
 def scatter(x: Any, key: Any) -> Any:
     """Add into four zeros."""
     return torch.zeros(4, dtype=x.dtype).index_add(0, torch.as_tensor(key[0]), x)
+
+
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
+    """Give the axes by its name."""
+    return torch.tensordot(x1, x2, dims=axes)
+
+
+def vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
+    """Give the axis by its name."""
+    return torch.linalg.vecdot(x1, x2, dim=axis)
+
+
+def cross(x1: Any, x2: Any, axis: int = -1) -> Any:
+    """Broadcast before, since it adds no axes."""
+    return torch.linalg.cross(*torch.broadcast_tensors(x1, x2), dim=axis)
+
+
+def matrix_power(x: Any, n: int) -> Any:
+    """Keep the power of 0, too, in the graph."""
+    return torch.linalg.matrix_power(x, n) if n else torch.linalg.matrix_power(x, 0) + 0 * x
+
+
+def solve(x1: Any, x2: Any) -> Any:
+    """Leave no doubt of what is a vector."""
+    if x2.ndim == 1:
+        return torch.linalg.solve(x1, x2[:, None])[..., 0]
+    return torch.linalg.solve(x1, x2[None] if x2.ndim < x1.ndim else x2)
+
+
+def matrix_norm(x: Any, ord: Any = "fro", keepdims: bool = False) -> Any:
+    """Give the options by their names."""
+    return torch.linalg.matrix_norm(x, ord, keepdim=keepdims)
+
+
+def vector_norm(x: Any, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Any:
+    """Give the options by their names."""
+    return torch.linalg.vector_norm(x, ord, dim=axis, keepdim=keepdims)
+
+
+def det3(x: Any) -> Any:
+    """Expand 3 by 3 determinants: PyTorch's own have the gradient 0 where they are exactly 0, which is wrong."""
+    return (x[..., 0, :] * torch.linalg.cross(x[..., 1, :], x[..., 2, :])).sum(-1)

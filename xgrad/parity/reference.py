@@ -14,10 +14,21 @@ from xgrad.backend import Backend
 from xgrad.device import Device
 from xgrad.discovery import open_backend
 from xgrad.parity.evaluate import Run, evaluate, like, weights
+from xgrad.parity.exact_linalg import ExactLinalg
 from xgrad.parity.row import Op, Sample
 
 FLOAT64 = np.dtype("float64")
 _EXTENDED = {FLOAT64: np.dtype(np.longdouble), np.dtype("complex128"): np.dtype(np.clongdouble)}
+
+
+class _Namespace:
+    """NumPy's, with its own linear algebra."""
+
+    def __init__(self, xp: Any) -> None:
+        self._xp, self.linalg = xp, ExactLinalg(xp.linalg)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._xp, name)
 
 
 class ExtendedBackend(Backend):
@@ -28,7 +39,7 @@ class ExtendedBackend(Backend):
 
     def __init__(self) -> None:
         self._numpy = open_backend("cpu")
-        self.xp = self._numpy.xp
+        self.xp = _Namespace(self._numpy.xp)
 
     def native_device(self, index: int) -> Any:
         return self._numpy.native_device(index)

@@ -77,6 +77,12 @@ POWERS = Tolerance(
     "power", 4, 4,
     "exp(y log x) in more than the working precision: NumPy and PyTorch were seen within 0.9, CUDA documents 4.",
 )
+MATRICES = Tolerance(
+    "matrix function", 4, 12,
+    "Algorithms differ from library to library. Those in use are backward stable: their result is that of inputs which "
+    "are off by a modest multiple of the precision, growing with the size (Higham, section 1.5 and chapters 9 to 19).",
+    per_element=1, conditioned=True,
+)
 # fmt: on
 
-CLASSES = (EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS)
+CLASSES = (EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS, MATRICES)

@@ -1,0 +1,48 @@
+"""Linear algebra: the standard's extension of that name.
+
+Matrices are in the last two axes; those before hold a stack of them. Wrong shapes are a ValueError. Where an algorithm
+fails, for a matrix that is singular or not positive definite, `numpy.linalg.LinAlgError`, itself a ValueError, is
+raised on every device but ``cuda``, which does not wait to find out: there, results are infinite or NaN.
+"""
+
+from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot
+from xgrad.ops.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from xgrad.ops.linalg import (
+    det,
+    diagonal,
+    inv,
+    matrix_norm,
+    matrix_rank,
+    pinv,
+    slogdet,
+    solve,
+    trace,
+    vector_norm,
+)
+from xgrad.ops.products import cross, matrix_power, outer
+
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]

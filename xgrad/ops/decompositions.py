@@ -1,0 +1,378 @@
+"""Matrices as products of simpler ones, and the derivatives of these.
+
+After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
+application in optimum experimental design" (2010), for QR; J. Townsend, "Differentiating the singular value
+decomposition" (2016). Eigenvectors and singular vectors are determined up to a sign, or a phase where they are complex:
+a derivative means something for what does not depend on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from xgrad.declare import derivative
+from xgrad.dtypes import FLOATING, is_complex
+from xgrad.ops.products import adjoint, check_matrices, check_square, identity
+from xgrad.tensor import Tensor
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVDResult(NamedTuple):
+    """What `svd` returns."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def _hermitian(xp: Any, x: Any) -> Any:
+    """Return the Hermitian matrix that has the lower triangle of `x`."""
+    lower = xp.tril(x) * (1 - identity(xp, x) / 2)
+    return lower + adjoint(xp, lower)
+
+
+def _skew(xp: Any, x: Any) -> Any:
+    return x - adjoint(xp, x)
+
+
+def _quotient(xp: Any, a: Any, b: Any) -> Any:
+    """Divide, 0 by 0 giving 0: where nothing depends on a vector, it does not matter that it has no derivative."""
+    return a / xp.where((a == 0) & (b == 0), 1, b)
+
+
+def _columns(xp: Any, q: Any, g: Any, count: int) -> tuple[Any, Any]:
+    """Return the first columns of a unitary matrix, and their gradient with that of the others in it.
+
+    The others span what the first leave, and turn with them.
+    """
+    if q.shape[-1] == count:
+        return q, g
+    return q[..., :count], g[..., :count] - q[..., count:] @ (adjoint(xp, g[..., count:]) @ q[..., :count])
+
+
+def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
+    up, g = (out, adjoint(xp, g)) if upper else (adjoint(xp, out), g)
+    half = xp.linalg.solve(up, _hermitian(xp, up @ g) / 2)
+    return xp.linalg.solve(up, adjoint(xp, half))
+
+
+@derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
+def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
+    """Return the triangular matrices whose product with their adjoints the matrices are.
+
+    Parameters
+    ----------
+    x : Tensor
+        Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read. Integers
+        count as float32.
+    upper : bool, default False
+        Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the lower L of ``L @ L.H``.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with zeros in the other triangle.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If one is not positive definite; on ``cuda`` the result is NaN instead.
+
+    Notes
+    -----
+    The gradient is Hermitian. Python array API standard, linear algebra extension: ``cholesky``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.cholesky(xgrad.asarray([[4.0, 2.0], [2.0, 10.0]]))
+    Tensor([[2., 0.],
+            [1., 3.]])
+    """
+    check_square(x)
+    return xp.linalg.cholesky(x, upper=upper)
+
+
+def _eigh_rule(g: Any, xp: Any, out: Any) -> Any:
+    (g_values, g_vectors), (values, vectors) = g, out
+    diagonal = identity(xp, values)
+    gaps = values[..., None, :] - values[..., :, None] + diagonal
+    inner = _quotient(xp, _skew(xp, adjoint(xp, vectors) @ g_vectors) / 2, gaps) + diagonal * g_values[..., None, :]
+    return vectors @ inner @ adjoint(xp, vectors)
+
+
+@derivative(_eigh_rule, kind=FLOATING, holomorphic=False, cheap=False)
+def _eigh(xp: Any, x: Any, /) -> Any:
+    check_square(x)
+    return tuple(xp.linalg.eigh(x))
+
+
+def eigh(x: Tensor, /) -> EighResult:
+    """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); only one triangle is read. Integers count as float32.
+
+    Returns
+    -------
+    eigenvalues : Tensor
+        Of shape (..., n), real, the smallest first.
+    eigenvectors : Tensor
+        Of shape (..., n, n): unitary matrices, whose columns are the vectors.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or
+    NaN as soon as something depends on them. That of the eigenvalues alone stays finite; it is then one of several,
+    by the vectors that were found. Python array API standard, linear algebra extension: ``eigh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> values, vectors = xgrad.linalg.eigh(xgrad.asarray([[2.0, 0.0], [0.0, 1.0]]))
+    >>> values, xgrad.abs(vectors)
+    (Tensor([1., 2.]), Tensor([[0., 1.],
+            [1., 0.]]))
+    """
+    return EighResult(*_eigh(x))
+
+
+def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
+    _, vectors = xp.linalg.eigh(x)
+    return (vectors * g[..., None, :]) @ adjoint(xp, vectors)
+
+
+@derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False, cheap=False)
+def eigvalsh(xp: Any, x: Any, /) -> Any:
+    """Return the eigenvalues of symmetric or Hermitian matrices.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); only one triangle is read. Integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n), real, the smallest first.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several. The second
+    derivative is infinite or NaN there, unless it does not depend on how they part. Python array API standard, linear
+    algebra extension: ``eigvalsh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.eigvalsh(xgrad.asarray([[2.0, 1.0], [1.0, 2.0]]))
+    Tensor([1., 3.])
+    """
+    check_square(x)
+    return xp.linalg.eigvalsh(x)
+
+
+def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
+    (gq, gr), (q, r) = g, out
+    rows, columns = q.shape[-2], r.shape[-1]
+    count, rest = min(rows, columns), None
+    q, gq = _columns(xp, q, gq, count)
+    r, gr = r[..., :count, :], gr[..., :count, :]
+    if columns > rows:  # those to the right are R = Q.H @ X
+        rest = q @ gr[..., rows:]
+        gq = gq + q @ (r[..., rows:] @ adjoint(xp, gr[..., rows:]))
+        r, gr = r[..., :rows], gr[..., :rows]
+    inner = r @ adjoint(xp, gr) - adjoint(xp, gq) @ q
+    gq = gq + q @ _hermitian(xp, inner)
+    gx = adjoint(xp, xp.linalg.solve(r, adjoint(xp, gq)))
+    return gx if rest is None else xp.concat([gx, rest], axis=-1)
+
+
+@derivative(_qr_rule, kind=FLOATING, holomorphic=False, cheap=False)
+def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"expected mode 'reduced' or 'complete', got {mode!r}")
+    check_matrices(x)
+    return tuple(xp.linalg.qr(x, mode=mode))
+
+
+def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
+    """Return matrices as products of a unitary and an upper triangular one.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    mode : {"reduced", "complete"}, default "reduced"
+        Whether Q has k = min(m, n) columns, or k = m.
+
+    Returns
+    -------
+    Q : Tensor
+        Of shape (..., m, k), with orthonormal columns.
+    R : Tensor
+        Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either sign.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes, or there is no such mode.
+
+    Notes
+    -----
+    There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the backward pass raises
+    an error, or the gradient is infinite or NaN. The columns that "complete" adds are determined up to a rotation, and
+    have a derivative for what does not depend on it. Python array API standard, linear algebra extension: ``qr``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> q, r = xgrad.linalg.qr(xgrad.asarray([[3.0, 1.0], [4.0, 2.0]]))
+    >>> xgrad.abs(r)
+    Tensor([[5. , 2.2],
+            [0. , 0.4...]])
+    """
+    return QRResult(*_qr(x, mode=mode))
+
+
+def _svd_rule(g: Any, xp: Any, out: Any) -> Any:
+    (gu, gs, gvh), (u, s, vh) = g, out
+    u, gu = _columns(xp, u, gu, s.shape[-1])
+    v, gv = _columns(xp, adjoint(xp, vh), adjoint(xp, gvh), s.shape[-1])
+    by_u, by_v = adjoint(xp, u) @ gu, adjoint(xp, v) @ gv
+    column, row, diagonal = s[..., :, None], s[..., None, :], identity(xp, s)
+    gaps = (row - column) * (row + column) + diagonal
+    turned = _skew(xp, by_u)
+    inner = (
+        diagonal * gs[..., None, :] + _quotient(xp, turned, gaps) * row + column * _quotient(xp, _skew(xp, by_v), gaps)
+    )
+    if is_complex(u.dtype):  # phases, which a loss may depend on through U and Vh together
+        inner = inner + _quotient(xp, diagonal * turned / 2, row)
+    left = u @ inner
+    if u.shape[-2] > s.shape[-1]:
+        left = left + _quotient(xp, gu - u @ by_u, row)
+    gx = left @ adjoint(xp, v)
+    return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, _quotient(xp, gv - v @ by_v, row))
+
+
+@derivative(_svd_rule, kind=FLOATING, holomorphic=False, cheap=False)
+def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
+    check_matrices(x)
+    return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
+
+
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+    """Return the singular value decomposition ``U @ diag(S) @ Vh``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    full_matrices : bool, default True
+        Whether U and Vh are square; otherwise they have as many columns, and rows, as there are singular values.
+
+    Returns
+    -------
+    U : Tensor
+        Of shape (..., m, m), or (..., m, k), with orthonormal columns.
+    S : Tensor
+        The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
+    Vh : Tensor
+        Of shape (..., n, n), or (..., k, n), with orthonormal rows.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    Where singular values repeat, and where one is 0, singular vectors have no derivative: the gradient is infinite or
+    NaN as soon as something depends on them. That of the singular values alone stays finite, as with `svdvals`. The
+    columns that `full_matrices` adds are determined up to a rotation, and have a derivative for what does not depend
+    on it. Python array API standard, linear algebra extension: ``svd``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> u, s, vh = xgrad.linalg.svd(xgrad.asarray([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]))
+    >>> u.shape, s, vh.shape
+    ((3, 3), Tensor([3., 2.]), (2, 2))
+    """
+    return SVDResult(*_svd(x, full_matrices=full_matrices))
+
+
+def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
+    u, _, vh = xp.linalg.svd(x, full_matrices=False)
+    return (u * g[..., None, :]) @ vh
+
+
+@derivative(_svdvals_rule, kind=FLOATING, holomorphic=False, cheap=False)
+def svdvals(xp: Any, x: Any, /) -> Any:
+    """Return the singular values.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., min(m, n)), real, the largest first.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    Where singular values repeat, and where one is 0, the gradient is finite, and one of several, by the vectors that
+    were found. The second derivative is infinite or NaN there, unless it does not depend on how they part. Python
+    array API standard, linear algebra extension: ``svdvals``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.svdvals(xgrad.asarray([[0.0, 2.0], [3.0, 0.0]]))
+    Tensor([3., 2.])
+    """
+    check_matrices(x)
+    return xp.linalg.svdvals(x)

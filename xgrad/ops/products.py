@@ -1,0 +1,371 @@
+"""Products of vectors, matrices and arrays of more axes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from xgrad.declare import derivative
+from xgrad.dtypes import INTEGER, float32, is_complex
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.tensor import Tensor
+
+
+def conjugate(xp: Any, x: Any) -> Any:
+    """Return the conjugate, of real numbers without a copy."""
+    return xp.conj(x) if is_complex(x.dtype) else x
+
+
+def adjoint(xp: Any, x: Any) -> Any:
+    """Return the conjugate transpose of each matrix in the last two axes."""
+    return conjugate(xp, xp.matrix_transpose(x))
+
+
+def identity(xp: Any, x: Any) -> Any:
+    """Return the identity matrix, as long as the last axis of `x`, of its dtype and on its device."""
+    return xp.eye(x.shape[-1], dtype=x.dtype, device=getattr(x, "device", None))
+
+
+def as_floating(op: str, x: Any) -> Tensor:
+    """Return an argument as a tensor of floating or complex numbers, integers as float32."""
+    x = as_tensor(op, "x", x)
+    return x if x.dtype.kind in "fc" else namespace.astype(x, float32)
+
+
+def check_matrices(x: Any) -> None:
+    """Raise ValueError unless there are two axes or more."""
+    if len(x.shape) < 2:
+        raise ValueError("expected matrices, of shape (..., m, n)")
+
+
+def check_square(x: Any) -> None:
+    """Raise ValueError unless the last two axes hold square matrices."""
+    if len(x.shape) < 2 or x.shape[-2] != x.shape[-1]:
+        raise ValueError("expected square matrices, of shape (..., n, n)")
+
+
+def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) -> tuple[Any, Any, Any]:
+    """Give vectors the axis of length 1 that they have in a product: a row on the left, a column on the right."""
+    if vectors[1]:
+        g, x2 = xp.expand_dims(g, axis=-1), x2 if x2 is None else xp.expand_dims(x2, axis=-1)
+    if vectors[0]:
+        g, x1 = xp.expand_dims(g, axis=-2), x1 if x1 is None else xp.expand_dims(x1, axis=-2)
+    return g, x1, x2
+
+
+def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
+    """Return the product of two matrices, written transposed into the array that is to hold it, if there is one."""
+    if into is None or into.dtype != a.dtype or into.dtype != b.dtype:
+        return xp.matmul(a, b)
+    xp.matmul(xp.matrix_transpose(b), xp.matrix_transpose(a), out=xp.matrix_transpose(into))
+    return into
+
+
+def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
+    if len(x1_shape) == len(x2.shape) == 2:
+        return product(xp, g, xp.matrix_transpose(x2), into)
+    vector = len(x1_shape) == 1
+    g, _, x2 = _as_matrices(g, xp, None, x2, (vector, len(x2.shape) == 1))
+    out = xp.matmul(g, xp.matrix_transpose(x2))
+    return xp.squeeze(out, axis=-2) if vector else out
+
+
+def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any) -> Any:
+    if len(x1.shape) == len(x2_shape) == 2:
+        return product(xp, xp.matrix_transpose(x1), g, into)
+    vector = len(x2_shape) == 1
+    g, x1, _ = _as_matrices(g, xp, x1, None, (len(x1.shape) == 1, vector))
+    out = xp.matmul(xp.matrix_transpose(x1), g)
+    return xp.squeeze(out, axis=-1) if vector else out
+
+
+@derivative(_matmul_left, _matmul_right, kind=INTEGER)
+def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Return the matrix product.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Of shape (..., m, k), or (k,).
+    x2 : Tensor
+        Of shape (..., k, n), or (k,). The axes in front broadcast.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., m, n), without the axis that a one-dimensional input does not have.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``matmul``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.matmul(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
+    Tensor([3., 7.])
+    """
+    return xp.matmul(x1, x2)
+
+
+def _paired(ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
+    """Return the axes of each input that are summed over, counted from the front."""
+    if isinstance(axes, int):
+        return list(range(ndim1 - axes, ndim1)), list(range(axes))
+    return [a % ndim1 for a in axes[0]], [a % ndim2 for a in axes[1]]
+
+
+def _in_order(xp: Any, x: Any, order: list[int]) -> Any:
+    """Move each axis of `x` to the place that `order` has for it."""
+    return xp.permute_dims(x, tuple([order.index(a) for a in range(len(order))]))
+
+
+def _tensordot_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, axes: Any) -> Any:
+    summed, other = _paired(len(x1_shape), len(x2.shape), axes)
+    free = [a for a in range(len(x1_shape)) if a not in summed]
+    rest = [a for a in range(len(x2.shape)) if a not in other]
+    out = xp.tensordot(g, x2, axes=(tuple(range(len(free), len(g.shape))), tuple(rest)))
+    return _in_order(xp, out, free + [summed[other.index(a)] for a in sorted(other)])
+
+
+def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: Any) -> Any:
+    other, summed = _paired(len(x1.shape), len(x2_shape), axes)
+    free = [a for a in range(len(x2_shape)) if a not in summed]
+    rest = [a for a in range(len(x1.shape)) if a not in other]
+    out = xp.tensordot(x1, g, axes=(tuple(rest), tuple(range(len(rest)))))
+    return _in_order(xp, out, [summed[other.index(a)] for a in sorted(other)] + free)
+
+
+@derivative(_tensordot_left, _tensordot_right, kind=INTEGER)
+def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
+    """Multiply and sum over some axes of each.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, on one device.
+    axes : int or tuple of two sequences of int, default 2
+        How many axes to sum over, the last of `x1` and the first of `x2`; or which of each, pair by pair. The two of
+        a pair are of one length.
+
+    Returns
+    -------
+    Tensor
+        The axes of `x1` that are left, then those of `x2`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``tensordot``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.tensordot(xgrad.ones((2, 3, 4)), xgrad.ones((4, 3)), axes=((1, 2), (1, 0)))
+    Tensor([12., 12.])
+    """
+    first, second = _paired(len(x1.shape), len(x2.shape), axes)
+    lengths = [[x.shape[a] for a in paired] for x, paired in ((x1, first), (x2, second))]
+    if lengths[0] != lengths[1]:
+        raise ValueError(f"expected equal lengths along the axes to sum over, {first} and {second}")
+    return xp.tensordot(x1, x2, axes=(tuple(first), tuple(second)))
+
+
+@derivative(
+    lambda g, xp, x2, axis: xp.expand_dims(conjugate(xp, g), axis=axis) * x2,
+    lambda g, xp, x1, axis: xp.expand_dims(g, axis=axis) * x1,
+    kind=INTEGER,
+    holomorphic=False,
+)
+def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the scalar product of vectors along an axis; the first is conjugated.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, on one device, of shapes that broadcast, and of one length along the axis.
+    axis : int, default -1
+        Where the vectors are, counted from the end; or from the front, if both have as many axes.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to, without the axis.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``vecdot``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.vecdot(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
+    Tensor([3., 7.])
+    """
+    _check_vectors(x1, x2, axis)
+    return xp.vecdot(x1, x2, axis=axis)
+
+
+def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> None:
+    """Raise ValueError unless both have the axis, as long in one as in the other; `length` says how long."""
+    depths = len(x1.shape), len(x2.shape)
+    if not -min(depths) <= axis < min(depths) or (axis >= 0 and depths[0] != depths[1]):
+        raise ValueError(f"expected an axis that both have, counted from the end, got {axis}")
+    lengths = {x1.shape[axis], x2.shape[axis]}
+    if len(lengths) > 1 or length not in (None, *lengths):
+        raise ValueError(f"expected {'one length' if length is None else f'length {length}'} along axis {axis}")
+
+
+@derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), kind=INTEGER)
+def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Return the products of each element of one vector with each of another.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, of shapes (m,) and (n,), on one device.
+
+    Returns
+    -------
+    Tensor
+        Of shape (m, n).
+
+    Raises
+    ------
+    ValueError
+        If one is not a vector.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``outer``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.outer(xgrad.asarray([1.0, 2.0]), xgrad.asarray([3.0, 4.0]))
+    Tensor([[3., 4.],
+            [6., 8.]])
+    """
+    if not len(x1.shape) == len(x2.shape) == 1:
+        raise ValueError("expected two vectors, each with one axis")
+    return xp.linalg.outer(x1, x2)
+
+
+@derivative(
+    lambda g, xp, x2, axis: xp.linalg.cross(x2, g, axis=axis),
+    lambda g, xp, x1, axis: xp.linalg.cross(g, x1, axis=axis),
+    kind=INTEGER,
+)
+def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the vector product of vectors of length 3.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, on one device, of shapes that broadcast.
+    axis : int, default -1
+        Where the vectors are, counted from the end; or from the front, if both have as many axes.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to.
+
+    Raises
+    ------
+    ValueError
+        If the vectors are not of length 3, or the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``cross``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.cross(xgrad.asarray([1.0, 0.0, 0.0]), xgrad.asarray([0.0, 1.0, 0.0]))
+    Tensor([0., 0., 1.])
+    """
+    _check_vectors(x1, x2, axis, 3)
+    return xp.linalg.cross(x1, x2, axis=axis)
+
+
+@derivative(lambda g, xp: xp.zeros_like(g))
+def _unit(xp: Any, x: Any, /) -> Any:
+    """Return the matrices to the power of 0."""
+    return xp.broadcast_to(identity(xp, x), x.shape)
+
+
+def matrix_power(x: Tensor, n: int, /) -> Tensor:
+    """Raise square matrices to an integer power.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, m); integers count as float32.
+    n : int
+        The power; a negative one is that of the inverse.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
+
+    Notes
+    -----
+    By squaring, in about 2 log2(n) products. Python array API standard, linear algebra extension: ``matrix_power``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.matrix_power(xgrad.asarray([[1.0, 1.0], [0.0, 1.0]]), 5)
+    Tensor([[1., 5.],
+            [0., 1.]])
+    """
+    x, n = as_floating("matrix_power", x), operator.index(n)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power: expected square matrices, of shape (..., n, n), got {x.shape}")
+    if n == 0:
+        return _unit(x)
+    square, n = (namespace.linalg.inv(x) if n < 0 else x), abs(n)
+    power: Tensor | None = None
+    while True:
+        if n & 1:
+            power = square if power is None else namespace.matmul(power, square)
+        n >>= 1
+        if not n:
+            return power  # type: ignore[return-value]
+        square = namespace.matmul(square, square)
