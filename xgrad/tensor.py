@@ -383,7 +383,10 @@ class Tensor(Operators):
     def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other, in_place=False)
     def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other, in_place=False)
     def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other, in_place=False)
-    def __irshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, other, in_place=False)
+
+    def __irshift__(self, other: Any) -> Tensor:
+        return self._write(namespace.bitwise_right_shift, other, in_place=False)
+
     def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other, in_place=False)
     def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other, in_place=False)
     # fmt: on

@@ -57,9 +57,9 @@ from xgrad.ops.elementwise import (
     less,
     less_equal,
     log,
-    log10,
     log1p,
     log2,
+    log10,
     logaddexp,
     logical_and,
     logical_not,
@@ -91,7 +91,7 @@ from xgrad.ops.elementwise import (
     tanh,
     trunc,
 )
-from xgrad.ops.indexing import getitem, scatter, setitem, take, take_along_axis
+from xgrad.ops.indexing import getitem, index_add, scatter, setitem, take, take_along_axis
 from xgrad.ops.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -179,6 +179,7 @@ __all__ = [
     "hypot",
     "iinfo",
     "imag",
+    "index_add",
     "isdtype",
     "isfinite",
     "isinf",
@@ -188,9 +189,9 @@ __all__ = [
     "linear",
     "linspace",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "log_softmax",
     "logaddexp",
     "logical_and",

@@ -156,7 +156,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     True
     """
     if isinstance(kind, tuple):
-        return any([isdtype(dtype, one) for one in kind])
+        return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {kind!r}")
