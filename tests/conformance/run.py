@@ -24,9 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("suite", type=Path, help="a checkout of data-apis/array-api-tests, with its submodule")
     parser.add_argument("--max-examples", type=int, default=20, help="for each test (default: %(default)s)")
-    parser.add_argument(
-        "--jobs", type=int, default=2, help="processes, if pytest-xdist is there (default: %(default)s)"
-    )
+    parser.add_argument("--jobs", type=int, default=2, help="processes of pytest-xdist (default: %(default)s)")
     parser.add_argument("-k", dest="select", default="", help="only tests whose names match, as pytest has it")
     args = parser.parse_args()
     if not (args.suite / "array-api" / "spec").is_dir():
@@ -46,18 +44,7 @@ def run(module: str, args: argparse.Namespace, *options: str) -> Counter[str]:
         "ARRAY_API_TESTS_VERSION": VERSION,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "backends"), os.environ.get("PYTHONPATH", "")]),
     }
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "array_api_tests",
-        "-q",
-        "--tb=line",
-        "-W",
-        "ignore",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = [sys.executable, "-m", "pytest", "array_api_tests", "-q", "--tb=line", "-W", "ignore"]
     command += ["--derandomize", "--disable-deadline", "--max-examples", str(args.max_examples), "-n", str(args.jobs)]
     command += ["-k", args.select] if args.select else []
     done = subprocess.run([*command, *options], cwd=args.suite, env=env, capture_output=True, text=True)
