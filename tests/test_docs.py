@@ -11,7 +11,7 @@ import pytest
 import xgrad
 
 MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.nn, xgrad.nn.functional, xgrad.nn.init, xgrad.nn.utils,
-           xgrad.ops, xgrad.optim, xgrad.random, xgrad.testing]  # fmt: skip
+           xgrad.ops, xgrad.optim, xgrad.random, xgrad.special, xgrad.testing]  # fmt: skip
 
 
 def public() -> dict[str, Any]:
@@ -45,6 +45,7 @@ def test_functions_look_like_functions() -> None:
 
 def test_fixed_names_exist() -> None:
     names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
-    for name in f"{names} manual_seed nn optim data random testing autograd".split():
+    names += " grad value_and_grad vjp jvp jacobian hessian hvp"
+    for name in f"{names} manual_seed nn optim data random special testing autograd".split():
         assert hasattr(xgrad, name)
         assert name in xgrad.__all__

@@ -21,6 +21,7 @@ def test_import_loads_no_array_library_but_numpy() -> None:
     assert "numpy" in loaded
     assert not loaded & set(HEAVY)
     assert not {name for name in loaded if name.startswith(("xgrad.cli", "xgrad.parity", "xgrad_"))}
+    assert not loaded & {"xgrad.data", "xgrad.testing", "xgrad.transforms"}
 
 
 def test_training_on_the_cpu_loads_no_other_backend() -> None:

@@ -13,7 +13,11 @@ README = Path(__file__).parent.parent / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
-PRINTED = [r"test accuracy 9[5-9]\.\d% on", r"12\.0 12\.0"]
+PRINTED = [
+    r"test accuracy 9[5-9]\.\d% on",
+    r"12\.0 12\.0",
+    r"\[396\.0, 200\.0\]\n\[\[402\.0, 400\.0\], \[400\.0, 200\.0\]\]\n\{'0\.weight': \(8, 2\), [^\n]*\nTrue True\n",
+]
 
 
 @pytest.mark.parametrize(("program", "pattern"), list(zip(PROGRAMS, PRINTED, strict=True)))

@@ -8,24 +8,24 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from xgrad import autograd, nn, ops, optim, random, testing
+from xgrad import autograd, nn, ops, optim, random
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import default_device, devices
 from xgrad.dtypes import (
     bool,
-    complex64,
     complex128,
+    complex64,
     float32,
     float64,
-    int8,
     int16,
     int32,
     int64,
-    uint8,
+    int8,
     uint16,
     uint32,
     uint64,
+    uint8,
 )
 from xgrad.function import Function
 from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -98,9 +98,9 @@ from xgrad.ops import (
     less_equal,
     linspace,
     log,
+    log10,
     log1p,
     log2,
-    log10,
     logaddexp,
     logical_and,
     logical_not,
@@ -176,17 +176,22 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data, linalg
+    from xgrad import data, linalg, special, testing
+    from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 newaxis = None
 
+_TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"}
+
 
 def __getattr__(name: str) -> _Any:
-    if name in ("data", "linalg"):  # whose imports would make `import xgrad` slower
+    if name in ("data", "linalg", "special", "testing"):  # whose imports would make `import xgrad` slower
         return _import_module(f"xgrad.{name}")
+    if name in _TRANSFORMS:  # not all programs need these either
+        return getattr(_import_module("xgrad.transforms"), name)
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
@@ -229,8 +234,8 @@ __all__ = [
     "can_cast",
     "ceil",
     "clip",
-    "complex64",
     "complex128",
+    "complex64",
     "concat",
     "conj",
     "copysign",
@@ -262,30 +267,35 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "grad",
     "greater",
     "greater_equal",
+    "hessian",
+    "hvp",
     "hypot",
     "iinfo",
     "imag",
     "inf",
-    "int8",
     "int16",
     "int32",
     "int64",
+    "int8",
     "is_grad_enabled",
     "isdtype",
     "isfinite",
     "isinf",
     "isnan",
+    "jacobian",
+    "jvp",
     "less",
     "less_equal",
     "linalg",
     "linspace",
     "load",
     "log",
+    "log10",
     "log1p",
     "log2",
-    "log10",
     "logaddexp",
     "logical_and",
     "logical_not",
@@ -339,6 +349,7 @@ __all__ = [
     "sinh",
     "softplus",
     "sort",
+    "special",
     "sqrt",
     "square",
     "squeeze",
@@ -357,17 +368,19 @@ __all__ = [
     "tril",
     "triu",
     "trunc",
-    "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "uint8",
     "unique_all",
     "unique_counts",
     "unique_inverse",
     "unique_values",
     "unstack",
+    "value_and_grad",
     "var",
     "vecdot",
+    "vjp",
     "warn_lost_gradients",
     "where",
     "zeros",

@@ -121,9 +121,10 @@ def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
     """Return the edges behind the roots from which a wanted one can be reached; the others need no gradient."""
     nodes = list(roots)
     seen = set(nodes)
+    oldest = min((edge.order for edge in wanted), default=0)  # what is older cannot depend on it
     for node in nodes:  # which grows on the way
         for edge in node.edges:
-            if edge is not None and edge not in seen:
+            if edge is not None and edge.order >= oldest and edge not in seen:
                 seen.add(edge)
                 nodes.append(edge)
     # A node that was freed may have led there: the walk is to come to it, and refuse.

@@ -3,51 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xgrad import autograd
+from xgrad.grad_mode import enable_grad, no_grad
 from xgrad.ops import asarray
 from xgrad.tensor import Tensor
+from xgrad.trees import leaves
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
 
 def gradcheck(
     fn: Callable[..., Any],
-    inputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Any],
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
     rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    fast_mode: bool = True,
+    complex_step: bool = False,
+    seed: int = 0,
 ) -> bool:
-    """Check every derivative of a function against central differences.
+    """Check the derivatives of a function against differences of its values.
 
     Parameters
     ----------
     fn : callable
-        Takes the inputs and returns a tensor, or a tuple of them; a function of nothing else.
+        Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
     inputs : Tensor or sequence of Tensor
-        Leaves, on any device. Those that require a gradient must be float64 or complex128, for differences need the
-        digits. A complex number counts as two: its real and its imaginary part.
+        On any device. Those that require a gradient are checked, and must be float64 or complex128, for differences
+        need the digits. A complex number counts as two: its real and its imaginary part.
     eps : float, default 1e-6
-        The step of the differences.
+        The step of the central differences.
     atol, rtol : float
         How far a derivative may be off: ``atol + rtol * abs(difference)``. The defaults are PyTorch's.
+    raise_exception : bool, default True
+        Whether to raise where a check fails; else False is returned.
+    nondet_tol : float, default 0
+        How far the results and the gradients of two calls may be apart.
+    fast_mode : bool, default True
+        Check one random direction of each input, weighting the elements of a result at random; it takes two or three
+        calls for each input, and one backward pass for each result. False checks every entry of every Jacobian.
+        Where a direction is off, the entries are looked at in any case, so as to name one.
+    complex_step : bool, default False
+        Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so that tolerances may be
+        tight and float32 will do. For functions of real inputs that are analytic, and made of ops that take complex
+        numbers in their stead.
+    seed : int, default 0
+        Of the directions and weights.
 
     Returns
     -------
     bool
-        True.
+        True; False if a check failed and `raise_exception` is False.
 
     Raises
     ------
     AssertionError
-        If a derivative is off, or has the wrong shape, dtype or device; it names the output, the input, the entry
-        and both values.
+        If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It names the result, the
+        input, the entry and both values, and says where the function has a kink or a jump.
     TypeError
-        If an input that requires a gradient is neither float64 nor complex128, or none requires one.
+        If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns no tensors.
+
+    References
+    ----------
+    J. Martins, P. Sturdza, J. Alonso, "The complex-step derivative approximation", ACM TOMS 29(3), 2003.
 
     Examples
     --------
@@ -55,45 +81,48 @@ def gradcheck(
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradcheck(xgrad.log, x)
     True
+    >>> xgrad.testing.gradcheck(lambda x: x.detach() * x, x)
+    Traceback (most recent call last):
+        ...
+    AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by backward, ... by differences: off
+    by 2, tolerated are 0.00401; 2 of 4 entries are off
     """
-    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-    if not wanted:
-        raise TypeError("gradcheck: expected an input that requires a gradient, got none")
-    for i in wanted:
-        if inputs[i].dtype not in (np.float64, np.complex128):
-            raise TypeError(
-                f"gradcheck: expected float64 or complex128 for inputs[{i}], got {inputs[i].dtype}: use "
-                "dtype=xgrad.float64"
-            )
-    for k, out in enumerate(_outputs(fn(*inputs))):
-        if out.dtype.kind not in "fc":
-            continue
-        rows = _jacobian_by_backward(fn, inputs, wanted, k, out)
-        for i, analytic in zip(wanted, rows, strict=True):
-            numeric = _jacobian_by_differences(fn, inputs, i, k, len(_reals(out)), eps)
-            wrong = ~np.isclose(analytic, numeric, rtol=rtol, atol=atol, equal_nan=True)
-            if wrong.any():
-                row, column = (int(n) for n in np.argwhere(wrong)[0])
-                raise AssertionError(
-                    f"gradcheck: the derivative of output {k} (its element {_entry(row, out)}) with respect to "
-                    f"inputs[{i}]{_entry(column, inputs[i])} is {analytic[row, column]!r} by backward, "
-                    f"{numeric[row, column]!r} by differences; {int(wrong.sum())} of {wrong.size} entries are off"
-                )
-    return True
+    check = _Check("gradcheck", fn, _listed(inputs), eps, atol, rtol, nondet_tol, complex_step, seed)
+    return check.run(fast_mode, raise_exception)
 
 
 def gradgradcheck(
     fn: Callable[..., Any],
-    inputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
     rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    fast_mode: bool = True,
+    seed: int = 0,
 ) -> bool:
-    """Check every second derivative of a function, and the derivative by the arriving gradient, as `gradcheck`.
+    """Check the second derivatives of a function, and those by the arriving gradient, as `gradcheck`.
 
-    The parameters, the result and the errors are those of `gradcheck`.
+    Parameters
+    ----------
+    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed
+        As those of `gradcheck`.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        The gradients that arrive, one for each result that has a gradient; random by default.
+
+    Returns
+    -------
+    bool
+        As `gradcheck`.
+
+    Raises
+    ------
+    AssertionError, TypeError
+        As `gradcheck`. The results are the gradients that `fn` passes on, in the order of the inputs; the inputs are
+        those of `fn`, and behind them the gradients that arrive.
 
     Examples
     --------
@@ -102,62 +131,251 @@ def gradgradcheck(
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)
     True
     """
-    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    outs = [out for out in _outputs(fn(*inputs)) if out.requires_grad]
-    random = np.random.default_rng(0)
-    gradients = [_like(random.normal(size=len(_reals(out))), out).requires_grad_() for out in outs]
+    xs = _listed(inputs)
+    title, count = "gradgradcheck", len(xs)
+    first_order = _Check(title, fn, xs, eps, atol, rtol, nondet_tol, False, seed)
+    with enable_grad():
+        outs = [out for _, out in first_order.call() if out.requires_grad]
+    if grad_outputs is None:
+        gradients = [_like(first_order.random(len(_reals(out)), 2, k), out) for k, out in enumerate(outs)]
+    else:
+        gradients = _listed(grad_outputs)
+        if len(gradients) != len(outs):
+            raise TypeError(f"{title}: expected grad_outputs for {len(outs)} results, got {len(gradients)}")
 
-    def first(*values: Tensor) -> tuple[Tensor, ...]:
-        xs, gs = values[: len(inputs)], values[len(inputs) :]
-        results = [out for out in _outputs(fn(*xs)) if out.requires_grad]
+    def passed_on(*values: Any) -> tuple[Tensor, ...]:
+        xs, gs = values[:count], values[count:]
+        results = [out for _, out in first_order.call(xs) if out.requires_grad]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        found = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None)
+        found = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True) if results else ()
+        return tuple([g for g in found if g is not None])
 
-    return gradcheck(first, [*inputs, *gradients], eps=eps, atol=atol, rtol=rtol)
-
-
-def _outputs(result: Any) -> tuple[Tensor, ...]:
-    return (result,) if isinstance(result, Tensor) else tuple(result)
+    leaves_of_gradients = [g.detach().requires_grad_() for g in gradients]
+    check = _Check(title, passed_on, [*xs, *leaves_of_gradients], eps, atol, rtol, nondet_tol, False, seed)
+    return check.run(fast_mode, raise_exception)
 
 
-def _jacobian_by_backward(
-    fn: Callable[..., Any], inputs: list[Tensor], wanted: list[int], k: int, like: Tensor
-) -> list[np.ndarray]:
-    """Return for each wanted input the derivatives of output `k`, one row for each of its elements."""
-    rows: list[list[np.ndarray]] = [[] for _ in wanted]
-    for unit in np.eye(len(_reals(like))):
-        out = _outputs(fn(*inputs))[k]
-        found: Sequence[Tensor | None] = [None] * len(wanted)
-        if out.requires_grad:
-            found = autograd.grad(out, [inputs[i] for i in wanted], _like(unit, out), allow_unused=True)
-        for i, g, collected in zip(wanted, found, rows, strict=True):
-            x = inputs[i]
+Outputs = list[tuple[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class _Check:
+    """A function and its inputs, and how its derivatives are judged."""
+
+    title: str
+    fn: Callable[..., Any]
+    inputs: list[Any]
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    complex_step: bool
+    seed: int
+
+    def run(self, fast_mode: bool, raise_exception: bool) -> bool:
+        self._check_inputs()
+        try:
+            with enable_grad():
+                self._check_repeats()
+                self._check_derivatives(fast_mode)
+        except AssertionError:
+            if raise_exception:
+                raise
+            return False
+        return True
+
+    @property
+    def wanted(self) -> list[int]:
+        """The numbers of the inputs that require a gradient."""
+        return [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
+
+    def random(self, size: int, *salt: int) -> np.ndarray:
+        """Return weights of either sign that are far from 0, so that each of them counts."""
+        generator = np.random.default_rng([self.seed, *salt])
+        weights: np.ndarray = generator.uniform(0.5, 1, size) * generator.choice([-1.0, 1.0], size)
+        return weights
+
+    def call(self, inputs: Sequence[Any] | None = None) -> Outputs:
+        """Return the results, each with its path."""
+        found = list(leaves(self.fn(*(self.inputs if inputs is None else inputs))))
+        for path, out in found:
+            if not isinstance(out, Tensor):
+                raise TypeError(
+                    f"{self.title}: expected tensors of the function, got {type(out).__name__} for {_named(path)}"
+                )
+        return found
+
+    def _check_inputs(self) -> None:
+        if not self.wanted:
+            raise TypeError(f"{self.title}: expected an input that requires a gradient, got none")
+        good = ("float32", "float64") if self.complex_step else ("float64", "complex128")
+        for i in self.wanted:
+            if (dtype := self.inputs[i].dtype).name not in good:
+                hint = "complex_step is for real inputs" if self.complex_step else "use dtype=xgrad.float64"
+                coarse = ", too coarse for differences" if dtype.name in ("float16", "float32", "complex64") else ""
+                raise TypeError(
+                    f"{self.title}: expected {' or '.join(good)} for inputs[{i}], got {dtype}{coarse}: {hint}"
+                )
+
+    def _check_repeats(self) -> None:
+        """Find out whether a second call gives the same results and gradients."""
+        runs = []
+        for _ in range(2):
+            outs = self.call()
+            found = [(_named(path), _reals(out)) for path, out in outs]
+            if weighted := [(out, self._weights(k, out)) for k, (_, out) in enumerate(outs) if out.requires_grad]:
+                gradients = self._gradients(*map(list, zip(*weighted, strict=True)))
+                found += [(f"the gradient of inputs[{i}]", g) for i, g in zip(self.wanted, gradients, strict=True)]
+            runs.append(found)
+        for (name, first), (_, second) in zip(*runs, strict=True):
+            if first.shape == second.shape and np.array_equal(first, second, equal_nan=True):
+                continue
+            apart = np.abs(first - second).max() if first.shape == second.shape else np.inf
+            if not apart <= self.nondet_tol:
+                raise AssertionError(
+                    f"{self.title}: the function is not deterministic: {name} differs by {apart:.3g} between two calls "
+                    "with the same inputs, tolerated are {self.nondet_tol}: fix its seed, or raise nondet_tol"
+                )
+
+    def _check_derivatives(self, fast_mode: bool) -> None:
+        for k, (path, out) in enumerate(self.call()):
+            if out.dtype.kind not in "fc":
+                continue
+            found = self._off_in_a_direction(k, path, out) if fast_mode else dict.fromkeys(self.wanted, "")
+            if not found:
+                continue
+            jacobians = self._jacobians(out)
+            for i, message in found.items():
+                self._check_entries(k, path, out, i, jacobians[i])
+                if message:
+                    raise AssertionError(f"{message}: each entry by itself is within the tolerance")
+
+    def _off_in_a_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
+        """Return the inputs by which a result has wrong derivatives along a random direction, and what to say then."""
+        weights, found = self._weights(k, out), {}
+        for i, g in zip(self.wanted, self._gradients([out], [weights]), strict=True):
+            direction = self.random(len(g), 1, i)
+            a, b = g @ direction, self._slope(i, k, direction) @ _reals(weights)
+            if self._off(a, b):
+                found[i] = (
+                    f"{self.title}: the derivative of {_named(path)}, weighted at random, by inputs[{i}] in a random "
+                    f"direction is {self._compared(a, b)}{self._kink(i, k, direction, _reals(weights))}"
+                )
+        return found
+
+    def _jacobians(self, out: Tensor) -> dict[int, np.ndarray]:
+        """Return the derivatives of a result by each wanted input, with a row for each of its reals."""
+        rows = [self._gradients([out], [_like(unit, out)]) for unit in np.eye(len(_reals(out)))]
+        return {
+            i: np.array([row[place] for row in rows]).reshape(len(rows), len(_reals(self.inputs[i])))
+            for place, i in enumerate(self.wanted)
+        }
+
+    def _check_entries(self, k: int, path: str, out: Tensor, i: int, by_backward: np.ndarray) -> None:
+        """Compare every derivative of a result by an input."""
+        units = np.eye(by_backward.shape[1])
+        by_differences = np.zeros_like(by_backward)
+        for column, unit in enumerate(units):
+            by_differences[:, column] = self._slope(i, k, unit)
+        off = self._off(by_backward, by_differences)
+        if not off.any():
+            return
+        size = np.abs(by_backward - by_differences)
+        worst = np.where(off, np.where(np.isnan(size), np.inf, size), -1).argmax()
+        row, column = (int(n) for n in np.unravel_index(worst, off.shape))
+        a, b = by_backward[row, column], by_differences[row, column]
+        raise AssertionError(
+            f"{self.title}: the derivative of {_named(path)}{_entry(row, out)} by "
+            f"inputs[{i}]{_entry(column, self.inputs[i])} is {self._compared(a, b)}; {int(off.sum())} of {off.size} "
+            f"entries are off{self._kink(i, k, units[column], np.eye(len(off))[row])}{_coarse(out)}"
+        )
+
+    def _gradients(self, outs: list[Tensor], weights: list[Tensor]) -> list[np.ndarray]:
+        """Return the gradient for each wanted input by a backward pass, as rows of reals."""
+        xs = [self.inputs[i] for i in self.wanted]
+        found: Sequence[Tensor | None] = [None] * len(xs)
+        if outs[0].requires_grad:
+            found = autograd.grad(outs, xs, weights, retain_graph=True, allow_unused=True)
+        for i, x, g in zip(self.wanted, xs, found, strict=True):
             if g is not None and (g.shape, g.dtype, g.device) != (x.shape, x.dtype, x.device):
                 raise AssertionError(
-                    f"gradcheck: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for inputs[{i}], got "
-                    f"{g.shape}, {g.dtype} on {g.device}"
+                    f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for inputs[{i}], "
+                    f"got {g.shape}, {g.dtype} on {g.device}"
                 )
-            collected.append(0 * _reals(x) if g is None else _reals(g))
-    return [np.stack(r) if r else np.zeros((0, len(_reals(inputs[i])))) for i, r in zip(wanted, rows, strict=True)]
+        return [0 * _reals(x) if g is None else _reals(g) for x, g in zip(xs, found, strict=True)]
+
+    def _slope(self, i: int, k: int, direction: np.ndarray) -> np.ndarray:
+        """Return how the reals of result `k` move as input `i` moves along a direction."""
+        if not self.complex_step:
+            up, down = (self._value(i, k, by * direction) for by in (self.eps, -self.eps))
+            difference: np.ndarray = (up - down) / (2 * self.eps)
+            return difference
+        with no_grad():
+            out = self.call(self._moved(i, 1e-20j * direction))[k][1]
+        if out.dtype.kind != "c":
+            raise TypeError(
+                f"{self.title}: complex_step: expected a complex result of a complex input, got {out.dtype}: the "
+                "function does not take complex numbers all the way"
+            )
+        imaginary: np.ndarray = _reals(out)[1::2] / 1e-20
+        return imaginary
+
+    def _value(self, i: int, k: int, by: np.ndarray) -> np.ndarray:
+        return _reals(self.call(self._moved(i, by))[k][1])
+
+    def _moved(self, i: int, by: np.ndarray) -> list[Any]:
+        """Return the inputs with one of them moved."""
+        x = self.inputs[i]
+        reals = _reals(x) + by
+        if by.dtype.kind == "c":
+            dtype = np.result_type(x.dtype, np.complex64)
+            value = asarray(reals.astype(dtype).reshape(x.shape), device=x.device)
+        else:
+            value = _like(reals, x).requires_grad_()
+        return [*self.inputs[:i], value, *self.inputs[i + 1 :]]
+
+    def _weights(self, k: int, out: Tensor) -> Tensor:
+        return _like(self.random(len(_reals(out)), 0, k), out)
+
+    def _off(self, by_backward: Any, by_differences: Any) -> Any:
+        return ~np.isclose(by_backward, by_differences, rtol=self.rtol, atol=self.atol, equal_nan=True)
+
+    def _compared(self, a: Any, b: Any) -> str:
+        how = "the complex step" if self.complex_step else "differences"
+        tolerated = self.atol + self.rtol * abs(b)
+        return f"{a:.9g} by backward, {b:.9g} by {how}: off by {abs(a - b):.3g}, tolerated are {tolerated:.3g}"
+
+    def _kink(self, i: int, k: int, direction: np.ndarray, weights: np.ndarray) -> str:
+        """Say so where the slopes on both sides differ, and keep doing so as the step gets smaller."""
+        if self.complex_step:
+            return ""
+        slopes = []
+        for eps in (self.eps, self.eps / 8):
+            up, here, down = (self._value(i, k, by * direction) @ weights for by in (eps, 0, -eps))
+            slopes.append(((up - here) / eps, (here - down) / eps))
+        (right, left), (nearer_right, nearer_left) = slopes
+        if not self._off(right, left) or abs(nearer_right - nearer_left) < abs(right - left) / 2:
+            return ""
+        return (
+            f"; the function has a kink or a jump there, for its slope is {right:.6g} on the right, {left:.6g} on the "
+            "left: check it elsewhere"
+        )
 
 
-def _jacobian_by_differences(
-    fn: Callable[..., Any], inputs: list[Tensor], i: int, k: int, rows: int, eps: float
-) -> np.ndarray:
-    x = inputs[i]
-    host = _reals(x)
-    columns = np.zeros((rows, len(host)))
+def _listed(tensors: Any) -> list[Any]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
-    def shifted(column: int, by: float) -> np.ndarray:
-        moved = host.copy()
-        moved[column] += by
-        value = _like(moved, x).requires_grad_()
-        return _reals(_outputs(fn(*inputs[:i], value, *inputs[i + 1 :]))[k])
 
-    for column in range(len(host)):
-        columns[:, column] = (shifted(column, eps) - shifted(column, -eps)) / (2 * eps)
-    return columns
+def _named(path: str) -> str:
+    return f"result{path}"
+
+
+def _coarse(out: Tensor) -> str:
+    return f"; the result is {out.dtype}, too coarse for differences" if out.dtype.itemsize // _parts(out) < 8 else ""
+
+
+def _parts(x: Tensor) -> int:
+    return 2 if x.dtype.kind == "c" else 1
 
 
 def _reals(x: Tensor) -> np.ndarray:
@@ -173,6 +391,8 @@ def _like(reals: np.ndarray, x: Tensor) -> Tensor:
 
 def _entry(place: int, x: Tensor) -> str:
     """Return where in a tensor one of its `_reals` is."""
-    element, part = divmod(place, 2) if x.dtype.kind == "c" else (place, 0)
-    entry = tuple(int(n) for n in np.unravel_index(element, x.shape))
-    return f"{entry}{', its imaginary part' if part else ''}"
+    element, part = divmod(place, _parts(x))
+    if x.ndim == 0:
+        return ", the imaginary part" if part else ""
+    entry = ", ".join(str(int(n)) for n in np.unravel_index(element, x.shape))
+    return f"({entry}{',' if x.ndim == 1 else ''}){', the imaginary part,' if part else ''}"

@@ -9,6 +9,7 @@ What is not as on ``cpu``:
   to run.
 - float32 denormals count as 0. The signs of zeros, and `floor_divide` and `remainder` at zeros and infinities,
   may differ from NumPy's.
+- Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
 The environment variables that matter are CUDA's ``CUDA_VISIBLE_DEVICES`` and CuPy's ``CUPY_CACHE_DIR`` (where
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend, DeviceError
+from xgrad.scipy_kernels import SciPyKernels
 
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
 _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
@@ -79,6 +81,7 @@ class CupyBackend(Backend):
         self.array_type = self._cp.ndarray
         self.xp = namespace(self._cp)
         self.xp.index_add = self.index_add
+        self.xp.special = CupySpecial(self)
 
     def count(self) -> int:
         return len(self._devices)
@@ -184,6 +187,22 @@ class CupyBackend(Backend):
         with self._devices[index]:  # of which the pool then tells
             free, total = self._devices[index].mem_info
             return {"used": pool.used_bytes(), "reserved": pool.total_bytes(), "free": free, "total": total}
+
+
+class CupySpecial(SciPyKernels):
+    """Special functions: those of ``cupyx.scipy.special``, else SciPy's, for which arrays pass through the host."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or not hasattr(import_module("cupyx.scipy.special"), name):
+            return super().__getattr__(name)
+        kernel: Callable[..., Any] = getattr(import_module("cupyx.scipy.special"), name)
+        setattr(self, name, _of_arrays(kernel) if name == "polygamma" else kernel)
+        return self.__dict__[name]  # type: ignore[no-any-return]
+
+
+def _of_arrays(polygamma: Callable[..., Any]) -> Callable[..., Any]:
+    """Give CuPy's polygamma the order as an array of the dtype of `x`, where an integer would make it float64."""
+    return lambda n, x: polygamma(n.astype(x.dtype) if hasattr(n, "dtype") else np.full_like(x, n, shape=()), x)
 
 
 def namespace(cp: Any) -> SimpleNamespace:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
+from xgrad.scipy_kernels import SciPyKernels
 from xgrad_numpy import fast
 
 # What NumPy does as the standard says, without the cost of a wrapper; what an older NumPy lacks, array-api-compat has.
@@ -53,6 +54,7 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
+        self.xp.special = SciPyKernels(self)
         self.kernels = {"relu": fast.relu}
 
     def describe(self, index: int) -> str:

@@ -1,4 +1,4 @@
-"""What is done to the gradients of a whole model."""
+"""What is done to a whole model from outside."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from xgrad.grad_mode import no_grad
+from xgrad.nn.functional_call import functional_call
 from xgrad.ops import asarray, minimum, sqrt, square, sum
 from xgrad.tensor import Tensor, wrap
 
-__all__ = ["clip_grad_norm_"]
+__all__ = ["clip_grad_norm_", "functional_call"]
 
 
 @no_grad()

@@ -13,6 +13,8 @@ from xgrad.ops.products import product
 from xgrad.random import Generator, dropout_mask
 from xgrad.tensor import Tensor
 
+Axis = int | tuple[int, ...] | None
+
 
 def _rows(xp: Any, x: Any) -> Any:
     """Return all axes but the last as one."""
@@ -68,19 +70,19 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return out if len(rows) == 2 else xp.reshape(out, (*rows[:-1], shape[0]))
 
 
-def _softmax_rule(g: Any, xp: Any, out: Any, axis: int) -> Any:
+def _softmax_rule(g: Any, xp: Any, out: Any, axis: Axis) -> Any:
     return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
 
 
 @derivative(_softmax_rule, kind=FLOATING, highest=FLOATING)
-def softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
+def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
 
     Parameters
     ----------
     x : Tensor
         Of any shape with at least one axis.
-    axis : int, default -1
+    axis : int, tuple of int or None, default -1
         Along what they sum to 1.
 
     Returns
@@ -98,19 +100,19 @@ def softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
-def _log_softmax_rule(g: Any, xp: Any, out: Any, axis: int) -> Any:
+def _log_softmax_rule(g: Any, xp: Any, out: Any, axis: Axis) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
 
 @derivative(_log_softmax_rule, kind=FLOATING, highest=FLOATING)
-def log_softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
+def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
     Parameters
     ----------
     x : Tensor
         Of any shape with at least one axis.
-    axis : int, default -1
+    axis : int, tuple of int or None, default -1
         Along what the probabilities sum to 1.
 
     Returns

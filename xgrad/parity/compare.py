@@ -96,6 +96,9 @@ def compare(op: Op, devices: Sequence[Device], dtypes: Sequence[str], time: bool
     samples += [(sample, True) for sample in (op.special_sample(),) if sample]
     result = Comparison(op.name, op.tolerance.name, len(samples))
     result.skipped = {str(d): op.not_on[d.type] for d in devices if d.type in op.not_on}
+    if missing := op.missing():
+        result.skipped = {str(d): f"pip install {missing}" for d in devices}
+        return result
     usable = [device for device in devices if device.type not in op.not_on]
     worst: dict[tuple[str, str, str], _Found] = {}
     with quiet():
@@ -165,7 +168,7 @@ def _against_reference(
 
 def _against_pytorch(op: Op, sample: Sample, special: bool, run: Run, slopes: Differences | None) -> Iterator[_Found]:
     """Yield how far the reference is from PyTorch's functions and PyTorch's own derivatives."""
-    if not pytorch.installed():
+    if op.torch is None or not pytorch.installed():
         return
     theirs = by_pytorch(op, sample, "float64")
     limit = max(PYTORCH_LIMIT, op.loose[0] if op.loose else 0.0)

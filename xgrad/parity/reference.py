@@ -15,6 +15,7 @@ from xgrad.device import Device
 from xgrad.discovery import open_backend
 from xgrad.parity.evaluate import Run, evaluate, like, weights
 from xgrad.parity.exact_linalg import ExactLinalg
+from xgrad.parity.multiprecision import Multiprecision
 from xgrad.parity.row import Op, Sample
 
 FLOAT64 = np.dtype("float64")
@@ -22,17 +23,22 @@ _EXTENDED = {FLOAT64: np.dtype(np.longdouble), np.dtype("complex128"): np.dtype(
 
 
 class _Namespace:
-    """NumPy's, with its own linear algebra."""
+    """That of NumPy's backend, but for linear algebra and the special functions."""
 
     def __init__(self, xp: Any) -> None:
-        self._xp, self.linalg = xp, ExactLinalg(xp.linalg)
+        self._xp, self.linalg, self.special = xp, ExactLinalg(xp.linalg), Multiprecision()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._xp, name)
+        value = getattr(self._xp, name)
+        setattr(self, name, value)
+        return value
 
 
 class ExtendedBackend(Backend):
-    """NumPy with ``long double`` in the place of float64: 11 bits more on x86, and the C library's functions."""
+    """NumPy with ``long double`` in the place of float64: 11 bits more on x86, and the C library's functions.
+
+    Special functions, of which SciPy has none in long double, are mpmath's.
+    """
 
     library = "numpy"
     array_type = np.ndarray

@@ -6,6 +6,7 @@ import itertools
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Op:
     name : str
         The op, and what of it, if there are several rows.
     fn, torch : callable
-        The op; and as PyTorch spells it, by name where it is a function there.
+        The op; and as PyTorch spells it, by name where it is a function there, None where it has none.
     samples : list of Sample
         The inputs to try: NumPy arrays in float64, or complex128, which take the precision of a test; arrays of
         integers or bools, and scalars, are passed on as they are.
@@ -64,6 +65,8 @@ class Op:
         Why the derivative does not exist at these inputs, and what is documented is not compared with differences.
     not_on : dict of str
         For a device the reason why the op itself cannot run there.
+    kernel : bool
+        Whether it is a kernel of SciPy's, whose reference is mpmath's, so that it needs both.
     complex : bool
         Whether the op takes complex numbers: it is then tried on them, too (`complex_samples`).
     loose : tuple of (float, str)
@@ -72,7 +75,7 @@ class Op:
 
     name: str
     fn: Callable[..., Any]
-    torch: str | Callable[..., Any]
+    torch: str | Callable[..., Any] | None
     samples: list[Sample]
     tolerance: Tolerance
     differentiable: bool = True
@@ -81,6 +84,7 @@ class Op:
     special_gradient: bool = True
     no_derivative: str = ""
     not_on: dict[str, str] = field(default_factory=dict)
+    kernel: bool = False
     complex: bool = False
     loose: tuple[float, str] | None = None
 
@@ -94,7 +98,12 @@ class Op:
 
     def oracle(self) -> Callable[..., Any]:
         """Return the op as PyTorch has it, which must be installed."""
+        assert self.torch is not None
         return pytorch.spelled(self.torch) if isinstance(self.torch, str) else self.torch
+
+    def missing(self) -> str:
+        """Return which of the packages that it needs are not installed, or nothing."""
+        return ", ".join(name for name in ("scipy", "mpmath") if not find_spec(name)) if self.kernel else ""
 
     def complex_samples(self) -> list[Sample]:
         """Return the samples with complex numbers in the place of floats, if the op takes them."""
@@ -221,7 +230,7 @@ def row(
     name: str,
     tolerance: Tolerance,
     fn: Callable[..., Any],
-    torch: str | Callable[..., Any],
+    torch: str | Callable[..., Any] | None,
     *samples: Sample,
     **rest: Any,
 ) -> Op:

@@ -83,6 +83,11 @@ MATRICES = Tolerance(
     "are off by a modest multiple of the precision, growing with the size (Higham, section 1.5 and chapters 9 to 19).",
     per_element=1, conditioned=True,
 )
+SPECIAL = Tolerance(
+    "special function", 8, 24,
+    "Series and rational approximations of several ranges, and recurrences: SciPy's kernels were seen within 5.6 units, "
+    "PyTorch's within 5.6, and gradients, in which kernels are multiplied and subtracted, within 14.", conditioned=True,
+)
 # fmt: on
 
-CLASSES = (EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS, MATRICES)
+CLASSES = (EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS, MATRICES, SPECIAL)

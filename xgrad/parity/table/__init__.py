@@ -16,6 +16,7 @@ from xgrad.parity.table import (
     searching,
     sets,
     sorting,
+    special,
     statistical,
     utility,
 )
@@ -32,6 +33,7 @@ OPS: list[Op] = [
     *linalg.ROWS,
     *conversion.ROWS,
     *nn.ROWS,
+    *special.ROWS,
 ]
 
 

@@ -1,0 +1,128 @@
+"""A module as a function of its parameters: what is replaced, what is left alone, and gradients through it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import Tensor, nn
+from xgrad.nn.utils import functional_call
+
+
+class Tied(nn.Module):
+    """A module that reaches its parts in every way that there is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(2, 2, bias=False)
+        self.b = nn.Linear(2, 2, bias=False)
+        self.b.weight = self.a.weight
+        self.listed = [self.a, {"a": (self.a,)}]
+        self.method = self.a.forward
+        self.parent = nn.Identity()
+        self.parent.child = self  # a circle
+        self.register_buffer("count", xgrad.asarray(0.0))
+        self.log: list[int] = []
+
+    def forward(self, x: Tensor, scale: float = 1.0) -> Tensor:
+        self.count = self.count + 1
+        self.log.append(1)
+        x = self.b(self.listed[0](x)) + self.listed[1]["a"][0](x) + self.method(x)
+        penalty = sum(((p * p).sum() for p in self.parameters()), start=xgrad.asarray(0.0))
+        return scale * (x + self.parent.child.a(x) + penalty)
+
+
+def state(module: nn.Module) -> dict[str, Any]:
+    return {name: value.tolist() for name, value in module.state_dict().items()}
+
+
+def test_it_is_what_the_module_gives_with_those_parameters(device: str) -> None:
+    net, other = (nn.MLP([3, 4, 2]).to(device) for _ in range(2))
+    x, before = xgrad.ones((5, 3), device=device), state(net)
+    got = functional_call(net, other.state_dict(), (x,))
+    np.testing.assert_array_equal(got.cpu().numpy(), other(x).detach().cpu().numpy())
+    bias = {"2.bias": other.state_dict()["2.bias"]}
+    assert functional_call(net, bias, x).requires_grad  # the rest are the net's own
+    assert state(net) == before and all(p.is_leaf and p.grad is None for p in net.parameters())
+
+
+def test_gradients_are_those_of_backward(device: str) -> None:
+    net = nn.MLP([3, 4, 2], activation=nn.Tanh).to(device)
+    x, y = xgrad.ones((5, 3), device=device), xgrad.zeros((5, 2), device=device)
+    loss = nn.MSELoss()
+    params = {name: p.detach() for name, p in net.named_parameters()}
+    gradient = xgrad.grad(lambda p: loss(functional_call(net, p, x), y))(params)
+    assert all(p.grad is None for p in net.parameters())
+    loss(net(x), y).backward()
+    for name, p in net.named_parameters():
+        assert p.grad is not None and not gradient[name].requires_grad
+        np.testing.assert_allclose(gradient[name].cpu().numpy(), p.grad.cpu().numpy(), rtol=1e-6)
+
+
+def test_every_way_to_a_parameter_leads_to_its_replacement() -> None:
+    module, x = Tied(), xgrad.asarray([[1.0, -2.0]])
+    before = state(module)
+    w = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
+    got = functional_call(module, {"a.weight": w}, x, {"scale": 2.0})
+    assert state(module) == before  # with the count that the call assigned
+    assert module.log == [1] and module.parent.child is module and module.listed[0] is module.a
+    module.a.weight.data = w
+    wanted = module(x, scale=2.0)
+    assert got.tolist() == wanted.tolist()
+    (direct,) = xgrad.autograd.grad(wanted.sum(), module.a.weight)
+    ours = xgrad.grad(lambda w: functional_call(module, {"a.weight": w}, x, {"scale": 2.0}).sum())(w)
+    assert ours.tolist() == direct.tolist()
+
+
+def test_buffers_and_arrays_are_taken_too() -> None:
+    module = Tied()
+    for count in (xgrad.asarray(5.0), np.float32(5), np.asarray(5.0, dtype="float32")):
+        assert functional_call(module, {"count": count}, xgrad.ones((1, 2))).shape == (1, 2)
+    assert module.count.item() == 0
+
+
+def test_an_exception_and_threads_leave_the_module_as_it_was() -> None:
+    net = nn.Linear(2, 1)
+    before, found = state(net), {}
+    with pytest.raises(ValueError, match="linear"):
+        functional_call(net, {"bias": xgrad.ones(1)}, xgrad.ones((1, 3)))
+    gate = threading.Barrier(4)
+
+    class Slow(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = net
+
+        def forward(self, x: Tensor) -> Tensor:
+            gate.wait(10)
+            out = self.inner(x)
+            gate.wait(10)
+            return out
+
+    slow = Slow()
+
+    def work(i: int) -> None:
+        params = {"inner.weight": xgrad.full((1, 2), float(i)), "inner.bias": xgrad.zeros(1)}
+        found[i] = functional_call(slow, params, xgrad.ones((1, 2))).item()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {i: 2 * i for i in range(4)}
+    assert state(net) == before
+
+
+def test_refusals() -> None:
+    net = nn.Linear(2, 1)
+    with pytest.raises(ValueError, match=r"functional_call: expected names of \['weight', 'bias'\], got \['wieght'\]"):
+        functional_call(net, {"wieght": xgrad.ones((1, 2))}, xgrad.ones((1, 2)))
+    with pytest.raises(ValueError, match=r"functional_call: expected shape \(1, 2\) for 'weight', got \(2,\)"):
+        functional_call(net, {"weight": xgrad.ones(2)}, xgrad.ones((1, 2)))
+    with pytest.raises(TypeError, match="functional_call: expected a tensor for 'weight'"):
+        functional_call(net, {"weight": "x"}, xgrad.ones((1, 2)))

@@ -1,0 +1,227 @@
+"""The checks of derivatives: what they let pass, and that they find and name what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import Tensor
+from xgrad.testing import gradcheck, gradgradcheck
+
+
+def leaf(*shape: int, dtype: Any = xgrad.float64, device: str = "cpu", seed: int = 0) -> Tensor:
+    values = np.random.default_rng(seed).uniform(0.5, 2, shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * np.random.default_rng(seed + 1).uniform(0.5, 2, shape)
+    return Tensor(values, dtype=dtype, device=device, requires_grad=True)
+
+
+def rule(backward: Callable[..., Any], forward: Callable[..., Any] = lambda xp, x: x * x * x) -> xgrad.Function:
+    """Return a function of one input, by default the cube, with a rule."""
+    kind = type("Ruled", (xgrad.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return kind()  # type: ignore[no-any-return]
+
+
+RIGHT = rule(lambda xp, g, x: 3 * g * x * x)
+DOUBLED = rule(lambda xp, g, x: 6 * g * x * x)
+MODES = pytest.mark.parametrize("fast_mode", [True, False])
+
+
+# What is right
+
+
+@MODES
+def test_right_rules_pass(fast_mode: bool, device: str) -> None:
+    x, y = leaf(3, 2, device=device), leaf(2, device=device, seed=1)
+
+    def several(x: Tensor, y: Tensor) -> Any:
+        return {"product": x * y, "sums": (RIGHT(x).sum(), xgrad.argmax(y)), "constant": y.detach() * 0}
+
+    for fn, inputs in [(RIGHT, x), (lambda x, y: xgrad.divide(x, y), [x, y]), (several, (x, y))]:
+        assert gradcheck(fn, inputs, fast_mode=fast_mode)
+        assert gradgradcheck(fn, inputs, fast_mode=fast_mode)
+    assert gradcheck(lambda x, n, y: x**n * y, [x, 2, y.detach()], fast_mode=fast_mode)
+    assert x.grad is None and y.grad is None
+
+
+@MODES
+def test_complex_inputs_and_results(fast_mode: bool) -> None:
+    z, x = leaf(3, dtype=xgrad.complex128), leaf(3, seed=5)
+    for fn in (lambda z, x: z * z / x, lambda z, x: xgrad.real(z * x), lambda z, x: xgrad.conj(z) * x * 1j):
+        assert gradcheck(fn, [z, x], fast_mode=fast_mode)
+        assert gradgradcheck(fn, [z, x], fast_mode=fast_mode)
+    wrong = rule(lambda xp, g, z: g * z, lambda xp, z: z * z)
+    with pytest.raises(AssertionError, match=r"by inputs\[0\]\(\d,\).* by backward"):
+        gradcheck(wrong, z, fast_mode=fast_mode)
+    unconjugated = rule(lambda xp, g, z: 2 * xp.conj(g) * z, lambda xp, z: z * z)
+    with pytest.raises(AssertionError, match="by backward"):
+        gradcheck(unconjugated, z, fast_mode=fast_mode)
+
+
+@MODES
+def test_the_complex_step_is_exact(fast_mode: bool) -> None:
+    def fn(x: Tensor) -> Any:
+        return RIGHT(x) / (1 + x), (x * x).sum()
+
+    tight = {"rtol": 1e-13, "atol": 1e-14, "fast_mode": fast_mode}
+    assert gradcheck(fn, leaf(3), complex_step=True, **tight)
+    assert not gradcheck(fn, leaf(3), raise_exception=False, **tight)
+    assert gradcheck(fn, leaf(3, dtype=xgrad.float32), complex_step=True, rtol=1e-5, fast_mode=fast_mode)
+    with pytest.raises(AssertionError, match=r"is 0\.\d+ by backward, .* by the complex step") as caught:
+        gradcheck(lambda x: rule(lambda xp, g, x: g * 1e-6 + 3 * g * x * x)(x) / 40, leaf(), complex_step=True, **tight)
+    assert "1 of 1 entries" in str(caught.value)
+    with pytest.raises(TypeError, match="complex_step: expected a complex result of a complex input, got float64"):
+        gradcheck(lambda x: xgrad.real(x), leaf(3), complex_step=True)
+    with pytest.raises(
+        TypeError, match=r"expected float32 or float64 for inputs\[0\], got complex128: complex_step is"
+    ):
+        gradcheck(fn, leaf(3, dtype=xgrad.complex128), complex_step=True)
+
+
+# What is wrong
+
+
+@MODES
+def test_a_broken_rule_is_found_and_named(fast_mode: bool, device: str) -> None:
+    x, y = leaf(2, 2, device=device), Tensor([[2.0]], dtype=xgrad.float64, device=device, requires_grad=True)
+    with pytest.raises(
+        AssertionError,
+        match=r"gradcheck: the derivative of result\['b'\]\[0\]\(0, 0\) by inputs\[1\]\(0, 0\) is 24 by backward, "
+        r"12 by differences: off by 12, tolerated are 0.012; 1 of 1 entries are off$",
+    ):
+        gradcheck(lambda x, y: {"a": RIGHT(x), "b": [DOUBLED(y), x * 1]}, [x, y], fast_mode=fast_mode)
+    assert gradcheck(DOUBLED, x, raise_exception=False, fast_mode=fast_mode) is False
+
+
+@pytest.mark.parametrize("entry", [(0, 0), (4, 6), (2, 3)])
+def test_one_wrong_entry_of_many_is_found_along_a_direction(entry: tuple[int, int]) -> None:
+    factor = np.ones((5, 7))
+    factor[entry] = 1.05
+    wrong = rule(lambda xp, g, x: 3 * g * x * x * factor)
+    with pytest.raises(AssertionError, match=rf"by inputs\[0\]\({entry[0]}, {entry[1]}\) is .*; 1 of 1225 entries"):
+        gradcheck(wrong, leaf(5, 7))
+
+
+@MODES
+def test_a_lost_history_is_found(fast_mode: bool) -> None:
+    with pytest.raises(AssertionError, match=r"result\(\d,\) by inputs\[0\]\(\d,\) is 0 by backward"):
+        gradcheck(lambda x: x.detach() ** 2, leaf(3), fast_mode=fast_mode)
+
+
+@MODES
+def test_what_is_constant_at_second_order_is_found(fast_mode: bool) -> None:
+    """A rule that takes the value of its input out of the graph is right at first order only."""
+    constant = rule(lambda xp, g, x: 3 * g * x * (x.detach() if isinstance(x, Tensor) else x))
+    assert gradcheck(constant, leaf(3), fast_mode=fast_mode)
+    with pytest.raises(AssertionError, match=r"gradgradcheck: the derivative of result\[0\]\(\d,\) by inputs\[0\]"):
+        gradgradcheck(constant, leaf(3), fast_mode=fast_mode)
+    assert gradgradcheck(constant, leaf(3), raise_exception=False, fast_mode=fast_mode) is False
+
+
+@MODES
+def test_a_kink_is_said_to_be_one(fast_mode: bool) -> None:
+    x = Tensor([1.0, 0.0], dtype=xgrad.float64, requires_grad=True)
+    with pytest.raises(
+        AssertionError,
+        match=r"result\(1,\) by inputs\[0\]\(1,\).* 1 of 4 entries are off; the function has a kink or a jump there, for "
+        "its slope is 1 on the right, 0 on the left",
+    ):
+        gradcheck(xgrad.relu, x, fast_mode=fast_mode)
+    with pytest.raises(AssertionError, match="a kink or a jump"):
+        gradcheck(lambda x: x + xgrad.floor(x), x, fast_mode=fast_mode)
+    with pytest.raises(AssertionError) as caught:
+        gradcheck(DOUBLED, x, fast_mode=fast_mode)
+    assert "kink" not in str(caught.value)
+
+
+def test_what_is_off_along_a_direction_alone() -> None:
+    """This function has both partial derivatives at the origin, and is not differentiable there."""
+
+    def fn(x: Tensor) -> Tensor:
+        return x[0] * x[1] ** 2 / (x[0] ** 2 + x[1] ** 2 + 1e-300)
+
+    origin = Tensor([0.0, 0.0], dtype=xgrad.float64, requires_grad=True)
+    assert gradcheck(fn, origin, fast_mode=False)
+    with pytest.raises(
+        AssertionError,
+        match=r"the derivative of result, weighted at random, by inputs\[0\] in a random direction is 0 by backward, .*"
+        ": each entry by itself is within the tolerance",
+    ):
+        gradcheck(fn, origin)
+
+
+@MODES
+def test_chance_is_noticed(fast_mode: bool) -> None:
+    generator = np.random.default_rng(0)
+    with pytest.raises(AssertionError, match=r"gradcheck: the function is not deterministic: result differs by"):
+        gradcheck(lambda x: x * generator.normal(), leaf(3), fast_mode=fast_mode)
+    hidden = rule(lambda xp, g, x: 3 * g * x * x * generator.normal(1, 1e-9))
+    with pytest.raises(AssertionError, match=r"not deterministic: the gradient of inputs\[0\] differs by"):
+        gradcheck(hidden, leaf(3), fast_mode=fast_mode)
+    assert gradcheck(hidden, leaf(3), nondet_tol=1e-6, fast_mode=fast_mode)
+    lengths = iter(range(2, 100))
+    with pytest.raises(AssertionError, match="differs by inf"):
+        gradcheck(lambda x: xgrad.broadcast_to(x, (next(lengths),)), leaf(), fast_mode=fast_mode)
+
+
+def test_seeds_choose_the_direction() -> None:
+    seen: list[list[float]] = []
+
+    def fn(x: Tensor) -> Tensor:
+        seen.append(x.detach().tolist())
+        return x * x
+
+    x = leaf(3)
+    for seed in (0, 0, 1):
+        assert gradcheck(fn, x, seed=seed)
+    count = len(seen) // 3
+    assert seen[:count] == seen[count : 2 * count] != seen[2 * count :]
+
+
+def test_given_gradients_that_arrive() -> None:
+    x = leaf(3)
+    assert gradgradcheck(RIGHT, x, xgrad.ones(3, dtype=xgrad.float64))
+    with pytest.raises(TypeError, match="gradgradcheck: expected grad_outputs for 1 results, got 2"):
+        gradgradcheck(RIGHT, x, [x, x])
+
+
+def test_under_no_grad_as_elsewhere() -> None:
+    with xgrad.no_grad():
+        assert gradcheck(RIGHT, leaf(3)) and gradgradcheck(RIGHT, leaf(3))
+        assert not gradcheck(DOUBLED, leaf(3), raise_exception=False)
+        assert not xgrad.is_grad_enabled()
+
+
+def test_transforms_are_checked_as_any_function() -> None:
+    def fn(x: Tensor) -> Tensor:
+        return xgrad.hvp(lambda y: (x * y**3).sum(), (x,), (xgrad.sin(x).detach() + x,))[0]
+
+    assert gradcheck(lambda x: xgrad.grad(lambda y: (y**3 * x).sum())(x), leaf(3))
+    assert gradgradcheck(lambda x: xgrad.grad(lambda y: (y**4 * x).sum())(x), leaf(3))
+    assert not gradcheck(fn, leaf(3), raise_exception=False)  # for it detaches
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gradcheck(RIGHT, leaf(3).detach()), "gradcheck: expected an input that requires a gradient, got none"),
+        (lambda: gradcheck(RIGHT, leaf(3, dtype=xgrad.float32)), r"inputs\[0\], got float32, too coarse for differences: use dtype=xgrad.float64"),
+        (lambda: gradgradcheck(RIGHT, leaf(3, dtype=xgrad.complex64)), r"gradgradcheck: .* got complex64, too coarse"),
+        (lambda: gradcheck(lambda x: (x, 3.0), leaf(3)), r"expected tensors of the function, got float for result\[1\]"),
+    ],
+)  # fmt: skip
+def test_refusals(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_results_that_are_coarse_are_said_to_be() -> None:
+    with pytest.raises(AssertionError, match=r"the result is float32, too coarse for differences$"):
+        gradcheck(lambda x: (x.astype(xgrad.float32) ** 3) * 1000, leaf(3))

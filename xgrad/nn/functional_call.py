@@ -1,0 +1,100 @@
+"""A module as a function of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MethodType
+from typing import Any
+
+from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import asarray
+from xgrad.tensor import Tensor, wrap
+
+
+def functional_call(
+    module: Module, params: Mapping[str, Any], args: Any = (), kwargs: Mapping[str, Any] | None = None
+) -> Any:
+    """Call a module with other values for its parameters and buffers, as a function of them.
+
+    Parameters
+    ----------
+    module : Module
+        Which is left as it is: a copy is called, that shares all else with it. So this may be done in several threads,
+        and what the module assigns to its own attributes meanwhile is lost.
+    params : mapping of str to Tensor or array
+        By the names of `Module.named_parameters` and `Module.named_buffers`; what is left out keeps its value. One that
+        is shared between modules is so here, too.
+    args : tuple or object
+        The positional arguments of the call; what is no tuple is the only one.
+    kwargs : mapping of str to object, optional
+        The others.
+
+    Returns
+    -------
+    object
+        What the module returns. Gradients flow to `params`.
+
+    Raises
+    ------
+    ValueError
+        If the module has nothing of a name, or that has another shape.
+    TypeError
+        If a value is no tensor.
+
+    Notes
+    -----
+    The signature is that of ``torch.func.functional_call``. The values to differentiate by are best detached, as here:
+    the gradient by a leaf that requires one has itself a graph, which takes time and memory.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> from xgrad import nn
+    >>> net = nn.MLP([2, 3, 1])
+    >>> params = {name: p.detach() for name, p in net.named_parameters()}
+    >>> def loss(params, x):
+    ...     return (nn.utils.functional_call(net, params, x) ** 2).mean()
+    >>> gradient = xgrad.grad(loss)(params, xgrad.ones((5, 2)))
+    >>> {name: g.shape for name, g in gradient.items()}
+    {'0.weight': (3, 2), '0.bias': (3,), '2.weight': (1, 3), '2.bias': (1,)}
+    """
+    own = dict(module._named_state())
+    if unknown := [name for name in params if name not in own]:
+        raise ValueError(f"functional_call: expected names of {list(own)}, got {unknown}")
+    replaced: dict[int, Any] = {}
+    for name, value in params.items():
+        try:
+            tensor = value if isinstance(value, Tensor) else asarray(value)
+        except TypeError as error:
+            raise TypeError(f"functional_call: expected a tensor for {name!r}: {error}") from error
+        if tensor.shape != own[name].shape:
+            raise ValueError(f"functional_call: expected shape {own[name].shape} for {name!r}, got {tensor.shape}")
+        cls = Parameter if isinstance(own[name], Parameter) else Tensor
+        replaced[id(own[name])] = wrap(tensor._data, tensor._device, tensor._edge, cls)
+    call = _replace(module, replaced)
+    return call(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+
+
+def _replace(value: Any, done: dict[int, Any]) -> Any:
+    """Return a copy of a module, or of what holds one, with that in it which `done` has by its id; else the value."""
+    if id(value) in done:
+        return done[id(value)]
+    if isinstance(value, Module):
+        new = done[id(value)] = object.__new__(type(value))  # first, for there may be circles
+        vars(new).update({name: _replace(part, done) for name, part in vars(value).items()})
+        vars(new)["_buffers"] = set(value._buffers)
+        return new
+    if isinstance(value, MethodType) and isinstance(value.__self__, Module):
+        return MethodType(value.__func__, _replace(value.__self__, done))
+    if type(value) in (list, tuple):
+        parts = [_replace(part, done) for part in value]
+        return type(value)(parts) if _changed(parts, value) else value
+    if type(value) is dict:
+        parts = [_replace(part, done) for part in value.values()]
+        return dict(zip(value, parts, strict=True)) if _changed(parts, value.values()) else value
+    return value
+
+
+def _changed(parts: Iterable[Any], before: Iterable[Any]) -> bool:
+    return any(a is not b for a, b in zip(parts, before, strict=True))

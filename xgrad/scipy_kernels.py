@@ -1,0 +1,65 @@
+"""SciPy's special functions as kernels for the arrays of any library, for which they pass through the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import Backend
+from xgrad.dtypes import SCALARS
+
+
+class SciPyKernels:
+    """The namespace ``xp.special`` of a backend: SciPy's functions, by their names, found when they are first used.
+
+    They take the backend's arrays and Python scalars, and return an array of the dtype to which the floating ones
+    promote, on their device. Arrays that are not in the host's memory are copied there and back.
+
+    Parameters
+    ----------
+    backend : Backend
+        Whose arrays to work on.
+    native : mapping of str to callable, optional
+        The library's own kernels, which come first.
+    """
+
+    def __init__(self, backend: Backend, native: dict[str, Callable[..., Any]] | None = None) -> None:
+        self._backend = backend
+        vars(self).update(native or {})
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        kernel = _through_the_host(self._backend, getattr(_scipy_special(name), name))
+        setattr(self, name, kernel)
+        return kernel
+
+
+@cache
+def _module() -> Any:
+    return import_module("scipy.special")
+
+
+def _scipy_special(name: str) -> Any:
+    try:
+        return _module()
+    except ImportError as error:
+        raise ImportError(
+            f"special.{name}: the package SciPy, whose kernel it is, is missing: pip install 'xgrad[special]'"
+        ) from error
+
+
+def _through_the_host(backend: Backend, function: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(*inputs: Any) -> Any:
+        arrays = [x for x in inputs if type(x) not in SCALARS]
+        hosts = [x if type(x) in SCALARS else backend.to_host(x) for x in inputs]
+        out = np.asarray(function(*hosts))
+        floats = [x.dtype for x in hosts if type(x) not in SCALARS and x.dtype.kind in "fc"]
+        out = out.astype(np.result_type(*floats), copy=False) if floats else out
+        return backend.from_host(out, backend.index_of(arrays[0]))
+
+    return kernel
