@@ -176,7 +176,7 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data, linalg, special, testing
+    from xgrad import data, fft, linalg, special, testing
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -188,7 +188,7 @@ _TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "v
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("data", "linalg", "special", "testing"):  # whose imports would make `import xgrad` slower
+    if name in ("data", "fft", "linalg", "special", "testing"):  # whose imports would make `import xgrad` slower
         return _import_module(f"xgrad.{name}")
     if name in _TRANSFORMS:  # not all programs need these either
         return getattr(_import_module("xgrad.transforms"), name)
@@ -258,6 +258,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "finfo",
     "flip",
     "float32",

@@ -21,7 +21,7 @@ def test_names_are_unique_and_found():
 def test_tolerances_have_reasons_and_are_used(tolerance):
     assert tolerance.reason.endswith(".") and len(tolerance.reason) > 40
     assert any(op.tolerance is tolerance for op in OPS)
-    assert tolerance.limit("value", 0) <= 8 and tolerance.limit("gradient", 0) <= 24
+    assert tolerance.limit("value", 0) <= 12 and tolerance.limit("gradient", 0) <= 24
     assert tolerance.limit("value", 16) - tolerance.limit("value", 0) == 16 * tolerance.per_element
 
 

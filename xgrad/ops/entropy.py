@@ -156,7 +156,7 @@ def _rel_entr_first(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 
 def _rel_entr_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
-    return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: 0 * (x + y), math.nan)
+    return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
 
 
 @derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, broadcasts=True)
@@ -186,7 +186,7 @@ def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
     >>> special.rel_entr(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
     Tensor([0.       , 0.346...])
     """
-    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: 0 * (x + y), math.inf)
+    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: xp.zeros_like(x + y), math.inf)
 
 
 def _kl_div_first(g: Any, xp: Any, x: Any, y: Any) -> Any:
@@ -197,7 +197,7 @@ def _kl_div_first(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 
 def _kl_div_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
-    return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: 1 + 0 * (x + y), math.nan)
+    return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
 
 
 @derivative(_kl_div_first, _kl_div_second, kind=FLOATING, broadcasts=True)

@@ -305,7 +305,11 @@ def _sinc_series(xp: Any, t: Any, order: int) -> Any:
     return total * t if order % 2 else total
 
 
-@derivative(lambda g, xp, x, order: g * in_rule(_sinc, xp, x, order=order + 1), kind=FLOATING)
+def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
+    return g * in_rule(_sinc, xp, x, order=order + 1)
+
+
+@derivative(_sinc_rule, kind=FLOATING)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
     """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the power series."""
     t = math.pi * x

@@ -19,8 +19,14 @@ def _functions(mp: Any) -> dict[str, Callable[..., Any]]:
     def ndtri(y: Any) -> Any:
         return mp.sqrt(2) * mp.erfinv(2 * y - 1)
 
-    def inverse(function: Callable[..., Any], bracket: tuple[float, float]) -> Callable[..., Any]:
-        return lambda *args: mp.findroot(lambda x: function(*args[:-1], x) - args[-1], bracket, solver="anderson")
+    def inverse(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the inverse in the last argument, by the secant method from what SciPy says."""
+
+        def solve(*args: Any) -> Any:
+            near = mp.mpf(float(getattr(import_module("scipy.special"), name)(*map(float, args))))
+            return mp.findroot(lambda x: function(*args[:-1], x) - args[-1], (near, near * (1 - mp.mpf(2) ** -40)))
+
+        return solve
 
     def gammainc(a: Any, x: Any) -> Any:
         return mp.gammainc(a, 0, x, regularized=True)
@@ -35,7 +41,7 @@ def _functions(mp: Any) -> dict[str, Callable[..., Any]]:
         "beta": mp.beta,
         "betainc": betainc,
         "betaincc": lambda a, b, x: mp.betainc(a, b, x, 1, regularized=True),
-        "betaincinv": inverse(betainc, (1e-9, 1 - 1e-9)),
+        "betaincinv": inverse("betaincinv", betainc),
         "betaln": lambda a, b: mp.log(abs(mp.beta(a, b))),
         "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
         "cosm1": lambda x: -2 * mp.sin(x / 2) ** 2,
@@ -47,8 +53,8 @@ def _functions(mp: Any) -> dict[str, Callable[..., Any]]:
         "expi": mp.ei,
         "gammainc": gammainc,
         "gammaincc": gammaincc,
-        "gammainccinv": inverse(gammaincc, (1e-9, 100)),
-        "gammaincinv": inverse(gammainc, (1e-9, 100)),
+        "gammainccinv": inverse("gammainccinv", gammaincc),
+        "gammaincinv": inverse("gammaincinv", gammainc),
         "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
         "gammasgn": lambda x: mp.sign(mp.gamma(x)),
         "i0": lambda x: mp.besseli(0, x),

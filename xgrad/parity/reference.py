@@ -83,7 +83,10 @@ def reference() -> Reference:
     eps = float(np.finfo(np.longdouble).eps)
     if eps < np.finfo(FLOAT64).eps:
         bits = np.finfo(np.longdouble).nmant + 1
-        text = f"the same op through NumPy's long double, {bits} bits of mantissa, from the same rounded inputs"
+        text = (
+            f"the same op through NumPy's long double, {bits} bits of mantissa, special functions through mpmath, from "
+            "the same rounded inputs"
+        )
         return Reference(Device.of("extended", ExtendedBackend()), text, eps)
     text = "the same op on cpu in float64 (long double is no finer here), from the same rounded inputs"
     return Reference(Device("cpu"), text, float(np.finfo(FLOAT64).eps))

@@ -9,6 +9,7 @@ from xgrad.parity.row import Op
 from xgrad.parity.table import (
     conversion,
     elementwise,
+    fft,
     indexing,
     linalg,
     manipulation,
@@ -33,6 +34,7 @@ OPS: list[Op] = [
     *linalg.ROWS,
     *conversion.ROWS,
     *nn.ROWS,
+    *fft.ROWS,
     *special.ROWS,
 ]
 
