@@ -59,7 +59,7 @@ def test_torch_memory_is_taken_as_it_is() -> None:
     assert (x._data.data_ptr(), str(x.device)) == (theirs.data_ptr(), "torch")
     x = xgrad.from_dlpack(np.arange(3.0), device="torch", copy=False)
     assert (str(x.device), x.tolist()) == ("torch", [0, 1, 2])
-    with pytest.raises(BufferError, match="requires? grad"):
+    with pytest.raises(BufferError, match=r"requires? grad"):
         xgrad.from_dlpack(theirs.requires_grad_())
 
 
@@ -185,8 +185,17 @@ def test_a_tensor_with_a_gradient_is_not_given_away(device: str) -> None:
 def test_the_arguments_of_dlpack(device: str) -> None:
     x = xgrad.ones(2, device=device)
     host = (1, 0)
-    for options in ({}, {"max_version": (0, 8)}, {"max_version": (1, 0)}, {"max_version": (2, 0)}, {"copy": True},
-                    {"copy": None}, {"dl_device": host}, {"dl_device": host, "copy": True, "max_version": (1, 1)}):  # fmt: skip
+    options: dict[str, Any]
+    for options in (
+        {},
+        {"max_version": (0, 8)},
+        {"max_version": (1, 0)},
+        {"max_version": (2, 0)},
+        {"copy": True},
+        {"copy": None},
+        {"dl_device": host},
+        {"dl_device": host, "copy": True, "max_version": (1, 1)},
+    ):
         assert "dltensor" in repr(x.__dlpack__(**options))
     with pytest.raises(BufferError, match=r"expected where the tensor is, or the host, got dl_device=\(4, 0\)"):
         x.__dlpack__(dl_device=(4, 0))

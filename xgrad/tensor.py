@@ -104,13 +104,14 @@ class Tensor(Operators):
         """The transpose of each matrix in the last two axes."""
         return namespace.matrix_transpose(self)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
             raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {api_version!r}")
         return namespace
 
     def __dlpack__(
         self,
+        /,
         *,
         stream: Any = None,
         max_version: tuple[int, int] | None = None,

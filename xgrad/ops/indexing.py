@@ -190,6 +190,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     if kind > KINDS[x.dtype.kind]:
         got = getattr(value, "dtype", type(value).__name__)
         raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
+    value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
     return _setitem(x, value, key=_raw_key(key, x.device))
 
 
