@@ -4,6 +4,7 @@
 #   make test        lint, types and tests; PEERS="torch==2.13.0" also compares with PyTorch
 #   make bench       xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
 #   make gpu-check   the tests and a short training on a GPU; results as JSON
+#   make conformance SUITE=FOLDER  the array API standard's own suite, of which FOLDER is a checkout
 #   make lint        ruff alone
 #   make clean       remove what these targets made
 #
@@ -15,6 +16,7 @@ VENV ?= .venv
 CUDA ?= 12
 PEERS ?=
 BENCH ?= all
+SUITE ?= ../array-api-tests
 ARGS ?=
 comma := ,
 
@@ -29,7 +31,7 @@ endif
 # Only where there is a GPU is it worth to install a gigabyte of CuPy and CUDA.
 gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
-.PHONY: train test lint bench gpu-check clean peers
+.PHONY: train test lint bench conformance gpu-check clean peers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 
@@ -47,6 +49,9 @@ lint: $(call has,test)
 
 bench: $(call has,benchmarks)
 	$(RUN) -m benchmarks $(BENCH) --save $(ARGS)
+
+conformance: $(call has,test)
+	$(RUN) tests/conformance/run.py "$(SUITE)" $(ARGS)
 
 gpu-check: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)

@@ -20,7 +20,7 @@ class LostGradientWarning(UserWarning):
 
 @contextmanager
 def warn_lost_gradients() -> Iterator[None]:
-    """Warn where a tensor that needs a gradient becomes a Python number, within a ``with`` block or a decorated function.
+    """Warn where a tensor that needs a gradient becomes a number, within a ``with`` block or a decorated function.
 
     That is what `float`, `complex`, ``.item()`` and ``.tolist()`` do: what is computed of the number is a constant to
     the graph. The `LostGradientWarning` names the line of code. Nothing is lost by `bool` and `int`, whose derivative

@@ -104,13 +104,14 @@ class Tensor(Operators):
         """The transpose of each matrix in the last two axes."""
         return namespace.matrix_transpose(self)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
             raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {api_version!r}")
         return namespace
 
     def __dlpack__(
         self,
+        /,
         *,
         stream: Any = None,
         max_version: tuple[int, int] | None = None,
@@ -383,7 +384,10 @@ class Tensor(Operators):
     def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other, in_place=False)
     def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other, in_place=False)
     def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other, in_place=False)
-    def __irshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, other, in_place=False)
+
+    def __irshift__(self, other: Any) -> Tensor:
+        return self._write(namespace.bitwise_right_shift, other, in_place=False)
+
     def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other, in_place=False)
     def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other, in_place=False)
     # fmt: on

@@ -91,7 +91,7 @@ from xgrad.ops.elementwise import (
     tanh,
     trunc,
 )
-from xgrad.ops.indexing import getitem, scatter, setitem, take, take_along_axis
+from xgrad.ops.indexing import getitem, index_add, scatter, setitem, take, take_along_axis
 from xgrad.ops.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -179,6 +179,7 @@ __all__ = [
     "hypot",
     "iinfo",
     "imag",
+    "index_add",
     "isdtype",
     "isfinite",
     "isinf",

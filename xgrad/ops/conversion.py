@@ -70,7 +70,7 @@ def asarray(
         dtype = result_type(*_leaves(obj)) if dtype is None else dtype
         stacked = _stacked(obj, dtype, tensors[0].device if device is None else device)
         return stacked.detach().requires_grad_() if requires_grad else stacked
-    if isinstance(obj, Tensor) and obj.requires_grad and not requires_grad:
+    if isinstance(obj, Tensor) and not requires_grad:
         if copy is False and not (device in (None, obj.device) and dtype in (None, obj.dtype)):
             raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
         moved = obj if device is None else to_device(obj, device)

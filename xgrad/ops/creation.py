@@ -314,7 +314,7 @@ def _read(
         dtype = DEFAULTS[lowest] if KINDS[dtype.kind] < lowest else dtype
     numbers = [_number(x) for x in bounds]
     device = tensors[0].device if tensors and device is None else device
-    return numbers, dtype, device, grad_enabled.get() and any([x.requires_grad for x in tensors])
+    return numbers, dtype, device, grad_enabled.get() and any(x.requires_grad for x in tensors)
 
 
 def _number(x: Any) -> Any:

@@ -72,8 +72,8 @@ def finfo(type: Any, /) -> FloatLimits:
     if dtype.kind not in "fc":
         raise TypeError(f"finfo: expected a floating dtype, got {dtype}: see iinfo")
     found = np.finfo(dtype)
-    limits = [float(x) for x in (found.eps, found.max, found.min, found.smallest_normal)]
-    return FloatLimits(int(found.bits), *limits, np.dtype(found.dtype))
+    eps, largest, smallest, normal = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
+    return FloatLimits(int(found.bits), eps, largest, smallest, normal, np.dtype(found.dtype))
 
 
 def iinfo(type: Any, /) -> IntegerLimits:
@@ -156,7 +156,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     True
     """
     if isinstance(kind, tuple):
-        return any([isdtype(dtype, one) for one in kind])
+        return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {kind!r}")

@@ -98,7 +98,7 @@ def _check_free(x: Tensor) -> None:
 
 
 def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
-    """Return the capsule in which a tensor is given away: read-only where DLPack can say so, which 1.0 and later can."""
+    """Return the capsule in which a tensor is given away: read-only where DLPack can say so, from 1.0 on."""
     _check_free(x)
     if dl_device is not None and tuple(map(int, dl_device)) != tuple(map(int, x.__dlpack_device__())):
         if int(dl_device[0]) != _CPU:
@@ -109,8 +109,6 @@ def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool 
     backend, raw = x.device.backend, x._data
     signals = max_version is not None and max_version[0] >= 1
     with x.device.active():
-        if copy:
-            raw = x.device.xp.asarray(raw, copy=True)
-        else:
-            raw = backend.lend(raw, read_only=signals, copy=copy is None)
+        own = x.device.xp.asarray(raw, copy=True) if copy else None
+        raw = backend.lend(raw, read_only=signals, copy=copy is None) if own is None else own
         return raw.__dlpack__(stream=stream, **({} if max_version is None else {"max_version": max_version}))

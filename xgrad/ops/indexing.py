@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.declare import derivative, in_rule
 from xgrad.device import Device
-from xgrad.dtypes import SCALARS
+from xgrad.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.ops.data_types import result_type
 from xgrad.tensor import Tensor
 
 
@@ -127,7 +130,18 @@ def _without(g: Any, xp: Any, key: Any) -> Any:
     return in_rule(_setitem, xp, g, 0, key=key)
 
 
-@derivative(_without, lambda g, key: g[key])
+def _assigned(g: Any, xp: Any, key: Any) -> Any:
+    """Return the gradient of what was assigned: where an index repeats, one value stayed, and the others have none."""
+    taken = g[key]
+    parts = key if isinstance(key, tuple) else (key,)
+    if not any("int" in str(getattr(part, "dtype", "")) for part in parts):
+        return taken
+    numbers = xp.reshape(xp.arange(math.prod(taken.shape), dtype=xp.int64, device=_place(g)), taken.shape)
+    nobody = xp.full(g.shape, -1, dtype=xp.int64, device=_place(g))
+    return xp.where(in_rule(_setitem, xp, nobody, numbers, key=key)[key] == numbers, taken, 0)
+
+
+@derivative(_without, _assigned)
 def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
     x = xp.asarray(x, copy=True)
     if getattr(value, "shape", ()) and len(value.shape) > len(x[key].shape):
@@ -144,9 +158,10 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     x : Tensor
         Of any shape and dtype.
     key : as in `getitem`
-        What to replace. Where an index repeats, one of its values stays, and all get its gradient.
+        What to replace. Where an index repeats, one of its values stays, the last on ``cpu``, which alone gets a
+        gradient. To add up instead, see `index_add`.
     value : Tensor, array or scalar
-        Of a shape that broadcasts to what the key selects; it is cast to the dtype of `x`.
+        Of a shape that broadcasts to what the key selects, and of no higher kind than `x`, to whose dtype it is cast.
 
     Returns
     -------
@@ -157,6 +172,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     ------
     ValueError
         If the value does not broadcast to what the key selects.
+    TypeError
+        If the value is of a higher kind than `x`, such as floats for integers.
     IndexError
         If an index is out of bounds.
 
@@ -169,9 +186,53 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     x = as_tensor("setitem", "x", x)
     if not isinstance(value, (np.generic, *SCALARS)):
         value = as_tensor("setitem", "value", value)
-    if getattr(value, "dtype", x.dtype).kind == "c" != x.dtype.kind:
-        raise TypeError(f"setitem: expected a real value for x of {x.dtype}, got {value.dtype}")
+    kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
+    if kind > KINDS[x.dtype.kind]:
+        got = getattr(value, "dtype", type(value).__name__)
+        raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
+    value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
     return _setitem(x, value, key=_raw_key(key, x.device))
+
+
+def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
+    """Return `x` with `value` added at a key, where indices that repeat add up, unlike those of ``x[key] += value``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, and numbers.
+    key : as in `getitem`
+        Where to add.
+    value : Tensor, array or scalar
+        Of a shape that broadcasts to what the key selects.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, and of the dtype that both are promoted to.
+
+    Raises
+    ------
+    ValueError
+        If the value does not broadcast to what the key selects.
+    IndexError
+        If an index is out of bounds.
+
+    Notes
+    -----
+    Differentiable to any order. On a GPU, floats add up in no fixed order.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ops.index_add(xgrad.zeros(3), [0, 0, 2], 1.0)
+    Tensor([2., 0., 1.])
+    """
+    x = as_tensor("index_add", "x", x)
+    if isinstance(value, (np.generic, *SCALARS)):
+        value = namespace.asarray(value, dtype=result_type(x, value), device=x.device)
+    key, value = _raw_key(key, x.device), as_tensor("index_add", "value", value)
+    return x + _scatter(namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape)
 
 
 def _checked(xp: Any, indices: Any) -> Any:

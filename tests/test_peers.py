@@ -1,0 +1,117 @@
+"""Code of others, written against the standard: array-api-extra and einops run on tensors, with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import Tensor
+from xgrad.testing import gradcheck, gradgradcheck
+
+
+def leaf(*shape: int, device: str = "cpu", seed: int = 0) -> Tensor:
+    values = np.random.default_rng(seed).uniform(0.5, 2, shape)
+    return Tensor(values, device=device, requires_grad=True)
+
+
+@pytest.fixture
+def extra() -> Any:
+    return pytest.importorskip("array_api_extra", reason="array-api-extra is not installed")
+
+
+@pytest.fixture
+def einops() -> Any:
+    return pytest.importorskip("einops.array_api", reason="einops is not installed")
+
+
+# array_api_extra.at
+
+KEYS: list[Any] = [1, slice(None, None, 2), (slice(None), 1), ..., "mask", "integers"]
+
+
+@pytest.mark.parametrize("op", ["set", "add", "subtract", "multiply", "divide", "power", "min", "max"])
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_at(extra: Any, op: str, key: Any) -> None:
+    x, y = leaf(3, 2), leaf(seed=1)
+    plain = (
+        {"mask": x.detach().numpy() > 1, "integers": np.array([2, 0])}.get(key, key) if isinstance(key, str) else key
+    )
+    k = xgrad.asarray(plain) if isinstance(plain, np.ndarray) else plain
+
+    def changed(x: Tensor, y: Tensor) -> Tensor:
+        done: Tensor = getattr(extra.at(1 * x, k), op)(y)
+        return done
+
+    expected = getattr(extra.at(x.detach().numpy().copy(), plain), op)(y.item())
+    np.testing.assert_allclose(changed(x, y).tolist(), expected)
+    assert gradcheck(changed, (x, y)) and gradgradcheck(changed, (x, y))
+
+
+def test_at_copies_where_it_is_told(extra: Any) -> None:
+    x = leaf(3)
+    y = extra.at(x)[0].set(5.0, copy=True)
+    assert x.tolist() != y.tolist() and y.requires_grad
+    z = xgrad.zeros(3)
+    assert extra.at(z)[1].add(2.0, copy=False) is z and z.tolist() == [0, 2, 0]
+
+
+# Its functions
+
+FUNCTIONS: list[tuple[str, Callable[..., Any]]] = [
+    ("apply_where", lambda e, x: e.apply_where(x > 1, x, lambda t: t * t, lambda t: 3 * t, xp=xgrad)),
+    ("atleast_nd", lambda e, x: e.atleast_nd(x, ndim=4)),
+    ("cov", lambda e, x: e.cov(x)),
+    ("create_diagonal", lambda e, x: e.create_diagonal(x)),
+    ("kron", lambda e, x: e.kron(x, x)),
+    ("nan_to_num", lambda e, x: e.nan_to_num(x)),
+    ("pad", lambda e, x: e.pad(x, 1, constant_values=2.0)),
+    ("partition", lambda e, x: e.partition(x, 1, axis=-1)),
+    ("sinc", lambda e, x: e.sinc(x)),
+    ("angle", lambda e, x: e.angle(xgrad.astype(x, xgrad.complex128) * (1 + 1j))),
+    ("deg2rad", lambda e, x: e.deg2rad(x)),
+]
+
+
+@pytest.mark.parametrize(("name", "fn"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
+def test_functions_of_array_api_extra(extra: Any, name: str, fn: Callable[..., Any]) -> None:
+    if not hasattr(extra, name):
+        pytest.skip(f"this array-api-extra has no {name}")
+    x = leaf(2, 3)
+    assert isinstance(fn(extra, x), Tensor)
+    assert gradcheck(lambda x: fn(extra, x) ** 2, x) and gradgradcheck(lambda x: fn(extra, x) ** 2, x)
+
+
+def test_functions_of_array_api_extra_without_a_derivative(extra: Any) -> None:
+    x = leaf(2, 3)
+    assert extra.isclose(x, x + 1e-12).tolist() == [[True] * 3] * 2
+    assert int(extra.nunique(xgrad.asarray([1, 2, 1]))) == 2
+    assert extra.one_hot(xgrad.asarray([1, 0]), 2).tolist() == [[0, 1], [1, 0]]
+    assert extra.setdiff1d(xgrad.asarray([3, 1, 2]), xgrad.asarray([1])).tolist() == [2, 3]
+    assert extra.default_dtype(xgrad, "real floating") == xgrad.float32
+
+
+# einops
+
+
+def test_einops(einops: Any, device: str) -> None:
+    x = leaf(2, 4, 3, device=device)
+    a = x.detach().cpu().numpy() if device == "cpu" else np.array(x.tolist())
+    cases: list[tuple[Callable[[Tensor], Tensor], np.ndarray]] = [
+        (lambda x: einops.rearrange(x, "b (h w) c -> c b w h", h=2), a.reshape(2, 2, 2, 3).transpose(3, 0, 2, 1)),
+        (lambda x: einops.reduce(x, "b (h w) c -> h c", "sum", h=2), a.reshape(2, 2, 2, 3).sum((0, 2))),
+        (lambda x: einops.reduce(x, "b h c -> b 1 c", "mean"), a.mean(1, keepdims=True)),
+        (lambda x: einops.reduce(x, "b h c -> b", "max"), a.max((1, 2))),
+        (lambda x: einops.reduce(x, "b h c -> c", "prod"), a.prod((0, 1))),
+        (lambda x: einops.repeat(x, "b h c -> b (h r) c", r=2), a.repeat(2, 1)),
+        (lambda x: einops.rearrange([x, x * x], "k b h c -> b k h c"), np.stack([a, a * a], 1)),
+        (lambda x: einops.pack([x, x], "b * c")[0], np.concatenate([a, a], 1)),
+    ]
+    for fn, expected in cases:
+        np.testing.assert_allclose(fn(x).tolist(), expected)
+        assert gradcheck(lambda x, fn=fn: fn(x) ** 2, x) and gradgradcheck(lambda x, fn=fn: fn(x) ** 2, x)
+    packed, shapes = einops.pack([x, x], "b * c")
+    assert [part.shape for part in einops.unpack(packed, shapes, "b * c")] == [(2, 4, 3)] * 2

@@ -1,0 +1,190 @@
+"""The namespace is that of the standard, 2024.12: names, signatures, and what it says of itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import Tensor
+
+strict: Any = pytest.importorskip("array_api_strict", reason="array-api-strict, the oracle, is not installed")
+
+LATER = {"broadcast_shapes", "isin"}  # of 2025.12
+OWN = {
+    "set_array_api_strict_flags",
+    "get_array_api_strict_flags",
+    "reset_array_api_strict_flags",
+    "ArrayAPIStrictFlags",
+}
+
+
+def namespaces() -> Iterator[tuple[str, ModuleType, ModuleType]]:
+    yield "", xgrad, strict
+    for name in ("linalg", "fft"):
+        yield name + ".", getattr(xgrad, name), getattr(strict, name)
+
+
+NAMES = [
+    pytest.param(ours, theirs, name, id=prefix + name)
+    for prefix, ours, theirs in namespaces()
+    for name in sorted({*theirs.__all__} - LATER - OWN)
+]
+FUNCTIONS = [case for case in NAMES if inspect.isfunction(getattr(case.values[1], case.values[2]))]  # type: ignore[call-overload]
+METHODS = [name for name, member in vars(type(strict.ones(1))).items() if inspect.isfunction(member)]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "name"), NAMES)
+def test_every_name_of_the_standard_is_here(ours: Any, theirs: Any, name: str) -> None:
+    assert hasattr(ours, name)
+    assert name in ours.__all__ or name in ("fft", "linalg")
+
+
+@pytest.mark.parametrize(("ours", "theirs", "name"), FUNCTIONS)
+def test_signatures_are_those_of_the_standard(ours: Any, theirs: Any, name: str) -> None:
+    check(inspect.signature(getattr(ours, name)), inspect.signature(getattr(theirs, name)))
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name.startswith("__") or name == "to_device"])
+def test_methods_are_those_of_the_standard(name: str) -> None:
+    if name in ("__array__", "__buffer__", "__init__", "__new__", "__repr__", "__str__", "__hash__"):
+        pytest.skip("not the standard's")
+    assert hasattr(Tensor, name)
+    if name in ("__dlpack__", "__array_namespace__"):
+        check(inspect.signature(getattr(Tensor, name)), inspect.signature(getattr(type(strict.ones(1)), name)))
+
+
+def check(ours: inspect.Signature, theirs: inspect.Signature) -> None:
+    """See that all that the standard's callers may write is understood."""
+    mine, standard = list(ours.parameters.values()), list(theirs.parameters.values())
+    positional = [p for p in standard if p.kind is not p.KEYWORD_ONLY]
+    for got, expected in zip(mine, positional, strict=False):
+        assert got.kind is expected.kind, (got, expected)
+        assert got.name == expected.name or expected.kind in (expected.POSITIONAL_ONLY, expected.VAR_POSITIONAL)
+    assert len(mine) >= len(positional)
+    for got in mine[len(positional) :]:
+        assert got.kind is got.KEYWORD_ONLY and got.default is not got.empty, got
+    for expected in standard:
+        got = ours.parameters.get(expected.name)
+        if expected.kind is expected.KEYWORD_ONLY:
+            assert got is not None and got.kind is expected.kind, expected
+        if got is not None and expected.kind is not expected.POSITIONAL_ONLY:
+            special = type(expected.default).__name__ == "Undef"  # stands for the default of an older version
+            assert special or got.default == expected.default, (got, expected)
+
+
+def test_the_version_and_constants() -> None:
+    assert xgrad.__array_api_version__ == "2024.12"
+    assert (xgrad.newaxis, xgrad.inf, xgrad.e, xgrad.pi) == (None, np.inf, np.e, np.pi) and xgrad.nan != xgrad.nan
+    x = xgrad.ones(2)
+    for version in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        assert x.__array_namespace__(api_version=version) is xgrad
+    with pytest.raises(ValueError, match=r"__array_namespace__: expected one of .* got '2020\.01'"):
+        x.__array_namespace__(api_version="2020.01")
+
+
+def test_inspection(device: str) -> None:
+    info = xgrad.__array_namespace_info__()
+    assert info.default_device() == xgrad.Device("cpu") and xgrad.Device(device) in info.devices()
+    assert info.default_dtypes(device=device) == {
+        "real floating": xgrad.float32,
+        "complex floating": xgrad.complex64,
+        "integral": xgrad.int64,
+        "indexing": xgrad.int64,
+    }
+    with xgrad.default_device(device):
+        assert info.default_device() == xgrad.Device(device)
+        assert set(info.capabilities()) == {"boolean indexing", "data-dependent shapes", "max dimensions"}
+        assert info.dtypes() == info.dtypes(device=device)
+    for name, dtype in info.dtypes(device=device).items():
+        assert getattr(xgrad, name) == dtype == xgrad.zeros(1, dtype=dtype, device=device).dtype
+    assert info.dtypes(device=device, kind=("bool", "complex floating")) == {
+        "bool": xgrad.bool,
+        "complex64": xgrad.complex64,
+        "complex128": xgrad.complex128,
+    }
+    with pytest.raises(xgrad.DeviceError, match="unknown device 'nowhere'"):
+        info.default_dtypes(device="nowhere")
+
+
+# Data types
+
+REAL = [xgrad.float32, xgrad.float64]
+DTYPES = [getattr(xgrad, name) for name in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()] + [
+    *REAL,
+    xgrad.complex64,
+    xgrad.complex128,
+]
+PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a in DTYPES for b in DTYPES]
+
+
+def theirs(dtype: np.dtype) -> Any:
+    return getattr(strict, dtype.name)
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_dtypes_promote_as_the_standard_says(a: np.dtype, b: np.dtype) -> None:
+    try:
+        expected = np.dtype(str(strict.result_type(theirs(a), theirs(b))).rpartition(".")[2])
+    except TypeError:  # the standard leaves it open
+        kinds = "biufc" if {a.kind, b.kind} != {"i", "u"} else ""
+        expected = np.result_type(a, b) if not kinds else max(a, b, key=lambda dtype: kinds.index(dtype.kind))
+    else:
+        assert xgrad.can_cast(a, b) == strict.can_cast(theirs(a), theirs(b))
+        assert xgrad.can_cast(xgrad.ones(1, dtype=a), b) == xgrad.can_cast(a, b)
+    x, y = xgrad.ones(2, dtype=a), xgrad.ones((), dtype=b)
+    assert xgrad.result_type(a, b) == xgrad.result_type(b, a) == expected
+    assert xgrad.result_type(x, b) == xgrad.result_type(x, y) == xgrad.result_type(np.ones(1, a), b.name) == expected
+    assert xgrad.where(xgrad.asarray([True, False]), x, y).dtype == expected  # an op of any dtypes
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("scalar", [True, 1, 1.5, 2j], ids=repr)
+def test_scalars_count_by_kind_alone(dtype: np.dtype, scalar: Any, device: str) -> None:
+    if str(dtype) not in xgrad.__array_namespace_info__().dtypes(device=device):
+        pytest.skip(f"{device} has no {dtype}")
+    x = xgrad.ones(2, dtype=dtype, device=device)
+    try:
+        expected = np.dtype(str(strict.result_type(strict.ones(2, dtype=theirs(dtype)), scalar)).rpartition(".")[2])
+    except TypeError:  # the standard leaves it open
+        default = {bool: xgrad.bool, int: xgrad.int64, float: xgrad.float32, complex: xgrad.complex64}[type(scalar)]
+        expected = max(dtype, default, key=lambda one: "buifc".index(one.kind))
+    assert xgrad.result_type(x, scalar) == xgrad.result_type(dtype, scalar) == expected
+    assert xgrad.result_type(x, scalar, scalar) == expected
+    assert xgrad.where(xgrad.asarray([True, False], device=device), x, scalar).dtype == expected
+
+
+def test_result_type_of_nothing_but_numbers() -> None:
+    with pytest.raises(ValueError, match="result_type: expected at least one tensor or dtype"):
+        xgrad.result_type(1, 2.0)
+    with pytest.raises(TypeError, match=r"dtype: expected one such as xgrad\.float32, got 'text'"):
+        xgrad.result_type("text")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_limits_and_kinds(dtype: np.dtype) -> None:
+    kinds = ("bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric")
+    for kind in kinds:
+        assert xgrad.isdtype(dtype, kind) is strict.isdtype(theirs(dtype), kind)
+    assert xgrad.isdtype(dtype, (xgrad.float32, "integral")) is (dtype == xgrad.float32 or dtype.kind in "iu")
+    assert xgrad.isdtype(dtype, dtype) and not xgrad.isdtype(dtype, ())
+    for limits, name in ((xgrad.finfo, "finfo"), (xgrad.iinfo, "iinfo")):
+        if dtype.kind in ("fc" if name == "finfo" else "iu"):
+            expected = getattr(np, name)(dtype)
+            for found in (limits(dtype), limits(xgrad.ones(1, dtype=dtype)), limits(dtype.name)):
+                assert (found.bits, found.max, found.min) == (expected.bits, expected.max, expected.min)
+                assert found.dtype == expected.dtype
+            if name == "finfo":
+                found = xgrad.finfo(dtype)
+                assert (found.eps, found.smallest_normal) == (expected.eps, expected.smallest_normal)
+                assert {type(x) for x in (found.eps, found.max, found.min, found.smallest_normal)} == {float}
+        else:
+            with pytest.raises(TypeError, match=f"{name}: expected a"):
+                limits(dtype)
+    with pytest.raises(ValueError, match="isdtype: expected a kind of"):
+        xgrad.isdtype(dtype, "numbers")
