@@ -139,5 +139,9 @@ def test_where_complex_numbers_do_not_belong() -> None:
     assert x.dtype == xgrad.complex64
     with pytest.raises(TypeError, match="data: expected a floating dtype where a gradient is wanted, got int64"):
         x.data = Tensor([1, 2])
+    for cast in (xgrad.astype, lambda z, dtype: xgrad.asarray(z, dtype=dtype), Tensor.to):
+        with pytest.raises(TypeError, match=r"expected a complex dtype for complex64, got float32: take xgrad\.real"):
+            cast(xgrad.asarray([1j]), xgrad.float32)
+    assert xgrad.astype(xgrad.asarray([1j, 0]), xgrad.bool).tolist() == [True, False]
     with pytest.raises(TypeError, match="SGD: expected real parameters, got complex64 at 0"):
         xgrad.optim.SGD([x], lr=0.1)

@@ -10,8 +10,8 @@ import pytest
 
 import xgrad
 
-MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.fft, xgrad.nn, xgrad.nn.functional, xgrad.nn.init, xgrad.nn.utils,
-           xgrad.ops, xgrad.optim, xgrad.random, xgrad.special, xgrad.testing]  # fmt: skip
+MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional, xgrad.nn.init,
+           xgrad.nn.utils, xgrad.ops, xgrad.optim, xgrad.random, xgrad.special, xgrad.testing]  # fmt: skip
 
 
 def public() -> dict[str, Any]:
@@ -46,6 +46,6 @@ def test_functions_look_like_functions() -> None:
 def test_fixed_names_exist() -> None:
     names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
     names += " grad value_and_grad vjp jvp jacobian hessian hvp"
-    for name in f"{names} manual_seed nn optim data fft random special testing autograd".split():
+    for name in f"{names} manual_seed nn optim data fft linalg random special testing autograd".split():
         assert hasattr(xgrad, name)
         assert name in xgrad.__all__

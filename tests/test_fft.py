@@ -107,7 +107,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("fft", {"axis": 2}, ValueError, r"fft: expected axes of an input with 2, got \(2,\)"),
     ("fftn", {"axes": (0, -2)}, ValueError, r"fftn: expected different axes, got \(0, -2\)"),
     ("fftn", {"s": (2,), "axes": (0, 1)}, ValueError, r"fftn: expected as many lengths in s as axes, got \(2,\)"),
-    ("fftn", {"s": (2, 2, 2)}, ValueError, r"fftn: expected axes of an input with 2, got \(-1, 0, 1\)"),
+    ("fftn", {"s": (2, 2, 2)}, ValueError, r"fftn: expected as many lengths in s as the input has axes, 2, or less"),
     ("irfft", {"axis": 0}, ValueError, r"irfft: expected at least one point along each axis, got \(0,\)"),
     ("rfft", {}, TypeError, "rfft: expected real numbers, got .*complex128: use fft"),
     ("rfftn", {}, TypeError, "rfftn: expected real numbers, got .*complex128: use fftn"),

@@ -49,6 +49,12 @@ def test_right_rules_pass(fast_mode: bool, device: str) -> None:
 
 
 @MODES
+def test_nothing_at_all_and_scalars(fast_mode: bool) -> None:
+    assert gradcheck(lambda x, y: (x * y, x.sum()), [leaf(0, 2), leaf()], fast_mode=fast_mode)
+    assert gradgradcheck(lambda x, y: (x * y, y**2), [leaf(2, 0), leaf()], fast_mode=fast_mode)
+
+
+@MODES
 def test_complex_inputs_and_results(fast_mode: bool) -> None:
     z, x = leaf(3, dtype=xgrad.complex128), leaf(3, seed=5)
     for fn in (lambda z, x: z * z / x, lambda z, x: xgrad.real(z * x), lambda z, x: xgrad.conj(z) * x * 1j):
@@ -80,6 +86,22 @@ def test_the_complex_step_is_exact(fast_mode: bool) -> None:
         TypeError, match=r"expected float32 or float64 for inputs\[0\], got complex128: complex_step is"
     ):
         gradcheck(fn, leaf(3, dtype=xgrad.complex128), complex_step=True)
+
+
+@MODES
+def test_containers_of_inputs(fast_mode: bool) -> None:
+    params = {"scale": leaf(2), "layers": [(leaf(2, 2, seed=1), None)], "power": 2}
+
+    def fn(p: Any, x: Tensor) -> Tensor:
+        ((weight, bias),) = p["layers"]
+        assert bias is None
+        return p["scale"] ** p["power"] * (x @ weight)
+
+    for check in (gradcheck, gradgradcheck):
+        assert check(fn, (params, leaf(3, 2)), fast_mode=fast_mode)
+        assert check(lambda p: fn(p, leaf(3, 2)), params, fast_mode=fast_mode)
+    with pytest.raises(AssertionError, match=r"by inputs\[0\]\['layers'\]\[0\]\[0\]\(\d, \d\) is"):
+        gradcheck(lambda p: DOUBLED(p["layers"][0][0]) * p["scale"], params, fast_mode=fast_mode)
 
 
 # What is wrong
@@ -120,6 +142,9 @@ def test_what_is_constant_at_second_order_is_found(fast_mode: bool) -> None:
     with pytest.raises(AssertionError, match=r"gradgradcheck: the derivative of result\[0\]\(\d,\) by inputs\[0\]"):
         gradgradcheck(constant, leaf(3), fast_mode=fast_mode)
     assert gradgradcheck(constant, leaf(3), raise_exception=False, fast_mode=fast_mode) is False
+    lost = rule(lambda xp, g, x: 3 * (g.detach() if isinstance(g, Tensor) else g) * x * x)
+    with pytest.raises(AssertionError, match=r"result\[0\]\(\d,\) by grad_outputs\[0\]\(\d,\) is 0 by backward"):
+        gradgradcheck(lost, leaf(3), fast_mode=fast_mode)
 
 
 @MODES

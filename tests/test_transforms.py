@@ -379,6 +379,12 @@ def test_no_grad_is_left_on_either_side() -> None:
         assert not xgrad.is_grad_enabled()
         out, pullback = vjp(lambda x: w * x, 2.0)
         assert not out.requires_grad and not pullback(w)[0].requires_grad
+    u = Tensor(5.0, requires_grad=True)
+    pullback(u)[0].backward()  # it is linear in u, whose history counts here
+    assert u.grad is not None and u.grad.item() == 3
+    out, pullback = vjp(lambda x: w * x, 2.0)
+    with xgrad.no_grad():
+        assert out.requires_grad and not pullback(1.0)[0].requires_grad
 
     def f(x: Tensor) -> Tensor:
         with xgrad.no_grad():

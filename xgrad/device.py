@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.discovery import open_backend
+from xgrad.scipy_kernels import SciPyKernels
 
 
 class Device:
@@ -72,6 +73,8 @@ class Device:
         device = object.__new__(cls)
         device.type, device.index, device.backend = kind, index, backend
         device.xp, device.array_type = backend.xp, backend.array_type
+        if not hasattr(device.xp, "special"):
+            device.xp.special = SciPyKernels(backend)
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)
         device.guard, device.native = backend.guard(index), backend.native_device(index)

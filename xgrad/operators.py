@@ -87,6 +87,7 @@ class Operators:
     sqrt = _one("sqrt")
     abs = _one("abs")
     tanh = _one("tanh")
+    conj = _one("conj")
     sigmoid = _one("sigmoid")
     relu = _one("relu")
     def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
-from xgrad.dtypes import SCALARS
 
 
 class SciPyKernels:
@@ -55,11 +54,12 @@ def _scipy_special(name: str) -> Any:
 
 def _through_the_host(backend: Backend, function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(*inputs: Any) -> Any:
-        arrays = [x for x in inputs if type(x) not in SCALARS]
-        hosts = [x if type(x) in SCALARS else backend.to_host(x) for x in inputs]
+        arrays = [x for x in inputs if isinstance(x, backend.array_type)]
+        hosts = [backend.to_host(x) if isinstance(x, backend.array_type) else x for x in inputs]
         out = np.asarray(function(*hosts))
-        floats = [x.dtype for x in hosts if type(x) not in SCALARS and x.dtype.kind in "fc"]
+        floats = [x.dtype for x in hosts if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         out = out.astype(np.result_type(*floats), copy=False) if floats else out
-        return backend.from_host(out, backend.index_of(arrays[0]))
+        # Without an array there are NumPy's scalars, which its functions make of 0-d arrays, and then so does this.
+        return backend.from_host(out, backend.index_of(arrays[0])) if arrays else out[()]
 
     return kernel

@@ -12,7 +12,7 @@ from xgrad import autograd
 from xgrad.grad_mode import enable_grad, no_grad
 from xgrad.ops import asarray
 from xgrad.tensor import Tensor
-from xgrad.trees import leaves
+from xgrad.trees import leaves, rebuild
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
@@ -36,9 +36,10 @@ def gradcheck(
     ----------
     fn : callable
         Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
-    inputs : Tensor or sequence of Tensor
-        On any device. Those that require a gradient are checked, and must be float64 or complex128, for differences
-        need the digits. A complex number counts as two: its real and its imaginary part.
+    inputs : Tensor, or list or tuple of the arguments
+        Tensors on any device, or containers of them, and anything else. Tensors that require a gradient are checked,
+        and must be float64 or complex128, for differences need the digits. A complex number counts as two: its real
+        and its imaginary part.
     eps : float, default 1e-6
         The step of the central differences.
     atol, rtol : float
@@ -48,9 +49,9 @@ def gradcheck(
     nondet_tol : float, default 0
         How far the results and the gradients of two calls may be apart.
     fast_mode : bool, default True
-        Check one random direction of each input, weighting the elements of a result at random; it takes two or three
-        calls for each input, and one backward pass for each result. False checks every entry of every Jacobian.
-        Where a direction is off, the entries are looked at in any case, so as to name one.
+        Check one random direction of each input, weighting the elements of a result at random: for each result, one
+        backward pass, and two calls for each input. False checks every entry of every Jacobian. Where a direction
+        is off, the entries are looked at in any case, so as to name one.
     complex_step : bool, default False
         Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so that tolerances may be
         tight and float32 will do. For functions of real inputs that are analytic, and made of ops that take complex
@@ -87,7 +88,7 @@ def gradcheck(
     AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by backward, ... by differences: off
     by 2, tolerated are 0.00401; 2 of 4 entries are off
     """
-    check = _Check("gradcheck", fn, _listed(inputs), eps, atol, rtol, nondet_tol, complex_step, seed)
+    check = _Check("gradcheck", *_flat(fn, inputs), eps, atol, rtol, nondet_tol, complex_step, seed)
     return check.run(fast_mode, raise_exception)
 
 
@@ -122,7 +123,7 @@ def gradgradcheck(
     ------
     AssertionError, TypeError
         As `gradcheck`. The results are the gradients that `fn` passes on, in the order of the inputs; the inputs are
-        those of `fn`, and behind them the gradients that arrive.
+        those of `fn`, and as ``grad_outputs`` the gradients that arrive.
 
     Examples
     --------
@@ -131,15 +132,15 @@ def gradgradcheck(
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)
     True
     """
-    xs = _listed(inputs)
+    flat, xs, names = _flat(fn, inputs)
     title, count = "gradgradcheck", len(xs)
-    first_order = _Check(title, fn, xs, eps, atol, rtol, nondet_tol, False, seed)
+    first_order = _Check(title, flat, xs, names, eps, atol, rtol, nondet_tol, False, seed)
     with enable_grad():
         outs = [out for _, out in first_order.call() if out.requires_grad]
     if grad_outputs is None:
         gradients = [_like(first_order.random(len(_reals(out)), 2, k), out) for k, out in enumerate(outs)]
     else:
-        gradients = _listed(grad_outputs)
+        gradients = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
         if len(gradients) != len(outs):
             raise TypeError(f"{title}: expected grad_outputs for {len(outs)} results, got {len(gradients)}")
 
@@ -150,8 +151,9 @@ def gradgradcheck(
         found = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True) if results else ()
         return tuple([g for g in found if g is not None])
 
-    leaves_of_gradients = [g.detach().requires_grad_() for g in gradients]
-    check = _Check(title, passed_on, [*xs, *leaves_of_gradients], eps, atol, rtol, nondet_tol, False, seed)
+    xs = [*xs, *[g.detach().requires_grad_() for g in gradients]]
+    names = [*names, *[f"grad_outputs[{i}]" for i in range(len(gradients))]]
+    check = _Check(title, passed_on, xs, names, eps, atol, rtol, nondet_tol, False, seed)
     return check.run(fast_mode, raise_exception)
 
 
@@ -165,6 +167,7 @@ class _Check:
     title: str
     fn: Callable[..., Any]
     inputs: list[Any]
+    names: list[str]
     eps: float
     atol: float
     rtol: float
@@ -214,7 +217,7 @@ class _Check:
                 hint = "complex_step is for real inputs" if self.complex_step else "use dtype=xgrad.float64"
                 coarse = ", too coarse for differences" if dtype.name in ("float16", "float32", "complex64") else ""
                 raise TypeError(
-                    f"{self.title}: expected {' or '.join(good)} for inputs[{i}], got {dtype}{coarse}: {hint}"
+                    f"{self.title}: expected {' or '.join(good)} for {self.names[i]}, got {dtype}{coarse}: {hint}"
                 )
 
     def _check_repeats(self) -> None:
@@ -225,7 +228,7 @@ class _Check:
             found = [(_named(path), _reals(out)) for path, out in outs]
             if weighted := [(out, self._weights(k, out)) for k, (_, out) in enumerate(outs) if out.requires_grad]:
                 gradients = self._gradients(*map(list, zip(*weighted, strict=True)))
-                found += [(f"the gradient of inputs[{i}]", g) for i, g in zip(self.wanted, gradients, strict=True)]
+                found += [(f"the gradient of {self.names[i]}", g) for i, g in zip(self.wanted, gradients, strict=True)]
             runs.append(found)
         for (name, first), (_, second) in zip(*runs, strict=True):
             if first.shape == second.shape and np.array_equal(first, second, equal_nan=True):
@@ -258,8 +261,8 @@ class _Check:
             a, b = g @ direction, self._slope(i, k, direction) @ _reals(weights)
             if self._off(a, b):
                 found[i] = (
-                    f"{self.title}: the derivative of {_named(path)}, weighted at random, by inputs[{i}] in a random "
-                    f"direction is {self._compared(a, b)}{self._kink(i, k, direction, _reals(weights))}"
+                    f"{self.title}: the derivative of {_named(path)}, weighted at random, by {self.names[i]} in a "
+                    f"random direction is {self._compared(a, b)}{self._kink(i, k, direction, _reals(weights))}"
                 )
         return found
 
@@ -286,8 +289,8 @@ class _Check:
         a, b = by_backward[row, column], by_differences[row, column]
         raise AssertionError(
             f"{self.title}: the derivative of {_named(path)}{_entry(row, out)} by "
-            f"inputs[{i}]{_entry(column, self.inputs[i])} is {self._compared(a, b)}; {int(off.sum())} of {off.size} "
-            f"entries are off{self._kink(i, k, units[column], np.eye(len(off))[row])}{_coarse(out)}"
+            f"{self.names[i]}{_entry(column, self.inputs[i])} is {self._compared(a, b)}; {int(off.sum())} of "
+            f"{off.size} entries are off{self._kink(i, k, units[column], np.eye(len(off))[row])}{_coarse(out)}"
         )
 
     def _gradients(self, outs: list[Tensor], weights: list[Tensor]) -> list[np.ndarray]:
@@ -299,8 +302,8 @@ class _Check:
         for i, x, g in zip(self.wanted, xs, found, strict=True):
             if g is not None and (g.shape, g.dtype, g.device) != (x.shape, x.dtype, x.device):
                 raise AssertionError(
-                    f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for inputs[{i}], "
-                    f"got {g.shape}, {g.dtype} on {g.device}"
+                    f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for "
+                    f"{self.names[i]}, got {g.shape}, {g.dtype} on {g.device}"
                 )
         return [0 * _reals(x) if g is None else _reals(g) for x, g in zip(xs, found, strict=True)]
 
@@ -362,8 +365,11 @@ class _Check:
         )
 
 
-def _listed(tensors: Any) -> list[Any]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+def _flat(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any], list[str]]:
+    """Return a function of the leaves of the inputs, these, and what they are called."""
+    tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    found = list(leaves(tree))
+    return lambda *xs: fn(*rebuild(tree, xs)), [x for _, x in found], [f"inputs{path}" for path, _ in found]
 
 
 def _named(path: str) -> str:

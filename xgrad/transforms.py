@@ -457,7 +457,7 @@ class _Call:
     def _depends_on_outside(self, x: Tensor) -> bool:
         """Return whether the graph of a tensor leads to what was there before, a leaf, or inputs of a later call."""
         seen: set[Edge] = set()
-        stack: list[Edge | None] = [x._edge] if self.recording else []
+        stack: list[Edge | None] = [x._edge] if is_grad_enabled() else []
         while stack:
             edge = stack.pop()
             if edge is None or edge in seen or edge in self.closed:

@@ -215,12 +215,20 @@ def namespace(cp: Any) -> SimpleNamespace:
         setattr(own, name, _on_device(cp, getattr(cp, name), like=True))
     frequencies = {name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")}
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
-    own.sign = cp.sign  # compat's waits for the GPU, as does its clip
-    own.clip = _clip
+    own.sign = partial(_sign, cp)
+    own.clip = _clip  # compat's waits for the GPU
     own.matmul = _matmul
     own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
     own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
     return own
+
+
+def _sign(cp: Any, x: Any, /) -> Any:
+    """Return the sign; compat's waits for the GPU, and CuPy's, of complex numbers, is that of the real part."""
+    if x.dtype.kind != "c":
+        return cp.sign(x)
+    size = cp.abs(x)
+    return x / cp.where(size == 0, 1, size)
 
 
 def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Callable[..., Any]:

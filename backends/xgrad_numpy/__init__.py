@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
-from xgrad.scipy_kernels import SciPyKernels
 from xgrad_numpy import fast
 
 # What NumPy does as the standard says, without the cost of a wrapper; what an older NumPy lacks, array-api-compat has.
 _NATIVE = """
 abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
-cumulative_sum divide empty empty_like equal exp expm1 eye flip floor_divide from_dlpack full full_like greater
-greater_equal hypot imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p log2 logaddexp
-logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply
-negative nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll
-round searchsorted sign signbit sin sinh sqrt square stack std subtract take take_along_axis tan tanh tile
-tril triu var vecdot zeros zeros_like
+cumulative_prod cumulative_sum divide empty empty_like equal exp expm1 eye flip floor_divide from_dlpack full
+full_like greater greater_equal hypot imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p
+log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply negative
+nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll round
+searchsorted sign signbit sin sinh sqrt square stack std subtract take take_along_axis tan tanh tile tril triu
+var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
@@ -54,7 +53,6 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
-        self.xp.special = SciPyKernels(self)
         self.kernels = {"relu": fast.relu}
 
     def describe(self, index: int) -> str:

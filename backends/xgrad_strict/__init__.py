@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend, DeviceError
-from xgrad.scipy_kernels import SciPyKernels
 
 
 class StrictBackend(Backend):
@@ -29,11 +28,9 @@ class StrictBackend(Backend):
             ) from error
         self._library = array_api_strict
         self.array_type = type(array_api_strict.zeros(0))
-        extensions = {
-            name: getattr(array_api_strict, name) for name in ("fft", "linalg")
-        }  # no attributes until asked for
-        added = {"index_add": self.index_add, "special": SciPyKernels(self)}
-        self.xp = SimpleNamespace(**vars(array_api_strict), **extensions, **added)
+        # Which are no attributes until asked for.
+        extensions = {name: getattr(array_api_strict, name) for name in ("fft", "linalg")}
+        self.xp = SimpleNamespace(**vars(array_api_strict), **extensions, index_add=self.index_add)
         self._devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
         names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
         self._dtypes = {np.dtype(name): getattr(array_api_strict, name) for name in names}

@@ -12,7 +12,7 @@ from xgrad.devices import current_device, device_of, transfer
 from xgrad.dtypes import SCALARS, check_standard, complex64, float32
 from xgrad.ops.data_types import result_type
 from xgrad.ops.manipulation import stack
-from xgrad.ops.storage import astype, native_dtype, to_device
+from xgrad.ops.storage import astype, check_cast, native_dtype, to_device
 from xgrad.tensor import Tensor, wrap
 
 
@@ -129,6 +129,7 @@ def _to_raw(
         raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
     with target.active():
         if dtype != moved.dtype:
+            check_cast("asarray", moved.dtype, dtype)
             return target.xp.astype(moved, dtype), target
         return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
 

@@ -22,6 +22,17 @@ def _share(g: Any, xp: Any, x: Any) -> Any:
     return g * in_rule(sigmoid, xp, x)
 
 
+def _apart(xp: Any, distance: Any) -> Any:
+    """Return a distance from the origin to divide by: 1 for 0, so that derivatives there are 0."""
+    return xp.where(distance == 0, 1, distance)
+
+
+def _turn(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
+    """The angle of a point changes by the share of a coordinate in its distance, over the distance."""
+    distance = _apart(xp, xp.hypot(x1, x2))
+    return g * (x / distance / distance)
+
+
 def _copysign(g: Any, xp: Any, x1: Any, out: Any) -> Any:
     turned = (x1 < 0) != (out < 0)
     return xp.where(x1 == 0, 0, xp.where(turned, -g, g))
@@ -83,15 +94,16 @@ log1p = elementwise("log1p", lambda g, x: g / (1 + x),
 log2 = elementwise("log2", lambda g, x: g / (x * math.log(2)),
     doc="Return the logarithm to base 2.", example="[1.0, 8.0] -> [0., 3.]", kind=FLOATING)
 log10 = elementwise("log10", lambda g, x: g / (x * math.log(10)),
-    doc="Return the logarithm to base 10.", example="[1.0, 100.0] -> [0., 2.]", kind=FLOATING)
+    doc="Return the logarithm to base 10.", example="[1.0, 10.0] -> [0., 1.]", kind=FLOATING)
 logaddexp = elementwise("logaddexp",
     lambda g, xp, x1, x2: _share(g, xp, x1 - x2), lambda g, xp, x1, x2: _share(g, xp, x2 - x1),
     doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
     kind=FLOATING, highest=FLOATING)
 sqrt = elementwise("sqrt", lambda g, out: g / (2 * out),
     doc="Return the square root.", example="[1.0, 4.0] -> [1., 2.]", kind=FLOATING)
-hypot = elementwise("hypot", lambda g, x1, out: g * (x1 / out), lambda g, x2, out: g * (x2 / out),
-    doc="Return sqrt(x1 * x1 + x2 * x2), without overflow; it has no derivative where both are 0.",
+hypot = elementwise("hypot",
+    lambda g, xp, x1, out: g * (x1 / _apart(xp, out)), lambda g, xp, x2, out: g * (x2 / _apart(xp, out)),
+    doc="Return sqrt(x1 * x1 + x2 * x2), without overflow; its derivative where both are 0 is 0.",
     example="[3.0, 0.0], 4.0 -> [5., 4.]", kind=FLOATING, highest=FLOATING)
 
 # Angles, in radians, and the hyperbola
@@ -109,9 +121,8 @@ acos = elementwise("acos", lambda g, xp, x: -g / xp.sqrt(1 - x * x),
 atan = elementwise("atan", lambda g, x: g / (1 + x * x),
     doc="Return the arctangent, from -pi/2 to pi/2.", example="[0.0, 1.0] -> [0.       , 0.7853...]", kind=FLOATING)
 atan2 = elementwise("atan2",
-    lambda g, x1, x2: g * (x2 / (x1 * x1 + x2 * x2)),
-    lambda g, x1, x2: -g * (x1 / (x1 * x1 + x2 * x2)),
-    doc="Return the angle of the point (x2, x1), from -pi to pi; it has no derivative where both are 0.",
+    lambda g, xp, x1, x2: _turn(g, xp, x2, x1, x2), lambda g, xp, x1, x2: -_turn(g, xp, x1, x1, x2),
+    doc="Return the angle of the point (x2, x1), from -pi to pi; its derivative where both are 0 is 0.",
     example="[0.0, 1.0], -1.0 -> [3.1415..., 2.3561...]", kind=FLOATING, highest=FLOATING)
 sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
     doc="Return the hyperbolic sine.", example="[0.0, 1.0] -> [0.       , 1.1752...]", kind=FLOATING)
@@ -250,7 +261,7 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.pow(xgrad.asarray([1.0, 2.0]), 3)
     Tensor([1., 8.])
     """
-    return x1**x2
+    return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
 
 
 @derivative(

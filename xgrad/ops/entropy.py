@@ -259,7 +259,7 @@ def log_expit(xp: Any, x: Any, /) -> Any:
 
 def _huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     delta, r = arrays(xp, delta, r)
-    return g * xp.where(xp.abs(r) <= delta, r, delta * xp.sign(r))
+    return g * xp.maximum(xp.minimum(r, delta), -delta)
 
 
 def _huber_delta(g: Any, xp: Any, delta: Any, r: Any) -> Any:
@@ -286,7 +286,7 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order but where ``abs(r) == delta``, where the second derivative is that of the square. As
+    Differentiable to any order but where ``abs(r) == delta``, where the second derivative is half that of the square. As
     ``scipy.special.huber``.
 
     Examples

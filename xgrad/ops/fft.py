@@ -69,6 +69,10 @@ _HALF = "Complex, half a spectrum: what is not there is the conjugate of what is
 def _lengths(shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] | None) -> dict[int, int]:
     """Return by axis, counted from the front, how many points are transformed; the input's own where `s` says -1."""
     if axes is None:
+        if s is not None and len(s) > len(shape):
+            raise ValueError(
+                f"expected as many lengths in s as the input has axes, {len(shape)}, or less, got {tuple(s)}"
+            )
         axes = range(len(shape) - (len(shape) if s is None else len(s)), len(shape))
     if s is not None and len(s) != len(axes):
         raise ValueError(f"expected as many lengths in s as axes, got {tuple(s)} for {tuple(axes)}")

@@ -294,7 +294,7 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 
 
 @derivative(lambda g, xp, indices, axis: xp.take_along_axis(g, indices, axis=axis), None)
-def _put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
+def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with elements added at indices along an axis: the derivative of `take_along_axis`."""
     key = [
         xp.reshape(xp.arange(n, dtype=xp.int64, device=_place(x)), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
@@ -305,7 +305,7 @@ def _put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple
 
 
 def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int) -> Any:
-    return in_rule(_put_along_axis, xp, g, indices, axis=axis % len(x_shape), shape=x_shape)
+    return in_rule(put_along_axis, xp, g, indices, axis=axis % len(x_shape), shape=x_shape)
 
 
 @derivative(_take_along_axis_rule, None)

@@ -29,8 +29,8 @@ class SlogdetResult(NamedTuple):
 def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> Any:
     *batch, rows, columns = x_shape
     size, start = rows * columns, offset if offset >= 0 else -offset * columns
-    ends = [min(place, size) for place in (start, start + g.shape[-1] * (columns + 1))]
-    key = (..., slice(*ends, columns + 1))
+    stop = start + g.shape[-1] * (columns + 1)
+    key = (..., slice(min(start, size), min(stop, size), columns + 1))
     return xp.reshape(in_rule(_scatter, xp, g, key=key, shape=(*batch, size)), x_shape)
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.declare import in_rule
 from xgrad.ops.axes import DESCENDING, LAST, STABLE, along_axes
+from xgrad.ops.indexing import put_along_axis
 
 
 def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
-    """Bring each gradient back to where its element came from: along the inverse of the permutation."""
+    """Put each gradient where its element was."""
     order = xp.argsort(x, axis=axis, descending=descending)
-    return xp.take_along_axis(g, xp.argsort(order, axis=axis), axis=axis)
+    return in_rule(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
 
 
 sort = along_axes(

@@ -7,7 +7,7 @@ from typing import Any
 from xgrad.declare import derivative
 from xgrad.device import Device
 from xgrad.devices import transfer
-from xgrad.dtypes import check_standard
+from xgrad.dtypes import check_standard, is_complex
 from xgrad.function import Function
 from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
@@ -40,7 +40,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
     Raises
     ------
     TypeError
-        If there is no such dtype.
+        If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
 
     Notes
     -----
@@ -58,7 +58,15 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
     target = native_dtype(dtype, x.device)
     if target == x._data.dtype and not copy:
         return x
+    if x.dtype.kind == "c":
+        check_cast("astype", x.dtype, target)
     return _astype(x, dtype=target)
+
+
+def check_cast(name: str, dtype: Any, target: Any) -> None:
+    """Raise TypeError where complex numbers would become real."""
+    if is_complex(dtype) and not (is_complex(target) or "bool" in str(target)):
+        raise TypeError(f"{name}: expected a complex dtype for {dtype}, got {target}: take xgrad.real first")
 
 
 def native_dtype(dtype: Any, device: Device) -> Any:

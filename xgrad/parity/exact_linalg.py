@@ -38,7 +38,7 @@ def _stacked(one: Callable[..., Any], *stacks: np.ndarray) -> Any:
     found = [one(*[x[place] for x in stacks]) for place in np.ndindex(batch)]
     found = found or [one(*[np.eye(*x.shape[-2:], dtype=x.dtype) for x in stacks])]
 
-    def together(parts: list[np.ndarray]) -> np.ndarray:
+    def together(parts: list[np.ndarray]) -> Any:
         return np.stack(parts)[: int(np.prod(batch))].reshape(batch + parts[0].shape)
 
     if isinstance(found[0], tuple):
@@ -46,7 +46,7 @@ def _stacked(one: Callable[..., Any], *stacks: np.ndarray) -> Any:
     return together(found)
 
 
-def _adjoint(x: np.ndarray) -> np.ndarray:
+def _adjoint(x: np.ndarray) -> Any:
     return np.conj(x.mT)
 
 
@@ -178,7 +178,7 @@ def svdvals(x: np.ndarray, /) -> Any:
     return svd(x)[1]
 
 
-def _above(x: np.ndarray, s: np.ndarray, rtol: Any) -> np.ndarray:
+def _above(x: np.ndarray, s: np.ndarray, rtol: Any) -> Any:
     rtol = max(x.shape[-2:]) * _EPS if rtol is None else np.asarray(rtol)[..., None]
     return s > rtol * s[..., :1]
 
