@@ -75,15 +75,17 @@ def test_nested_lists_of_tensors_keep_the_graph(device: str) -> None:
         xgrad.asarray([a, b])
     with pytest.raises(ValueError, match="copy=False, but tensors must be copied to be put together"):
         xgrad.asarray([a], copy=False)
-    pair = [Tensor(1.0), Tensor(1.0, device=device)]
+    assert str(xgrad.asarray([a, 1], device="cpu").device) == "cpu"
     if device != "cpu":
-        pair = [Tensor([1.0]), Tensor([1.0], device=device)]
-        assert str(xgrad.asarray(pair).device) == "cpu"  # that of the first
+        with pytest.raises(xgrad.DeviceError, match="stack: expected tensors of one device"):
+            xgrad.asarray([Tensor(1.0), Tensor(1.0, device=device)])
 
 
 def test_asarray_shares_or_copies_as_asked() -> None:
     x = xgrad.ones(2)
-    assert xgrad.asarray(x) is xgrad.asarray(x, copy=False) is x
+    assert xgrad.asarray(x) is xgrad.asarray(x, dtype="float32", device="cpu", copy=False) is x
+    with pytest.raises(ValueError, match="copy=False, but another dtype or device needs a copy"):
+        xgrad.asarray(x, dtype=xgrad.float64, copy=False)
     copied = xgrad.asarray(x, copy=True)
     x[0] = 5
     assert copied.tolist() == [1, 1]

@@ -67,18 +67,15 @@ def asarray(
     if isinstance(obj, (list, tuple)) and (tensors := _tensors(obj)):
         if copy is False:
             raise ValueError("asarray: copy=False, but tensors must be copied to be put together")
-        dtype = result_type(*_leaves(obj)) if dtype is None else dtype
-        stacked = _stacked(obj, dtype, tensors[0].device if device is None else device)
+        stacked = _stacked(obj, result_type(*_leaves(obj)) if dtype is None else dtype, tensors[0].device)
+        stacked = stacked if device is None else to_device(stacked, device)
         return stacked.detach().requires_grad_() if requires_grad else stacked
     if isinstance(obj, Tensor) and not requires_grad:
-        if copy is False and not (device in (None, obj.device) and dtype in (None, obj.dtype)):
-            raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
         moved = obj if device is None else to_device(obj, device)
-        return (
-            moved
-            if dtype is None and not copy
-            else astype(moved, moved.dtype if dtype is None else dtype, copy=bool(copy))
-        )
+        made = astype(moved, moved.dtype if dtype is None else dtype, copy=bool(copy))
+        if copy is False and made is not obj:
+            raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
+        return made
     tensor = wrap(*_to_raw(obj, dtype=dtype, device=device, copy=copy))
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -100,10 +97,10 @@ def _tensors(values: Sequence[Any]) -> list[Tensor]:
     return []
 
 
-def _stacked(values: Any, dtype: Any, device: str | Device) -> Tensor:
-    """Return a tensor of nested sequences with tensors in them."""
+def _stacked(values: Any, dtype: Any, device: Device) -> Tensor:
+    """Return a tensor of nested sequences with tensors in them, all on one device, to which the rest is brought."""
     if not isinstance(values, (list, tuple)):
-        return asarray(values, dtype=dtype, device=device)
+        return asarray(values, dtype=dtype, device=None if isinstance(values, Tensor) else device)
     parts = [_stacked(value, dtype, device) for value in values]
     if len({part.shape for part in parts}) > 1:
         raise ValueError(f"Tensor: expected numbers of a regular shape, got shapes {[part.shape for part in parts]}")

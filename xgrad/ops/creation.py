@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import cleandoc
 from operator import index
 from typing import Any, TypeVar
 
@@ -70,7 +69,7 @@ def _creation(
     """
 
     def declare(function: F) -> F:
-        summary, _, parameters = cleandoc(function.__doc__ or "").partition("\n\n")
+        summary, _, parameters = (function.__doc__ or "").strip().replace("\n    ", "\n").partition("\n\n")
         function.__doc__ = _DOC.format(
             name=function.__name__,
             summary=summary,

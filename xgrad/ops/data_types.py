@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from xgrad.dtypes import COMPLEX, DEFAULTS, FLOATING, KINDS, SCALAR_KINDS, SCALA
 from xgrad.tensor import Tensor
 
 
-@dataclass(frozen=True)
-class FloatLimits:
+class FloatLimits(NamedTuple):
     """What `finfo` returns; all but `bits` and `dtype` are Python floats."""
 
     bits: int
@@ -25,8 +23,7 @@ class FloatLimits:
     dtype: np.dtype
 
 
-@dataclass(frozen=True)
-class IntegerLimits:
+class IntegerLimits(NamedTuple):
     """What `iinfo` returns."""
 
     bits: int

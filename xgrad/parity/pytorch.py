@@ -178,6 +178,11 @@ def setitem(x: Any, value: Any, key: Any) -> Any:
     return x
 
 
+def index_add(x: Any, value: Any, key: Any) -> Any:
+    """Add where indices may repeat."""
+    return torch.index_put(x, tuple(map(torch.as_tensor, key)), value, accumulate=True)
+
+
 def scatter(x: Any, key: Any) -> Any:
     """Add into four zeros."""
     return torch.zeros(4, dtype=x.dtype).index_add(0, torch.as_tensor(key[0]), x)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from xgrad.parity.row import Op
 from xgrad.parity.table import (
     conversion,
+    creation,
     elementwise,
     fft,
     indexing,
@@ -33,6 +34,7 @@ OPS: list[Op] = [
     *utility.ROWS,
     *linalg.ROWS,
     *conversion.ROWS,
+    *creation.ROWS,
     *nn.ROWS,
     *fft.ROWS,
     *special.ROWS,
