@@ -324,6 +324,36 @@ def test_keys_may_be_tensors_arrays_and_lists(device: str) -> None:
     assert x[Tensor(1, device=device) :].tolist() == [20, 30]
 
 
+@pytest.mark.parametrize("part", [(0, 0), [0, 0], np.array([0, 0], np.uint8), (Tensor(0), Tensor(0)), range(0, 1)])
+def test_indices_that_repeat_add_up_in_every_form(part: Any) -> None:
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    count = len(part)
+    x[:, part].sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[count, 0], [count, 0]]
+    assert xgrad.ops.index_add(xgrad.zeros((2, 2)), (slice(None), part), 1.0).tolist() == [[count, 0], [count, 0]]
+    values = Tensor(np.ones((2, count), np.float32), requires_grad=True)
+    y = xgrad.zeros((2, 2))
+    y[:, part] = values
+    y.sum().backward()
+    assert values.grad is not None and values.grad[:, -1].tolist() == [1, 1] and values.grad.sum().item() == 2
+
+
+def test_integers_of_any_width_are_indices_not_a_mask(device: str) -> None:
+    x = Tensor([10, 20], device=device)
+    for dtype in ("int8", "uint8", "uint16", "uint32", "uint64"):
+        for key in (np.array([1, 1], dtype), Tensor(np.array([1, 1], dtype), device=device)):
+            assert x[key].tolist() == [20, 20]
+
+
+def test_an_array_of_the_device_s_library_is_copied_as_a_key(device: str) -> None:
+    x = Tensor([1.0, 2.0], device=device, requires_grad=True)
+    key = Tensor([0, 0], device=device)._data
+    y = x[key]
+    key[0] = 1
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 0]
+
+
 # Errors of ops
 
 

@@ -18,26 +18,39 @@ from xgrad.tensor import Tensor
 
 
 def _raw_key(key: Any, device: Device) -> Any:
-    """Return a key with the arrays of the device in the place of tensors, NumPy arrays and lists."""
-    if isinstance(key, tuple):
-        return tuple([_raw_key(part, device) for part in key])
+    """Return a key with the arrays of the device in the place of tensors, NumPy arrays and sequences."""
+    return tuple([_raw_part(part, device) for part in key]) if isinstance(key, tuple) else _raw_part(key, device)
+
+
+def _raw_part(key: Any, device: Device) -> Any:
+    if isinstance(key, slice):
+        return slice(*[_number(part) for part in (key.start, key.stop, key.step)])
+    if isinstance(key, (np.integer, np.bool_)):
+        return key.item()
+    if isinstance(key, (list, tuple, range)):
+        numbers = namespace.asarray(list(key), device=None if any(isinstance(part, Tensor) for part in key) else device)
+        key = numbers if numbers.size else namespace.astype(numbers, np.int64)
     if isinstance(key, Tensor):
         if key.device is not device:
             raise DeviceError(
                 f"indexing: expected a key on {device}, where the tensor is, got one on {key.device}: move it "
                 "with .to(device)"
             )
-        key = key._data
-    elif isinstance(key, (list, np.ndarray)):
-        host = np.array(key)  # a copy: the user's may change before the backward pass
-        key = device.backend.from_host(host.astype(np.int64) if not host.size else host, device.index)
-    elif isinstance(key, slice):
-        return slice(*[_number(part) for part in (key.start, key.stop, key.step)])
-    elif isinstance(key, (np.integer, np.bool_)):
-        return key.item()
-    if isinstance(key, device.array_type) and device.backend.numpy_dtype(key.dtype).kind not in "biu":
-        raise IndexError(f"indexing: expected integers or bools, got an array of {key.dtype}")
-    return key
+        return _indices(key._data, device)
+    # Copies: the user's may change before the backward pass.
+    if isinstance(key, np.ndarray):
+        key = device.backend.from_host(np.array(key), device.index)
+    elif isinstance(key, device.array_type):
+        key = device.xp.asarray(key, copy=True)
+    return _indices(key, device) if isinstance(key, device.array_type) else key
+
+
+def _indices(key: Any, device: Device) -> Any:
+    """Return an array of bools, or of integers, of which PyTorch takes uint8 for bools, and some not at all."""
+    dtype = device.backend.numpy_dtype(key.dtype)
+    if dtype.kind not in "biu":
+        raise IndexError(f"indexing: expected integers or bools, got an array of {dtype}")
+    return key if dtype in (np.bool_, np.int64) else device.xp.astype(key, device.backend.dtype(np.int64))
 
 
 def _number(part: Any) -> int | None:
@@ -65,7 +78,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     ----------
     x : Tensor
         Of any shape and dtype.
-    key : int, slice, None, Ellipsis, integer or bool array, or a tuple of these
+    key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these
         As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the result of a
         bool array depends on its values, which makes a GPU wait.
 
