@@ -101,6 +101,17 @@ def test_frequencies(name: str, function: Any, device: str) -> None:
         getattr(fft, name)(3, dtype=xgrad.int64)
 
 
+@pytest.mark.parametrize("name", [*ONE, *MANY])
+def test_the_gradient_of_nothing(name: str, device: str) -> None:
+    """PyTorch and CuPy refuse to transform it."""
+    shape, options = (2, 0, 3), {"axes": (2,)} if name in MANY else {}
+    x = xgrad.asarray(given(name, *shape), device=device, requires_grad=True)
+    out = getattr(fft, name)(x, **options)
+    out.backward(xgrad.ones(out.shape, dtype=out.dtype, device=device))
+    assert x.grad is not None
+    assert (x.grad.shape, x.grad.dtype) == (x.shape, x.dtype)
+
+
 REFUSED: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("fft", {"norm": "both"}, ValueError, "fft: expected a norm of 'backward', 'ortho' or 'forward', got 'both'"),
     ("fft", {"n": 0}, ValueError, r"fft: expected at least one point along each axis, got \(0,\)"),

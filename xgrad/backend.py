@@ -26,7 +26,8 @@ class Backend:
     library : str
         The import name of the library, by which its arrays are recognised before it is loaded.
     xp : namespace
-        The array API namespace that rules run on.
+        The array API namespace that rules run on. Its ``special`` has the special functions, by SciPy's names;
+        where it has none, SciPy's own are put there, for which arrays pass through the host.
     array_type : type
         The class of its arrays. A result of any other type passes through `coercer`.
     kernels : mapping of str to callable

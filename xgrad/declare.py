@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
 from xgrad.function import Function
 from xgrad.plan import Rule
-from xgrad.shortcut import for_one, for_options, for_two
+from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -60,9 +60,7 @@ def derivative(
 def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return a function's callable with the name, signature and documentation that users look up."""
     call: Any = function.call
-    if function.short and function.options:
-        call = for_options(function)
-    elif function.short:
+    if function.short:
         call = (for_one if len(function.inputs) == 1 else for_two)(lambda: function)
     function.public = call
     call.__name__ = call.__qualname__ = function.name

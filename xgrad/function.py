@@ -121,7 +121,8 @@ class Function:
         self._names = frozenset(self.options)
         self.positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
-        self.plans: dict[int, Plan | None] = {}  # by a bit mask of the inputs that need a gradient
+        self.plans: dict[int, Plan] = {}
+        self.conjugating: dict[int, Plan] = {}
         self.call = _caller(self)
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
@@ -136,9 +137,15 @@ class Function:
     @property
     def short(self) -> bool:
         """Whether calls may take a short way: see `shortcut`."""
-        if self.joint or self.aside or not self.cheap or not all(self.rules):
+        if self.joint or self.aside or self.crosses or not self.cheap or not all(self.rules):
             return False
-        return len(self.inputs) == 1 if self.options else len(self.inputs) in (1, 2) and self.lowest is not None
+        two = len(self.inputs) == 2 and self.lowest is not None and not self.options
+        return two or (len(self.inputs) == 1 and "dtype" not in self.positional)
+
+    def plans_of(self, *results: Any) -> dict[int, Plan]:
+        """Return the plans of calls with such results, by a bit mask of the inputs that need a gradient."""
+        conjugates = self.holomorphic and any(is_complex(out.dtype) for out in results)
+        return self.conjugating if conjugates else self.plans
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -172,7 +179,6 @@ def _caller(function: Function) -> Callable[..., Any]:
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
     plans = function.plans
-    conjugating: dict[int, Plan | None] = {}
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
 
@@ -237,10 +243,10 @@ def _caller(function: Function) -> Callable[..., Any]:
         real = single and out.dtype in device.floats
         if not mask or not grad_enabled.get() or (single and not (real or floating(out, device))):
             return wrap(out, device) if single else tuple([wrap(part, device) for part in out])
-        table = plans if real or not _conjugates(function, out) else conjugating
+        table = plans if real else function.plans_of(out) if single else function.plans_of(*out)
         plan = table.get(-1 if variadic else mask)
         if plan is None:
-            plan = Plan(function, [bool(mask >> i & 1) for i in range(arity)], table is conjugating)
+            plan = Plan(function, [bool(mask >> i & 1) for i in range(arity)], table is function.conjugating)
             table[-1 if variadic else mask] = plan
         kept = plan.keep(out, raws, inputs, options, aside, edges)
         if single:
@@ -250,11 +256,6 @@ def _caller(function: Function) -> Callable[..., Any]:
         return outputs(node, out)
 
     return call
-
-
-def _conjugates(function: Function, out: Any) -> bool:
-    parts = out if type(out) is tuple else (out,)
-    return function.holomorphic and any(is_complex(part.dtype) for part in parts)
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:

@@ -1,4 +1,4 @@
-"""The short way through the most frequent calls: ops of one floating tensor, or two of one device and dtype.
+"""The short way through the most frequent calls: ops of one tensor, or of two of one device and dtype.
 
 What stands here is `function._caller` unrolled, and does the same. Whatever is out of the ordinary, an error of the
 kernel included, is left to it.
@@ -15,24 +15,31 @@ from xgrad.graph import Node, clock
 if TYPE_CHECKING:
     from xgrad.device import Device
     from xgrad.function import Function
+    from xgrad.plan import Plan
+
+Plans = Mapping[int, "Plan"]  # by a bit mask of the inputs that need a gradient
 
 
 class Way:
-    """What a function needs to know on a device: its kernel and its plans there, and what is ordinary.
+    """What a function needs to know on a device: its kernel there, its options, and the plans for each dtype.
 
-    A result of float32, `usual`, comes of ordinary inputs: where others have led to it, they were promoted as they are
-    to be. One of the other `floats` could be what a library makes of integers.
+    `learnt` are those that the long way was seen to keep. A result of `usual`, which is float32, needs no further look:
+    where other inputs have led to it, they were promoted as they are to be.
     """
 
-    __slots__ = ("array_type", "floats", "kernel", "plans", "tensor", "usual")
+    __slots__ = ("array_type", "count", "defaults", "kernel", "learnt", "names", "plans", "tensor", "usual")
 
     def __init__(self, function: Function, device: Device, tensor: type) -> None:
         self.kernel, self.plans, self.tensor = function.kernel(device), function.plans, tensor
-        self.array_type, self.floats, self.usual = device.array_type, device.floats, device.floats[0]
+        self.array_type, self.usual = device.array_type, device.floats[0]
+        self.defaults, self.names, self.count = function.defaults, function.positional, len(function.options)
+        self.learnt: dict[Any, Plans] = {}
 
-    def ordinary(self, dtype: Any, *raws: Any) -> bool:
-        """Return whether a result of that dtype is what the long way would have come to."""
-        return dtype in self.floats and all(getattr(raw, "dtype", dtype) is dtype for raw in raws)
+    def plans_of(self, dtype: Any, a: Any, b: Any) -> Plans:
+        """Return the plans for a result; KeyError where its inputs may have needed a promotion."""
+        if a.dtype is not dtype or getattr(b, "dtype", dtype) is not dtype:
+            raise KeyError(dtype)
+        return self.learnt[dtype]
 
 
 _NOT_GIVEN: Any = object()
@@ -43,17 +50,23 @@ def for_one(find: Callable[[], Function]) -> Callable[..., Any]:
     """Return a call of one input, which finds its function when it has to."""
     ways: dict[Device, Way] = {}
 
-    def call_with_one(x: Any = _NOT_GIVEN, /) -> Any:
+    def call_with_one(x: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
         try:
             a, device, edge = x._data, x._device, x._edge
-            way = ways[device]
-            out = way.kernel(a)
-            dtype = out.dtype
-            if dtype is not way.usual and not way.ordinary(dtype, a):
-                return find().call(x)
-            plan = None if edge is None or not _recording() else way.plans[1]
+            way, dtype = ways[device], a.dtype
+            plans, options = way.learnt[dtype], way.defaults
+            if more or given:
+                if (more and given) or len(more) > len(way.names) or "dtype" in given:
+                    return _long(find(), ways, [x, *more], given)
+                options = {**options, **(given or dict(zip(way.names, more, strict=False)))}
+            if len(options) != way.count:
+                return _long(find(), ways, [x, *more], given)
+            out = way.kernel(a, **options) if options else way.kernel(a)
+            if out.dtype is not dtype:
+                return _long(find(), ways, [x, *more], given)
+            plan = None if edge is None or not _recording() else plans[1]
         except Exception:  # which the long way meets again, and explains
-            return _long(find(), ways, [x])
+            return _long(find(), ways, [x, *more], given)
         if type(out) is not way.array_type:
             out = device.coerce(out)
         result: Any = _new(way.tensor)
@@ -63,7 +76,7 @@ def for_one(find: Callable[[], Function]) -> Callable[..., Any]:
             return result
         result._edge = node = Node()
         node.plan = plan
-        node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), None, None, (edge,))
+        node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), options, None, (edge,))
         node.order, node.shape, node.dtype = next(_numbers), out.shape, dtype
         node.device, node.hooks, node.changed = device, None, 0
         return result
@@ -84,16 +97,15 @@ def for_two(find: Callable[[], Function]) -> Callable[..., Any]:
             else:
                 b, e2 = x2._data, x2._edge
                 if x2._device is not device:
-                    return find().call(x1, x2)
+                    return _long(find(), ways, [x1, x2])
             way = ways[device]
             out = way.kernel(a, b)
             dtype = out.dtype
-            if dtype is not way.usual and not way.ordinary(dtype, a, b):
-                return find().call(x1, x2)
+            plans = way.plans if dtype is way.usual else way.plans_of(dtype, a, b)
             if (e1 is None and e2 is None) or not _recording():
                 plan = None
             else:
-                plan = way.plans[1 if e2 is None else 2 if e1 is None else 3]
+                plan = plans[1 if e2 is None else 2 if e1 is None else 3]
         except Exception:
             return _long(find(), ways, [x1, x2])
         if type(out) is not way.array_type:
@@ -113,48 +125,14 @@ def for_two(find: Callable[[], Function]) -> Callable[..., Any]:
     return call_with_two
 
 
-def for_options(function: Function) -> Callable[..., Any]:
-    """Return a call of one input and options, of which one of a dtype is left to the long way."""
-    ways: dict[Device, Way] = {}
-    defaults, names, count = function.defaults, function.positional, len(function.options)
-
-    def call_with_options(x: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
-        try:
-            a, device, edge = x._data, x._device, x._edge
-            way, dtype, options = ways[device], a.dtype, defaults
-            if given or more:
-                if (given and more) or len(more) > len(names) or "dtype" in given:
-                    return function.call(x, *more, **given)
-                options = {**defaults, **(given or dict(zip(names, more, strict=False)))}
-            if len(options) != count or dtype not in way.floats:
-                return function.call(x, *more, **given)
-            out = way.kernel(a, **options)
-            if out.dtype is not dtype:
-                return function.call(x, *more, **given)
-            plan = None if edge is None or not _recording() else way.plans[1]
-        except Exception:
-            return _long(function, ways, [x, *more], given)
-        if type(out) is not way.array_type:
-            out = device.coerce(out)
-        result: Any = _new(way.tensor)
-        result._data, result._device = out, device
-        if plan is None:
-            result._edge = None
-            return result
-        result._edge = node = Node()
-        node.plan = plan
-        node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), options, None, (edge,))
-        node.order, node.shape, node.dtype = next(_numbers), out.shape, dtype
-        node.device, node.hooks, node.changed = device, None, 0
-        return result
-
-    return call_with_options
-
-
 def _long(function: Function, ways: dict[Device, Way], inputs: list[Any], options: Mapping[str, Any] = {}) -> Any:
     """Call a function the long way, and remember the short one for the next time, if there is one."""
-    result = function.call(*[x for x in inputs if x is not _NOT_GIVEN], **options)
+    given = [x for x in inputs if x is not _NOT_GIVEN]
+    result = function.call(*given, **options)
     device: Any = getattr(inputs[0], "_device", None)
-    if device is not None and device.guard is None and device not in ways:
-        ways[device] = Way(function, device, type(result))
+    if device is not None and device.guard is None and type(result) is not tuple:
+        way = ways[device] = ways.get(device) or Way(function, device, type(result))
+        dtype = result._data.dtype
+        if all(getattr(x, "_data", x).dtype is dtype for x in given[: len(function.inputs)] if hasattr(x, "dtype")):
+            way.learnt[dtype] = function.plans_of(result)
     return result

@@ -286,7 +286,7 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order but where ``abs(r) == delta``, where the second derivative is half that of the square. As
+    Differentiable to any order, but at ``abs(r) == delta`` the second derivative is half that of the square. As
     ``scipy.special.huber``.
 
     Examples

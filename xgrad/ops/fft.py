@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.declare import derivative, public
+from xgrad.declare import derivative, in_rule, public
 from xgrad.device import Device
 from xgrad.dtypes import FLOATING
 from xgrad.function import Function
@@ -104,57 +104,57 @@ def _twice(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
     return xp.where((k == 0) | (2 * k == n), spectrum, 2 * spectrum)
 
 
-# The rules
+# The rules. They call the ops, not the namespace, for the sake of arrays without elements.
 
 
 def _fft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    return _resize(xp, xp.fft.fft(g, axis=axis, norm=norm), x_shape, (axis,))
+    return _resize(xp, in_rule(fft, xp, g, axis=axis, norm=norm), x_shape, (axis,))
 
 
 def _ifft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    return _resize(xp, xp.fft.ifft(g, axis=axis, norm=norm), x_shape, (axis,))
+    return _resize(xp, in_rule(ifft, xp, g, axis=axis, norm=norm), x_shape, (axis,))
 
 
 def _rfft(g: Any, xp: Any, x_shape: Any, n: int | None, axis: int, norm: str) -> Any:
-    g = xp.fft.fft(g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)  # the other half being zeros
+    g = in_rule(fft, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)  # the other half being zeros
     return _resize(xp, g, x_shape, (axis,))
 
 
 def _ihfft(g: Any, xp: Any, x_shape: Any, n: int | None, axis: int, norm: str) -> Any:
-    g = xp.fft.ifft(g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)
+    g = in_rule(ifft, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)
     return _resize(xp, g, x_shape, (axis,))
 
 
 def _irfft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    half = _twice(xp, xp.fft.rfft(g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
+    half = _twice(xp, in_rule(rfft, xp, g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
     return _resize(xp, half, x_shape, (axis,))
 
 
 def _hfft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    half = _twice(xp, xp.fft.ihfft(g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
+    half = _twice(xp, in_rule(ihfft, xp, g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
     return _resize(xp, half, x_shape, (axis,))
 
 
 def _fftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
-    return _resize(xp, xp.fft.fftn(g, axes=tuple(lengths), norm=norm), x_shape, lengths)
+    return _resize(xp, in_rule(fftn, xp, g, axes=tuple(lengths), norm=norm), x_shape, lengths)
 
 
 def _ifftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
-    return _resize(xp, xp.fft.ifftn(g, axes=tuple(lengths), norm=norm), x_shape, lengths)
+    return _resize(xp, in_rule(ifftn, xp, g, axes=tuple(lengths), norm=norm), x_shape, lengths)
 
 
 def _rfftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
-    g = xp.fft.fftn(g, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
+    g = in_rule(fftn, xp, g, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
     return _resize(xp, g, x_shape, lengths)
 
 
 def _irfftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
     last = tuple(lengths)[-1]
-    half = xp.fft.rfftn(g, axes=tuple(lengths), norm=_OPPOSITE[norm])
+    half = in_rule(rfftn, xp, g, axes=tuple(lengths), norm=_OPPOSITE[norm])
     return _resize(xp, _twice(xp, half, g.shape[last], last), x_shape, lengths)
 
 
