@@ -189,7 +189,7 @@ def test_a_tensor_of_pytorchs_may_be_assigned() -> None:
     x[1] = torch.tensor(7.0)
     x[2:] = torch.tensor([8])
     assert x.tolist() == [1, 7, 8]
-    with pytest.raises(TypeError, match="setitem: expected a real value for x of float32, got complex64"):
+    with pytest.raises(TypeError, match="setitem: expected real numbers for x of float32, got complex64"):
         x[0] = torch.tensor(1j)
 
 
