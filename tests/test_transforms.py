@@ -244,6 +244,7 @@ def test_containers_and_argnums() -> None:
     gs = grad(energy, (1, 0))(state, 2.0, power=3)
     assert isinstance(gs, tuple) and gs[0].item() == 4.5 and gs[1].speed.tolist() == [3, 12]
     assert isinstance(grad(energy, (1,))(state, 2.0), tuple)
+    assert grad(energy, np.int64(1))(state, 2.0).item() == 2.5  # type: ignore[arg-type]
 
 
 def test_aux_is_whatever_the_function_says() -> None:
@@ -420,6 +421,26 @@ def test_a_function_may_assign_to_its_argument(device: str) -> None:
     assert pullback(np.ones(2))[0].tolist() == [2, 4]
 
 
+def test_a_function_may_go_backward_itself() -> None:
+    def f(x: Tensor) -> Tensor:
+        weight = Tensor(2.0, requires_grad=True)
+        (weight**2 * x).backward()
+        assert weight.grad is not None
+        return weight.grad * x  # 2wx, which is a number here, times x
+
+    assert grad(f)(3.0).item() == 12
+    assert grad(lambda x, y: f(x) * f(y), (0, 1))(3.0, 1.0)[1].item() == 36 * 4
+    assert grad(lambda x: xgrad.autograd.grad(x**3, x, create_graph=True)[0])(3.0).item() == 18
+
+    def freed(x: Tensor) -> Tensor:
+        y = x * x
+        y.backward()
+        return y
+
+    with pytest.raises(RuntimeError, match=r"graph behind 'multiply' was freed .* retain_graph=True"):
+        grad(freed)(3.0)
+
+
 def test_an_exception_leaves_no_state() -> None:
     def fails(x: Tensor) -> Tensor:
         raise KeyError("mine")
@@ -562,6 +583,9 @@ def test_complex_arguments_and_results() -> None:
         (lambda: jvp(lambda x: x, (1.0,), (on("cpu", 1.0),)), TypeError, r"jvp: tangent\[0\]: expected float32, got float64"),
         (lambda: vjp(lambda x: x, 1.0)[1](1j), TypeError, "vjp: cotangent: expected float32, got complex64"),
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1](1.0), TypeError, r"vjp: cotangent: expected a dict with the keys \['a'\]"),
+        (lambda: grad(lambda x: x, "0")(1.0), TypeError, "grad: expected argnums of an int or a sequence of them, got '0'"),
+        (lambda: grad(lambda x: x, 0.0)(1.0), TypeError, "grad: expected argnums of an int or a sequence of them, got 0.0"),
+        (lambda: xgrad.nn.utils.functional_call(xgrad.exp, {}), TypeError, "functional_call: expected a module, got function"),  # type: ignore[arg-type]
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1]({"a": [1.0]}), TypeError, r"vjp: cotangent: expected one Tensor at \['a'\], got a list"),
     ],
 )  # fmt: skip

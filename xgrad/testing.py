@@ -50,8 +50,8 @@ def gradcheck(
         How far the results and the gradients of two calls may be apart.
     fast_mode : bool, default True
         Check one random direction of each input, weighting the elements of a result at random: for each result, one
-        backward pass, and two calls for each input. False checks every entry of every Jacobian. Where a direction
-        is off, the entries are looked at in any case, so as to name one.
+        backward pass, and two calls for each input. False checks every entry of every Jacobian, and so finds what is
+        small beside other entries. Where a direction is off, the entries are looked at in any case, so as to name one.
     complex_step : bool, default False
         Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so that tolerances may be
         tight and float32 will do. For functions of real inputs that are analytic, and made of ops that take complex
@@ -71,6 +71,8 @@ def gradcheck(
         input, the entry and both values, and says where the function has a kink or a jump.
     TypeError
         If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns no tensors.
+    RuntimeError
+        If a rule returns a gradient of a shape that does not fit its input.
 
     References
     ----------
@@ -237,7 +239,7 @@ class _Check:
             if not apart <= self.nondet_tol:
                 raise AssertionError(
                     f"{self.title}: the function is not deterministic: {name} differs by {apart:.3g} between two calls "
-                    "with the same inputs, tolerated are {self.nondet_tol}: fix its seed, or raise nondet_tol"
+                    f"with the same inputs, tolerated are {self.nondet_tol}: fix its seed, or raise nondet_tol"
                 )
 
     def _check_derivatives(self, fast_mode: bool) -> None:
@@ -369,7 +371,17 @@ def _flat(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list
     """Return a function of the leaves of the inputs, these, and what they are called."""
     tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     found = list(leaves(tree))
-    return lambda *xs: fn(*rebuild(tree, xs)), [x for _, x in found], [f"inputs{path}" for path, _ in found]
+    return lambda *xs: fn(*rebuild(tree, xs)), _apart([x for _, x in found]), [f"inputs{path}" for path, _ in found]
+
+
+def _apart(inputs: list[Any]) -> list[Any]:
+    """Return the inputs with none that depends on another, or is it once more: they are moved one at a time."""
+    apart: list[Any] = []
+    for x in inputs:
+        if isinstance(x, Tensor) and x.requires_grad and (not x.is_leaf or any(x is other for other in apart)):
+            x = x.detach().requires_grad_()
+        apart.append(x)
+    return apart
 
 
 def _named(path: str) -> str:

@@ -7,8 +7,9 @@ where they depend on anything outside that has one: an argument, or a tensor tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
+from operator import index
 from typing import Any
 
 from xgrad import autograd
@@ -331,9 +332,21 @@ def _jacobian(title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: boo
 
 
 class _Input(Node):
-    """What stands for an argument in the graph of one call of a transform; it leads on to the graph outside, if any."""
+    """What stands for an argument in the graph of one call of a transform; it leads on to the graph outside, if any.
 
-    __slots__ = ()
+    As a leaf it is not freed, for the function may call `backward` itself.
+    """
+
+    __slots__ = ("_kept",)
+
+    @property  # type: ignore[override]
+    def kept(self) -> tuple[Any, ...] | None:
+        return self._kept
+
+    @kept.setter
+    def kept(self, kept: tuple[Any, ...] | None) -> None:
+        if kept is not None:
+            self._kept = kept
 
 
 class _Call:
@@ -363,7 +376,7 @@ class _Call:
         self.title, self.recording, self.since = title, is_grad_enabled(), clock.tick()
         self.own: set[Edge] = set()
         self.closed: set[Edge] = set()  # edges that are known to depend on nothing outside
-        self.one = isinstance(argnums, int)
+        self.one = not isinstance(argnums, Iterable)
         given, places = list(args), _places(title, argnums, len(args))
         self.inputs, self.trees = [], [args[i] for i in places]
         for i, tree in zip(places, self.trees, strict=True):
@@ -530,7 +543,10 @@ def _fitting(title: str, like: Tensor, x: Any) -> Tensor | None:
 
 def _places(title: str, argnums: Argnums, count: int) -> list[int]:
     """Return the numbers of the arguments that are differentiated."""
-    asked = [argnums] if isinstance(argnums, int) else list(argnums)
+    try:
+        asked = [index(n) for n in (argnums if isinstance(argnums, Iterable) else [argnums])]
+    except TypeError:
+        raise TypeError(f"{title}: expected argnums of an int or a sequence of them, got {argnums!r}") from None
     places = [n + count if n < 0 else n for n in asked]
     if any(not 0 <= n < count for n in places) or len(set(places)) < len(places):
         raise ValueError(f"{title}: expected argnums among the {count} positional arguments, each once, got {argnums}")

@@ -40,7 +40,7 @@ def functional_call(
     ValueError
         If the module has nothing of a name, or that has another shape.
     TypeError
-        If a value is no tensor.
+        If a value is no tensor, or `module` none.
 
     Notes
     -----
@@ -59,6 +59,8 @@ def functional_call(
     >>> {name: g.shape for name, g in gradient.items()}
     {'0.weight': (3, 2), '0.bias': (3,), '2.weight': (1, 3), '2.bias': (1,)}
     """
+    if not isinstance(module, Module):
+        raise TypeError(f"functional_call: expected a module, got {type(module).__name__}")
     own = dict(module._named_state())
     if unknown := [name for name in params if name not in own]:
         raise ValueError(f"functional_call: expected names of {list(own)}, got {unknown}")
