@@ -161,6 +161,17 @@ def test_torch_and_jax_see_the_memory() -> None:
     assert np.from_dlpack(y).__array_interface__["data"][0] == y._data.data_ptr()
 
 
+def test_negative_strides_are_copied_for_those_who_would_break() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    backwards = np.arange(3.0)[::-1]
+    for x in (xgrad.from_dlpack(backwards), xgrad.flip(xgrad.asarray([0.0, 1.0, 2.0]))):
+        assert torch.from_dlpack(x).tolist() == np.from_dlpack(x).tolist() == [2, 1, 0]
+    assert address(xgrad.from_dlpack(backwards)) == backwards.__array_interface__["data"][0]
+    assert xgrad.from_dlpack(backwards, device="torch").tolist() == [2, 1, 0]
+    with pytest.raises(BufferError, match="PyTorch has no arrays with negative strides: copy them"):
+        xgrad.from_dlpack(backwards, device="torch", copy=False)
+
+
 def test_read_only_memory_is_copied_for_those_who_would_not_know() -> None:
     theirs = aligned(3)
     theirs.flags.writeable = False

@@ -102,14 +102,14 @@ class Backend:
         return None
 
     def from_dlpack(self, x: Any, index: int) -> Any:
-        """Return what an object with ``__dlpack__`` holds as an array of this library, without a copy."""
+        """Return what an object with ``__dlpack__`` holds as an array, without a copy; BufferError if it needs one."""
         return self.xp.from_dlpack(x)
 
     def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         """Return an array in the memory of `x`, to be given away: one more that `references` counts.
 
         If the library can say of arrays that they are, it is to be `read_only`; of what is read-only and cannot be
-        given away as that, a copy is, if it may be made.
+        given away as that, a copy is, if it may be made. So it is of what other libraries cannot take.
         """
         return x
 

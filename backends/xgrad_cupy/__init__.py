@@ -167,7 +167,7 @@ class CupyBackend(Backend):
         return getrefcount(x)  # the base of every view, and of every view of a view
 
     def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
-        return x.view()
+        return x.copy() if copy and min(x.strides, default=0) < 0 else x.view()  # see xgrad_numpy
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return index_add(self._cp, x, key, values)

@@ -74,7 +74,8 @@ class NumpyBackend(Backend):
         return getrefcount(x)  # the base of every view, and of every view of a view
 
     def lend(self, x: np.ndarray, *, read_only: bool, copy: bool) -> np.ndarray:
-        if copy and not read_only and not x.flags.writeable:
+        # PyTorch ends the process where it meets a negative stride.
+        if copy and (min(x.strides, default=0) < 0 or not (read_only or x.flags.writeable)):
             return x.copy()
         lent = x.view()
         lent.flags.writeable = x.flags.writeable and not read_only

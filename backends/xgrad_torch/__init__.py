@@ -117,6 +117,8 @@ class TorchBackend(Backend):
         return self._uses and self._uses(x.untyped_storage()._cdata)
 
     def from_dlpack(self, x: Any, index: int) -> Any:
+        if isinstance(x, np.ndarray) and min(x.strides, default=0) < 0:  # which ends the process
+            raise BufferError("from_dlpack: PyTorch has no arrays with negative strides: copy them")
         return self._torch.from_dlpack(x)
 
     def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:

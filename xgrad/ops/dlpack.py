@@ -60,11 +60,16 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     if isinstance(x, Tensor):
         _check_free(x)
     target = None if device is None else Device(device)
+    raw, made = None, False
     if isinstance(x, Tensor) and target in (None, x.device):
-        raw, target, made = x._data, x.device, False
+        raw, target = x._data, x.device
     elif target is not None and _place(target) == (place, number):
-        raw, made = _taken(x, target), False
-    else:
+        try:
+            raw = _taken(x, target)
+        except BufferError:
+            if copy is False:
+                raise
+    if raw is None:
         if place not in _PLACES:
             raise BufferError(f"from_dlpack: expected memory of the host or of CUDA, got DLPack's device {place}")
         source = x.device if isinstance(x, Tensor) else Device(f"{_PLACES[place]}:{number}")
@@ -73,6 +78,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         if made and copy is False:
             raise BufferError(f"from_dlpack: copy=False, but to get from {source} to {target} needs a copy")
         raw = transfer(x._data if isinstance(x, Tensor) else _taken(x, source), source, target)
+    assert target is not None
     native_dtype(raw.dtype, target)
     if copy and not made:
         with target.active():
