@@ -119,3 +119,24 @@ def test_triangles_are_of_matrices(device: str) -> None:
             fn(xgrad.ones(2, device=device))
         x = xgrad.ones((2, 2), dtype=xgrad.int64, device=device)
         assert fn(x).dtype == xgrad.int64
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: xgrad.zeros(2.0), TypeError, r"shape: expected an int, got 2\.0"),
+        (lambda: xgrad.zeros(-1), (ValueError, RuntimeError), "zeros: .*[Nn]egative"),
+        (lambda: xgrad.arange(0, 1, 0), (ZeroDivisionError, RuntimeError), "arange: .*(zero|step)"),
+        (lambda: xgrad.linspace(0, 1, 2.5), TypeError, r"num: expected an int, got 2\.5"),
+        (lambda: xgrad.linspace(0, 1, -1), (ValueError, RuntimeError), "linspace: .*non-negative"),
+        (lambda: xgrad.full(2, 1j, dtype=xgrad.float32), TypeError, "full: expected a complex dtype"),
+        (lambda: xgrad.full(2, xgrad.ones(2)), ValueError, "full: expected a number or a 0-d tensor"),
+        (lambda: xgrad.full(2, 300, dtype=xgrad.int8), (OverflowError, RuntimeError), "full: .*(bounds|overflow)"),
+        (lambda: xgrad.zeros_like([1.0]), TypeError, "zeros_like: .* for x, got list"),
+        (lambda: xgrad.asarray([1, 300], dtype=xgrad.int8), OverflowError, "integers that int8 holds, got 1 to 300"),
+        (lambda: xgrad.asarray(-1, dtype=xgrad.uint64), OverflowError, "integers that uint64 holds, got -1 to"),
+    ],
+)  # fmt: skip
+def test_refusals(call: Any, error: Any, message: str, device: str) -> None:
+    with xgrad.default_device(device), pytest.raises(error, match=message):
+        call()

@@ -339,7 +339,7 @@ class _Input(Node):
 
     __slots__ = ("_kept",)
 
-    @property  # type: ignore[override]
+    @property
     def kept(self) -> tuple[Any, ...] | None:
         return self._kept
 

@@ -19,7 +19,7 @@ from xgrad.inputs import as_tensor
 from xgrad.ops.conversion import asarray
 from xgrad.ops.data_types import result_type
 from xgrad.ops.manipulation import broadcast_to, reshape
-from xgrad.ops.storage import astype, native_dtype
+from xgrad.ops.storage import astype, check_cast, native_dtype
 from xgrad.tensor import Tensor, wrap
 
 F = TypeVar("F", bound=Callable[..., Tensor])
@@ -85,7 +85,7 @@ def _creation(
     return declare
 
 
-_like = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
+_of_x = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
 
 
 def _make(
@@ -95,15 +95,27 @@ def _make(
     place = current_device() if device is None else Device(device)
     options |= {"dtype": native_dtype(float32 if dtype is None else dtype, place), "device": place.native}
     function = getattr(place.xp, name)
-    with place.active():
-        raw = function(*args, **options)
+    try:
+        with place.active():
+            raw = function(*args, **options)
+    except Exception as error:
+        if type(error).__module__ != "builtins":
+            raise
+        raise type(error)(f"{name}: {error}") from error
     tensor = wrap(raw, place)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:
     """Return a shape, which may be one length, and in which 0-d tensors may be lengths."""
-    return tuple([index(n) for n in shape]) if isinstance(shape, (tuple, list)) else (index(shape),)
+    return tuple([_integer("shape", n) for n in (shape if isinstance(shape, (tuple, list)) else [shape])])
+
+
+def _integer(name: str, n: Any) -> int:
+    try:
+        return index(n)
+    except TypeError:
+        raise TypeError(f"{name}: expected an int, got {n!r}") from None
 
 
 @_creation("`shape`", "zeros((1, 2)) -> Tensor([[0., 0.]])")
@@ -165,14 +177,18 @@ def full(
         The value.
     """
     if isinstance(fill_value, Tensor):
+        if fill_value.ndim:
+            raise ValueError(f"full: expected a number or a 0-d tensor, got shape {fill_value.shape}: see broadcast_to")
         filled = broadcast_to(asarray(fill_value, dtype=dtype, device=device), _lengths(shape))
         return filled.detach().requires_grad_() if requires_grad else filled
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
-    dtype = asarray(fill_value).dtype if dtype is None else dtype
+    value_dtype = asarray(fill_value).dtype
+    dtype = value_dtype if dtype is None else dtype
+    check_cast("full", value_dtype, dtype)
     return _make("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_like)
+@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_of_x)
 def zeros_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -181,10 +197,11 @@ def zeros_like(
     x : Tensor
         Whose shape, dtype and device to take.
     """
-    return zeros(x.shape, **_as(x, dtype, device), requires_grad=requires_grad)
+    like = _like("zeros_like", x, dtype, device)
+    return zeros(**like, requires_grad=requires_grad)
 
 
-@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_like)
+@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_of_x)
 def ones_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -193,10 +210,11 @@ def ones_like(
     x : Tensor
         Whose shape, dtype and device to take.
     """
-    return ones(x.shape, **_as(x, dtype, device), requires_grad=requires_grad)
+    like = _like("ones_like", x, dtype, device)
+    return ones(**like, requires_grad=requires_grad)
 
 
-@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_like)
+@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_of_x)
 def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -205,13 +223,14 @@ def empty_like(
     x : Tensor
         Whose shape, dtype and device to take.
     """
-    return empty(x.shape, **_as(x, dtype, device), requires_grad=requires_grad)
+    like = _like("empty_like", x, dtype, device)
+    return empty(**like, requires_grad=requires_grad)
 
 
 @_creation(
     example="full_like(xgrad.zeros(2), 7) -> Tensor([7., 7.])",
     notes="Differentiable in a value that is a tensor.",
-    **_like,
+    **_of_x,
 )
 def full_like(
     x: Tensor,
@@ -229,11 +248,15 @@ def full_like(
     fill_value : scalar or 0-d Tensor
         The value.
     """
-    return full(x.shape, fill_value, **_as(x, dtype, device), requires_grad=requires_grad)
+    like = _like("full_like", x, dtype, device)
+    return full(fill_value=fill_value, **like, requires_grad=requires_grad)
 
 
-def _as(x: Tensor, dtype: Any, device: str | Device | None) -> dict[str, Any]:
-    return {"dtype": x.dtype if dtype is None else dtype, "device": x.device if device is None else device}
+def _like(op: str, x: Any, dtype: Any, device: str | Device | None) -> dict[str, Any]:
+    """Return the shape of a tensor, and its dtype and device where others are not given."""
+    x = as_tensor(op, "x", x)
+    device = x.device if device is None else device
+    return {"shape": x.shape, "dtype": x.dtype if dtype is None else dtype, "device": device}
 
 
 _bounds = {
@@ -293,11 +316,12 @@ def linspace(
     endpoint : bool, default True
         Whether `stop` is one of them.
     """
+    num = _integer("num", num)
     numbers, dtype, device, recorded = _read((start, stop), dtype, device, lowest=FLOATING)
     if not recorded or requires_grad:
         options = {"endpoint": endpoint, "requires_grad": requires_grad}
-        return _make("linspace", *numbers, index(num), dtype=dtype, device=device, **options)
-    part = _make("linspace", 0, 1, index(num), dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
+        return _make("linspace", *numbers, num, dtype=dtype, device=device, **options)
+    part = _make("linspace", 0, 1, num, dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
     return astype(start * (1 - part) + stop * part, dtype, copy=False)
 
 
