@@ -371,6 +371,19 @@ def test_only_what_depends_on_the_outside_has_a_graph() -> None:
     assert a.requires_grad and not b.requires_grad
 
 
+def test_aux_may_depend_on_the_outside_by_way_of_the_result() -> None:
+    w = Tensor(2.0, requires_grad=True)
+
+    def f(x: Tensor, w: Tensor) -> Any:
+        y = x * x
+        return y, {"scaled": y * w}
+
+    aux = grad(lambda x: f(x, w), has_aux=True)(3.0)[1]
+    aux["scaled"].backward()
+    assert w.grad is not None and w.grad.item() == 9
+    assert grad(lambda w: grad(lambda x: f(x, w), has_aux=True)(3.0)[1]["scaled"])(2.0).item() == 9
+
+
 def test_no_grad_is_left_on_either_side() -> None:
     w = Tensor(3.0, requires_grad=True)
     with xgrad.no_grad():

@@ -360,8 +360,8 @@ class _Call:
         The leaves of the result, with the graph that leads to the inputs.
     result, aux : object
         What the function has returned, as it is seen outside: with a graph only if it depends on one there.
-    outside : bool
-        Whether the outputs depend on the graph outside.
+    outside, shared : bool
+        Whether the outputs, and what is in `aux`, depend on the graph outside.
     """
 
     def __init__(
@@ -396,7 +396,8 @@ class _Call:
         self.outputs = [self._checked(path, out) for path, out in leaves(result)]
         self.outside = any(map(self._depends_on_outside, self.outputs))
         self.result = rebuild(result, [self.seen(out) for out in self.outputs])
-        self.aux = rebuild(aux, [self.seen(x) if isinstance(x, Tensor) else x for _, x in leaves(aux)])
+        seen = [self.seen(x) if isinstance(x, Tensor) else x for _, x in leaves(aux)]
+        self.aux, self.shared = rebuild(aux, seen), any(isinstance(x, Tensor) and x.requires_grad for x in seen)
 
     def input(self, x: Tensor) -> Tensor:
         """Return a tensor that stands for another in this call."""
@@ -429,7 +430,8 @@ class _Call:
                 f"{self.title}: expected a scalar of the function, got shape {out.shape}: sum it, or use jacobian or "
                 "vjp"
             )
-        return _pull([out], [ones_like(out)], self.inputs, create=create or self.outside, retain=not self.recording)
+        retain = self.shared or not self.recording
+        return _pull([out], [ones_like(out)], self.inputs, create=create or self.outside, retain=retain)
 
     def jacobians(self) -> Iterator[list[Tensor]]:
         """Return for each output its derivatives by each input, of shape ``output.shape + input.shape``."""
