@@ -195,6 +195,10 @@ def __getattr__(name: str) -> _Any:
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "Device",
     "DeviceError",

@@ -73,8 +73,8 @@ def check_unchanged(node: Node) -> None:
     if stale:
         described = ", ".join(f"{name!r} ({_origin(node, names, name)})" for name in stale)
         raise RuntimeError(
-            f"backward: {node.name} needs the value that its {described} had, but it was changed through .data: "
-            "change it after the backward pass, or work on a copy"
+            f"backward: {node.name} needs the value that its {described} had, but it was changed through .data or "
+            "under no_grad(): change it after the backward pass, or work on a copy"
         )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections import OrderedDict
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -78,6 +81,47 @@ def test_every_way_to_a_parameter_leads_to_its_replacement() -> None:
     assert ours.tolist() == direct.tolist()
 
 
+class Pair(NamedTuple):
+    inner: Any
+    weight: Any
+
+
+def ways(self: Any) -> dict[str, Any]:
+    """Return functions that use the weight of a module, each in another way."""
+
+    def twice(x: Tensor, n: int = 1) -> Tensor:  # which uses itself
+        return twice(x, n - 1) if n else self.weight * x
+
+    pair, ordered, group = Pair(self, self.weight), OrderedDict(a=self), frozenset([self])
+    return {
+        "partial": partial(type(self).times, self),
+        "lambda": lambda x, *, by=1.0: self.weight * x * by,
+        "recursive": twice,
+        "holders": lambda x: (pair.inner.weight + pair.weight + ordered["a"].weight + next(iter(group)).weight) * x / 4,
+        "nested": [lambda x: next(iter({self.weight})) * x],
+    }
+
+
+@pytest.mark.parametrize("way", ["partial", "lambda", "recursive", "holders", "nested"])
+def test_functions_within_a_module_use_the_replacement(way: str) -> None:
+    class Scale(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter([1.0])
+            self.way = ways(self)[way]
+
+        def times(self, x: Tensor) -> Tensor:
+            return self.weight * x
+
+        def forward(self, x: Tensor) -> Tensor:
+            return (self.way[0] if isinstance(self.way, list) else self.way)(x)  # type: ignore[no-any-return]
+
+    module = Scale()
+    assert xgrad.grad(lambda w: functional_call(module, {"weight": w}, 3.0).sum())(xgrad.asarray([5.0])).tolist() == [3]
+    assert functional_call(module, {"weight": xgrad.asarray([5.0])}, 3.0).tolist() == [15]
+    assert module(3.0).tolist() == [3]
+
+
 def test_buffers_and_arrays_are_taken_too() -> None:
     module = Tied()
     for count in (xgrad.asarray(5.0), np.float32(5), np.asarray(5.0, dtype="float32")):
@@ -126,3 +170,10 @@ def test_refusals() -> None:
         functional_call(net, {"weight": xgrad.ones(2)}, xgrad.ones((1, 2)))
     with pytest.raises(TypeError, match="functional_call: expected a tensor for 'weight'"):
         functional_call(net, {"weight": "x"}, xgrad.ones((1, 2)))
+
+    for held in (net, net.weight):
+        outer = nn.Sequential(net)
+        outer.helper = SimpleNamespace(held=held)
+        with pytest.raises(TypeError, match="got one in 'held' of a SimpleNamespace, which is not copied: make that a"):
+            functional_call(outer, {"0.weight": xgrad.ones((1, 2))}, xgrad.ones((1, 2)))
+        assert functional_call(outer, {"0.bias": xgrad.ones(1)} if held is net.weight else {}, xgrad.ones((1, 2))).size

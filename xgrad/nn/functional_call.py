@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MethodType
+from contextlib import suppress
+from copy import copy
+from functools import partial
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from xgrad.nn.module import Module
@@ -40,7 +43,8 @@ def functional_call(
     ValueError
         If the module has nothing of a name, or that has another shape.
     TypeError
-        If a value is no tensor, or `module` none.
+        If a value is no tensor, or `module` none; or if an attribute of the module is an object, but no module, that
+        holds one of these parameters, or a module that does: it would go on using the old value.
 
     Notes
     -----
@@ -89,13 +93,52 @@ def _replace(value: Any, done: dict[int, Any]) -> Any:
         return new
     if isinstance(value, MethodType) and isinstance(value.__self__, Module):
         return MethodType(value.__func__, _replace(value.__self__, done))
-    if type(value) in (list, tuple):
+    if isinstance(value, partial):
+        parts = [_replace(part, done) for part in (value.func, value.args, value.keywords)]
+        return (
+            partial(parts[0], *parts[1], **parts[2])
+            if _changed(parts, (value.func, value.args, value.keywords))
+            else value
+        )
+    if isinstance(value, (list, tuple, set, frozenset)):
         parts = [_replace(part, done) for part in value]
-        return type(value)(parts) if _changed(parts, value) else value
-    if type(value) is dict:
+        if not _changed(parts, value):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
         parts = [_replace(part, done) for part in value.values()]
-        return dict(zip(value, parts, strict=True)) if _changed(parts, value.values()) else value
+        if not _changed(parts, value.values()):
+            return value
+        same = copy(value)  # of its own type, such as an OrderedDict
+        same.update(zip(value, parts, strict=True))
+        return same
+    if isinstance(value, FunctionType) and value.__closure__:
+        return _with_other_cells(value, done)
+    _check_hidden(value, done)
     return value
+
+
+def _with_other_cells(function: FunctionType, done: dict[int, Any]) -> FunctionType:
+    """Return a function that sees other values for what it uses of where it was defined, such as ``self``."""
+    before = function.__closure__ or ()
+    cells = tuple([CellType() for _ in before])
+    new = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+    new.__kwdefaults__, done[id(function)] = function.__kwdefaults__, new  # first, for it may use itself
+    for cell, old in zip(cells, before, strict=True):
+        with suppress(ValueError):  # of an empty one
+            cell.cell_contents = _replace(old.cell_contents, done)
+    return new
+
+
+def _check_hidden(value: Any, done: dict[int, Any]) -> None:
+    """Refuse what holds a parameter that was replaced, and is not copied: it would go on using the old value."""
+    for name, part in getattr(value, "__dict__", {}).items():
+        state = [tensor for _, tensor in part._named_state()] if isinstance(part, Module) else [part]
+        if any(id(tensor) in done for tensor in state):
+            raise TypeError(
+                "functional_call: expected modules and parameters in attributes of modules, lists, tuples, sets and "
+                f"dicts, got one in {name!r} of a {type(value).__name__}, which is not copied: make that a module"
+            )
 
 
 def _changed(parts: Iterable[Any], before: Iterable[Any]) -> bool:
