@@ -628,3 +628,4 @@ def test_transformed_functions_keep_their_name() -> None:
 def test_the_transforms_are_names_of_xgrad() -> None:
     for name in ("grad", "value_and_grad", "vjp", "jvp", "jacobian", "hessian", "hvp"):
         assert name in xgrad.__all__ and getattr(xgrad, name).__module__ == "xgrad.transforms"
+    assert set(xgrad.__all__) <= set(dir(xgrad))

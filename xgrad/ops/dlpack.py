@@ -30,7 +30,8 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the tensor.
+        Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the tensor, and
+        must not be written while a graph needs it, for nothing would tell.
 
     Raises
     ------
