@@ -190,6 +190,23 @@ def test_what_is_off_along_a_direction_alone() -> None:
 
 
 @MODES
+def test_nothing_to_check_is_no_success(fast_mode: bool) -> None:
+    for fn in (lambda x: None, lambda x: [], xgrad.argmax):
+        with pytest.raises(TypeError, match="gradcheck: expected a floating result of the function, got"):
+            gradcheck(fn, leaf(3), fast_mode=fast_mode)
+    with pytest.raises(TypeError, match="gradgradcheck: expected a floating result of the function, got None"):
+        gradgradcheck(lambda x: x.detach(), leaf(3), fast_mode=fast_mode)
+
+
+@MODES
+def test_large_values_are_no_kink(fast_mode: bool) -> None:
+    x = Tensor([3e9], dtype=xgrad.float64, requires_grad=True)
+    with pytest.raises(AssertionError, match="the values are too large for differences over 1e-06: give a larger eps"):
+        gradcheck(lambda x: x * x, x, fast_mode=fast_mode)
+    assert gradcheck(lambda x: x * x, x, eps=1e3, fast_mode=fast_mode)
+
+
+@MODES
 def test_chance_is_noticed(fast_mode: bool) -> None:
     generator = np.random.default_rng(0)
     with pytest.raises(AssertionError, match=r"gradcheck: the function is not deterministic: result differs by"):

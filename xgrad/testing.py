@@ -70,7 +70,8 @@ def gradcheck(
         If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It names the result, the
         input, the entry and both values, and says where the function has a kink or a jump.
     TypeError
-        If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns no tensors.
+        If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns anything but
+        tensors, or none that is floating.
     RuntimeError
         If a rule returns a gradient of a shape that does not fit its input.
 
@@ -243,7 +244,10 @@ class _Check:
                 )
 
     def _check_derivatives(self, fast_mode: bool) -> None:
-        for k, (path, out) in enumerate(self.call()):
+        outs = self.call()
+        if all(out.dtype.kind not in "fc" for _, out in outs):
+            raise TypeError(f"{self.title}: expected a floating result of the function, got {outs or None}: return it")
+        for k, (path, out) in enumerate(outs):
             if out.dtype.kind not in "fc":
                 continue
             found = self._off_in_a_direction(k, path, out) if fast_mode else dict.fromkeys(self.wanted, "")
@@ -359,6 +363,9 @@ class _Check:
             up, here, down = (self._value(i, k, by * direction) @ weights for by in (eps, 0, -eps))
             slopes.append(((up - here) / eps, (here - down) / eps))
         (right, left), (nearer_right, nearer_left) = slopes
+        rounding = np.finfo(np.float64).eps * (np.abs(self._value(i, k, 0 * direction)) @ np.abs(weights)) / self.eps
+        if self._off(right + rounding, right):
+            return f"; the values are too large for differences over {self.eps:g}: give a larger eps"
         if not self._off(right, left) or abs(nearer_right - nearer_left) < abs(right - left) / 2:
             return ""
         return (
