@@ -192,7 +192,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
         raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
     value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
     raw = _raw_key(key, x.device)
-    if x.requires_grad and _is_all(raw, x):
+    if not x.is_leaf and _is_all(raw, x):
         x = x.detach()  # lest what was NaN there be 0 * NaN on the way back
     return _setitem(x, value, key=raw)
 
