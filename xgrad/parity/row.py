@@ -120,7 +120,7 @@ class Op:
         """Return many values over the op's range: enough for the vector kernels, and what they leave over."""
         if not self.wide:
             return None
-        length = length or (33 if self.kernel else 257)  # the reference of SciPy's kernels takes a while
+        length = length or (15 if self.kernel else 257)  # the reference of SciPy's kernels takes a while
         columns = [values((length,), low, high, self.name, "wide", i) for i, (low, high) in enumerate(self.wide)]
         return Sample(tuple(columns), columns=True)
 

@@ -33,8 +33,8 @@ ROWS: list[Op] = [
     last("stdtr", (3.5,), -3, 3, tolerance=DISTRIBUTIONS),
     last("stdtrit", (3.5,), *INNER, tolerance=DISTRIBUTIONS),
     # transformations
-    binary("boxcox", (0.3, 3), (-1.5, 1.5), lambda x, lmbda: torch.expm1(lmbda * torch.log(x)) / lmbda),
-    binary("boxcox1p", (0.3, 3), (-1.5, 1.5), lambda x, lmbda: torch.expm1(lmbda * torch.log1p(x)) / lmbda),
+    binary("boxcox", (0.3, 3), (-1.5, 1.5), lambda x, lmbda: torch.expm1(torch.special.xlogy(lmbda, x)) / lmbda),
+    binary("boxcox1p", (0.3, 3), (-1.5, 1.5), lambda x, lmbda: torch.expm1(torch.special.xlog1py(lmbda, x)) / lmbda),
     binary("inv_boxcox", (0.3, 2), (0.2, 1.5), lambda y, lmbda: (1 + y * lmbda) ** (1 / lmbda)),
     binary("inv_boxcox1p", (0.3, 2), (0.2, 1.5), lambda y, lmbda: (1 + y * lmbda) ** (1 / lmbda) - 1),
     # hypergeometric functions
