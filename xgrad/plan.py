@@ -22,13 +22,20 @@ ABOUT = ("shape", "device")  # `x_shape` in a rule: that of the input x, which n
 
 def reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
     """Return the names of a rule's parameters, all of which must mean something."""
-    names = tuple(inspect.signature(rule).parameters) if rule else ()
+    names = _parameters(rule) if rule else ()
     known = {"g", "xp", "out", function.aside, *function.inputs, *function.options}
     known |= set() if function.joint else {"into"}
     known |= {f"{name}_{about}" for name in function.inputs for about in ABOUT}
     if unknown := [name for name in names if name not in known]:
         raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
     return names
+
+
+def _parameters(rule: Rule) -> tuple[str, ...]:
+    code: Any = getattr(rule, "__code__", None)
+    if inspect.isfunction(rule) and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])  # a tenth of the time of the import
+    return tuple(inspect.signature(rule).parameters)
 
 
 class Plan:
