@@ -11,6 +11,7 @@ from xgrad.backend import DeviceError
 from xgrad.declare import derivative, in_rule
 from xgrad.device import Device
 from xgrad.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
+from xgrad.function import Function
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.ops.data_types import result_type
@@ -154,13 +155,18 @@ def _assigned(g: Any, xp: Any, key: Any) -> Any:
     return xp.where(in_rule(_setitem, xp, nobody, numbers, key=key)[key] == numbers, taken, 0)
 
 
-@derivative(_without, _assigned)
-def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
+def _written(xp: Any, x: Any, value: Any, key: Any) -> Any:
+    """Return a copy of an array with a value at a key."""
     x = xp.asarray(x, copy=True)
     if getattr(value, "shape", ()) and len(value.shape) > len(x[key].shape):
         raise ValueError(f"expected a value that broadcasts to shape {tuple(x[key].shape)}")
     x[key] = value if isinstance(value, (bool, int, float, complex)) else xp.astype(value, x.dtype, copy=False)
     return x
+
+
+@derivative(_without, _assigned)
+def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
+    return _written(xp, x, value, key)
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
@@ -205,15 +211,35 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
         raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
     value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
     raw = _raw_key(key, x.device)
-    if not x.is_leaf and _is_all(raw, x):
-        x = x.detach()  # lest what was NaN there be 0 * NaN on the way back
-    return _setitem(x, value, key=raw)
+    made: Tensor = (_setitem if x.is_leaf or not _is_all(raw, x) else _replace)(x, value, key=raw)
+    return made
+
+
+class _Replace(Function):
+    """Assignment to every element: what was there has no gradient, lest what was NaN be 0 * NaN on the way back.
+
+    Yet the result is part of the graph as ever, for whether a mask is full depends on values.
+    """
+
+    name = "setitem"
+
+    @staticmethod
+    def forward(xp: Any, x: Any, value: Any, *, key: Any) -> Any:
+        return _written(xp, x, value, key)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, key: Any) -> Any:
+        return None, g[key]
+
+
+_replace = _Replace()
 
 
 def _is_all(key: Any, x: Tensor) -> bool:
     """Return whether a key selects every element."""
-    if isinstance(key, (slice, type(Ellipsis))):
-        return key in (Ellipsis, slice(None))
+    if isinstance(key, (slice, tuple, type(Ellipsis))):
+        parts = key if isinstance(key, tuple) else (key,)
+        return all(part is Ellipsis or (type(part) is slice and part == slice(None)) for part in parts)
     mask = isinstance(key, x.device.array_type) and x.device.backend.numpy_dtype(key.dtype).kind == "b"
     return mask and bool(x.device.xp.all(key))
 
