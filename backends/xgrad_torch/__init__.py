@@ -3,7 +3,8 @@
 A second implementation under the same ops: other kernels, 0-d results, own dtypes and devices, no implicit NumPy.
 PyTorch's autograd never runs: a PyTorch tensor that requires a gradient is refused. What is not as on ``cpu``:
 
-- Slices with negative steps are refused.
+- Slices with negative steps are refused, and memory with negative strides is copied.
+- In a key such as ``x[0, :, [1, 2]]`` the integer does not count as an array, and the axis of the list comes last.
 - Special functions that PyTorch lacks are SciPy's, for which arrays pass through the host.
 - On CUDA, an index in an array, or a class in a target, that is out of bounds makes all that the process does there
   afterwards fail, as in PyTorch. Repeated indices add up in no fixed order.
