@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xgrad.backend import Backend
 from xgrad.device import Device
 
 if TYPE_CHECKING:
@@ -66,26 +68,31 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: Collect
     TypeError
         If a kind is higher than the op takes.
     """
-    backend, highest = device.backend, function.lowest or BOOLEAN
-    raws, dtypes = list(raws), {}
     taken = [i for i, raw in enumerate(raws) if raw is not None and i not in exempt]
-    for i in taken:
-        if type(raws[i]) in SCALARS:
-            kind = SCALAR_KINDS[type(raws[i])]
-        else:
-            dtypes[i] = backend.numpy_dtype(raws[i].dtype)
-            kind = KINDS[dtypes[i].kind]
-        highest = max(highest, kind)
+    what = tuple([type(raws[i]) if type(raws[i]) in SCALARS else raws[i].dtype for i in taken])
+    highest, target = _common(device.backend, function.lowest or BOOLEAN, what)
     if highest > function.highest:
-        got = ", ".join(str(dtypes[i]) if i in dtypes else repr(raws[i]) for i in taken)
+        got = ", ".join(
+            repr(raws[i]) if t in SCALARS else str(device.backend.numpy_dtype(t))
+            for i, t in zip(taken, what, strict=True)
+        )
         raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {got}")
-    decisive = [dtype for dtype in dtypes.values() if KINDS[dtype.kind] in (highest, FLOATING)]
-    target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
-    defined = KINDS[target.kind] == highest  # the standard has no common dtype of int64 and uint64
+    raws = list(raws)
     with device.active():
-        for i in taken:
-            if type(raws[i]) is builtins.bool and highest:
+        for i, t in zip(taken, what, strict=True):
+            if t is builtins.bool and highest:
                 raws[i] = int(raws[i])
-            elif i in dtypes and dtypes[i] != target and defined:
-                raws[i] = device.xp.astype(raws[i], backend.dtype(target))
+            elif t not in SCALARS and target is not None and t != target:
+                raws[i] = device.xp.astype(raws[i], target)
     return raws
+
+
+@lru_cache(1 << 10)
+def _common(backend: Backend, lowest: int, what: tuple[Any, ...]) -> tuple[int, Any]:
+    """Return the highest kind among dtypes and types of scalars, and the dtype of that kind that arrays are to have."""
+    dtypes = [backend.numpy_dtype(t) for t in what if t not in SCALARS]
+    highest = max(lowest, *[SCALAR_KINDS[t] for t in what if t in SCALARS], *[KINDS[t.kind] for t in dtypes])
+    decisive = [t for t in dtypes if KINDS[t.kind] in (highest, FLOATING)]
+    target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
+    # The standard has no common dtype of int64 and uint64.
+    return highest, backend.dtype(target) if KINDS[target.kind] == highest else None

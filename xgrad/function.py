@@ -79,7 +79,6 @@ class Function:
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    cheap = True  # whether forward may run in vain: on the short way, which the call may have to leave
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -137,7 +136,7 @@ class Function:
     @property
     def short(self) -> bool:
         """Whether calls may take a short way: see `shortcut`."""
-        if self.joint or self.aside or self.crosses or not self.cheap or not all(self.rules):
+        if self.joint or self.aside or self.crosses or not all(self.rules):
             return False
         two = len(self.inputs) == 2 and self.lowest is not None and not self.options
         return two or (len(self.inputs) == 1 and "dtype" not in self.positional)
