@@ -20,11 +20,16 @@ __all__ = ["Operators", "namespace"]
 
 def _one(name: str) -> Callable[[Any], Tensor]:
     """Return an op as a method: the op itself, without a call around it."""
-    return for_one(lambda: getattr(namespace, name).function)
+    return _named(name, for_one(lambda: getattr(namespace, name).function))
 
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
-    return for_two(lambda: getattr(namespace, name).function)
+    return _named(name, for_two(lambda: getattr(namespace, name).function))
+
+
+def _named(name: str, call: Any) -> Any:
+    call.__name__ = call.__qualname__ = name
+    return call
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
