@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection
 from functools import lru_cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,7 @@ _STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs
 
 def is_complex(dtype: Any) -> builtins.bool:
     """Return whether a dtype, of any library, is one of complex numbers: all of them call those so."""
-    return "complex" in str(dtype)
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)  # NumPy's take 2 us to say
 
 
 def check_standard(dtype: np.dtype) -> None:
@@ -54,7 +54,7 @@ def standard(dtype: Any) -> np.dtype:
     return found
 
 
-def promote(function: Function, raws: list[Any], device: Device, exempt: Collection[int] = ()) -> list[Any]:
+def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[int, ...] = ()) -> list[Any]:
     """Give the arrays among the inputs of a call one dtype, by the standard's tables.
 
     Where those leave it undefined, for arrays of different kinds, bools become integers, integers floats, and reals
@@ -68,31 +68,29 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: Collect
     TypeError
         If a kind is higher than the op takes.
     """
-    taken = [i for i, raw in enumerate(raws) if raw is not None and i not in exempt]
-    what = tuple([type(raws[i]) if type(raws[i]) in SCALARS else raws[i].dtype for i in taken])
-    highest, target = _common(device.backend, function.lowest or BOOLEAN, what)
+    what = tuple([getattr(raw, "dtype", type(raw)) for raw in raws])
+    highest, casts = _casts(device.backend, what, exempt, function.lowest or BOOLEAN)
     if highest > function.highest:
-        got = ", ".join(
-            repr(raws[i]) if t in SCALARS else str(device.backend.numpy_dtype(t))
-            for i, t in zip(taken, what, strict=True)
-        )
-        raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {got}")
+        taken = [raw for i, raw in enumerate(raws) if raw is not None and i not in exempt]
+        got = [repr(x) if type(x) in SCALARS else str(device.backend.numpy_dtype(x.dtype)) for x in taken]
+        raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {', '.join(got)}")
     raws = list(raws)
     with device.active():
-        for i, t in zip(taken, what, strict=True):
-            if t is builtins.bool and highest:
-                raws[i] = int(raws[i])
-            elif t not in SCALARS and target is not None and t != target:
-                raws[i] = device.xp.astype(raws[i], target)
+        for i, dtype in casts:
+            raws[i] = int(raws[i]) if dtype is int else device.xp.astype(raws[i], dtype)
     return raws
 
 
 @lru_cache(1 << 10)
-def _common(backend: Backend, lowest: int, what: tuple[Any, ...]) -> tuple[int, Any]:
-    """Return the highest kind among dtypes and types of scalars, and the dtype of that kind that arrays are to have."""
-    dtypes = [backend.numpy_dtype(t) for t in what if t not in SCALARS]
-    highest = max(lowest, *[SCALAR_KINDS[t] for t in what if t in SCALARS], *[KINDS[t.kind] for t in dtypes])
-    decisive = [t for t in dtypes if KINDS[t.kind] in (highest, FLOATING)]
+def _casts(backend: Backend, what: tuple[Any, ...], exempt: tuple[int, ...], lowest: int) -> tuple[int, Any]:
+    """Return the highest kind among inputs of these dtypes and types, and which of them are to be cast, to what."""
+    scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
+    others = {i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)}
+    dtypes = {i: backend.numpy_dtype(t) for i, t in others.items()}
+    highest = max(lowest, *[SCALAR_KINDS[t] for t in scalars.values()], *[KINDS[t.kind] for t in dtypes.values()])
+    decisive = [t for t in dtypes.values() if KINDS[t.kind] in (highest, FLOATING)]
     target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
-    # The standard has no common dtype of int64 and uint64.
-    return highest, backend.dtype(target) if KINDS[target.kind] == highest else None
+    casts = [(i, int) for i, t in scalars.items() if t is builtins.bool and highest]
+    if KINDS[target.kind] == highest:  # the standard has no common dtype of int64 and uint64
+        casts += [(i, backend.dtype(target)) for i, t in dtypes.items() if t != target]
+    return highest, casts

@@ -180,6 +180,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     plans = function.plans
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
+    unpromoted = tuple([i for i in range(arity) if exempt >> i & 1])
 
     def call(*inputs: Any, **options: Any) -> Any:
         if options or binds or (len(inputs) != arity and not variadic):
@@ -212,7 +213,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         if device is None:
             return call(*lift(function, inputs, scalars=True), **options)
         if lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(function, raws, device, [i for i in range(arity) if exempt >> i & 1])
+            raws = promote(function, raws, device, unpromoted)
         if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 

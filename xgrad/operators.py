@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xgrad.shortcut import for_one, for_two
 
@@ -17,6 +17,8 @@ else:
 
 __all__ = ["Operators", "namespace"]
 
+Call = TypeVar("Call", bound=Callable[..., Any])
+
 
 def _one(name: str) -> Callable[[Any], Tensor]:
     """Return an op as a method: the op itself, without a call around it."""
@@ -27,7 +29,7 @@ def _two(name: str) -> Callable[[Any, Any], Tensor]:
     return _named(name, for_two(lambda: getattr(namespace, name).function))
 
 
-def _named(name: str, call: Any) -> Any:
+def _named(name: str, call: Call) -> Call:
     call.__name__ = call.__qualname__ = name
     return call
 

@@ -130,8 +130,8 @@ def _long(function: Function, ways: dict[Device, Way], given: Sequence[Any], opt
     result = function.call(*given, **options)
     device: Any = getattr(given[0], "_device", None) if given else None
     if device is not None and device.guard is None and type(result) is not tuple:
-        dtype = result._data.dtype
-        if dtype is given[0]._data.dtype:
-            way = ways[device] = ways.get(device) or Way(function, device, type(result))
-            way.learnt[dtype] = function.plans_of(result)
+        way, dtype = ways.get(device), result._data.dtype
+        if dtype is given[0]._data.dtype and (way is None or dtype not in way.learnt):
+            way = ways[device] = way or Way(function, device, type(result))
+            way.learnt[dtype] = function.plans_of(result._data)
     return result
