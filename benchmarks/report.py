@@ -30,12 +30,22 @@ class Table:
 
 
 @dataclass
+class Words:
+    """What there is to say by row and column, in words."""
+
+    title: str
+    corner: str
+    cells: dict[str, dict[str, str]]
+
+
+@dataclass
 class Result:
     """What a benchmark found: tables, and who was left out or failed, with reasons and where."""
 
     name: str
     about: str
     tables: list[Table] = field(default_factory=list)
+    words: list[Words] = field(default_factory=list)
     left_out: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     failed: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
@@ -65,6 +75,16 @@ def markdown(result: Result, plot: bool = False) -> str:
         lines += [f"| {table.corner} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
         for row, cells in table.cells.items():
             lines.append(f"| {row} | {' | '.join(cell(cells.get(column, ())) for column in columns)} |")
+        lines.append("")
+    for said in result.words:
+        columns = list(dict.fromkeys(column for row in said.cells.values() for column in row))
+        lines += [
+            f"## {said.title}",
+            "",
+            f"| {said.corner} | {' | '.join(columns)} |",
+            "|---" * (len(columns) + 1) + "|",
+        ]
+        lines += [f"| {row} | {' | '.join(cells.get(c, '') for c in columns)} |" for row, cells in said.cells.items()]
         lines.append("")
     for title, absent in (("Left out", result.left_out), ("Failed", result.failed)):
         for peer, reasons in absent.items():

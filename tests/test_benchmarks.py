@@ -168,6 +168,7 @@ SMALL = {
     "scaling": "xgrad",
     "import": "xgrad,NumPy",
     "chain": "xgrad",
+    "reach": "xgrad",
     "gpu": "xgrad,array library,xgrad to the device,xgrad to the device pinned,xgrad to the host",
 }
 

@@ -73,7 +73,7 @@ class Device:
         device = object.__new__(cls)
         device.type, device.index, device.backend = kind, index, backend
         device.xp, device.array_type = backend.xp, backend.array_type
-        if not hasattr(device.xp, "special"):
+        if "special" not in vars(device.xp):  # hasattr would load array-api-compat
             device.xp.special = SciPyKernels(backend)
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)

@@ -15,6 +15,10 @@
     each of these.
 ``to_device(size, device)``, ``to_host(size, device)``
     return a function that moves so many bytes and waits for them.
+``pullback(call, inputs, varied, weights)``
+    calls a function with arrays of the library's, made of NumPy's, of which the varied ones require gradients, and
+    returns what the function returns, and the gradients of the varied ones, where each output has its weight for a
+    gradient; None if no output depends on an input.
 
 All are called in a process of their own. What is returned says by its value, as far as the benchmarks read it, that it
 is ready; so nothing that is queued goes unpaid. Whoever cannot do something raises `LeftOut` and says why.

@@ -11,6 +11,7 @@ import numpy as np
 import xgrad
 from benchmarks.peers import BATCH, repeated
 from benchmarks.problems import Array, Images, first_weights, mlp, operands
+from benchmarks.reach.path import outputs_of
 from xgrad import nn, optim
 from xgrad.data import DataLoader, TensorDataset
 
@@ -138,3 +139,21 @@ def _move(host: Array, device: str) -> Callable[[], Any]:
 def to_host(size: int, device: str) -> Callable[[], Any]:
     there = xgrad.ones(size // 4, device=device)
     return lambda: float(there.cpu().numpy()[0])
+
+
+def pullback(
+    call: Callable[..., Any], inputs: Sequence[Array], varied: Sequence[bool], weights: Sequence[Array]
+) -> tuple[list[Array], list[Array] | None]:
+    leaves = [xgrad.Tensor(x, requires_grad=moves) for x, moves in zip(inputs, varied, strict=True)]
+    outputs = outputs_of(call(*(xgrad.asarray(x, copy=True) for x in leaves)))  # copies, for leaves stay what they are
+    values = [x.detach().numpy() if isinstance(x, xgrad.Tensor) else np.asarray(x) for x in outputs]
+    kept = [
+        (x, xgrad.asarray(w, dtype=x.dtype))
+        for x, w in zip(outputs, weights, strict=True)
+        if isinstance(x, xgrad.Tensor) and x.requires_grad
+    ]
+    if not kept:
+        return values, None
+    wanted = [x for x in leaves if x.requires_grad]
+    found = xgrad.autograd.grad([x for x, _ in kept], wanted, [w for _, w in kept], allow_unused=True)
+    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, found, strict=True)]

@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.peers import BATCH, LeftOut, repeated
 from benchmarks.problems import Array, Images, first_weights, mlp, operands
+from benchmarks.reach.path import outputs_of
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 
@@ -211,3 +212,22 @@ def to_pinned_host(size: int, device: str) -> Callable[[], Any]:
         return float(host.numpy()[0])
 
     return run
+
+
+def pullback(
+    call: Callable[..., Any], inputs: Sequence[Array], varied: Sequence[bool], weights: Sequence[Array]
+) -> tuple[list[Array], list[Array] | None]:
+    leaves = [torch.tensor(x, requires_grad=moves) for x, moves in zip(inputs, varied, strict=True)]
+    # Clones, for PyTorch refuses to write into leaves, and a user would not hand them over.
+    outputs = outputs_of(call(*(x.clone() for x in leaves)))
+    values = [x.detach().resolve_conj().numpy() if isinstance(x, torch.Tensor) else np.asarray(x) for x in outputs]
+    kept = [
+        (x, torch.tensor(w, dtype=x.dtype))
+        for x, w in zip(outputs, weights, strict=True)
+        if isinstance(x, torch.Tensor) and x.requires_grad
+    ]
+    if not kept:
+        return values, None
+    wanted = [x for x in leaves if x.requires_grad]
+    found = torch.autograd.grad([x for x, _ in kept], wanted, [w for _, w in kept], allow_unused=True)
+    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, found, strict=True)]

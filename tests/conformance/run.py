@@ -53,7 +53,9 @@ def run(module: str, args: argparse.Namespace, *options: str) -> Counter[str]:
     found = re.findall(r"(\d+) (passed|failed|skipped|xfailed|xpassed|error)", lines[-1] if lines else "")
     if not found:
         sys.exit(f"{module}: the suite did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return Counter({ending: int(count) for count, ending in found})
+    counts = Counter({ending: int(count) for count, ending in found})
+    counts["passed"] += counts["xpassed"]  # of the known failures, some depend on the examples that are drawn
+    return counts
 
 
 if __name__ == "__main__":

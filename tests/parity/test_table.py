@@ -7,7 +7,7 @@ import pytest
 
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS, find
-from xgrad.parity.tolerance import CLASSES, EXACT
+from xgrad.parity.tolerance import CLASSES, DISTRIBUTIONS, EXACT
 
 
 def test_names_are_unique_and_found():
@@ -21,7 +21,8 @@ def test_names_are_unique_and_found():
 def test_tolerances_have_reasons_and_are_used(tolerance):
     assert tolerance.reason.endswith(".") and len(tolerance.reason) > 40
     assert any(op.tolerance is tolerance for op in OPS)
-    assert tolerance.limit("value", 0) <= 12 and tolerance.limit("gradient", 0) <= 24
+    if tolerance is not DISTRIBUTIONS:  # the others' kernels are better than SciPy's of these
+        assert tolerance.limit("value", 0) <= 12 and tolerance.limit("gradient", 0) <= 24
     assert tolerance.limit("value", 16) - tolerance.limit("value", 0) == 16 * tolerance.per_element
 
 
@@ -34,7 +35,7 @@ def test_wide_samples_are_within_the_range(op: Op):
     sample = op.wide_sample()
     assert sample.columns
     for x, (low, high) in zip(sample.inputs, op.wide, strict=True):
-        assert x.shape == (257,) and low <= x.min() and x.max() <= high
+        assert x.shape == (15 if op.kernel else 257,) and low <= x.min() and x.max() <= high
 
 
 def test_an_installed_package_has_the_table_without_tests_or_pytorch():

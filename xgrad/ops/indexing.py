@@ -191,7 +191,18 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
         got = getattr(value, "dtype", type(value).__name__)
         raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
     value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
-    return _setitem(x, value, key=_raw_key(key, x.device))
+    raw = _raw_key(key, x.device)
+    if not x.is_leaf and _is_all(raw, x):
+        x = x.detach()  # lest what was NaN there be 0 * NaN on the way back
+    return _setitem(x, value, key=raw)
+
+
+def _is_all(key: Any, x: Tensor) -> bool:
+    """Return whether a key selects every element."""
+    if isinstance(key, (slice, type(Ellipsis))):
+        return key in (Ellipsis, slice(None))
+    mask = isinstance(key, x.device.array_type) and x.device.backend.numpy_dtype(key.dtype).kind == "b"
+    return mask and bool(x.device.xp.all(key))
 
 
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:

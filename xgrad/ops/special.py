@@ -52,16 +52,24 @@ _NO_RULE = """NotImplementedError
 """
 
 
-def _kernel(name: str, names: str, *rules: Rule | None, doc: str, example: str) -> Callable[..., Tensor]:
-    """Declare a function that works element by element, given its parameters and a rule for each of them.
+def kernel(
+    name: str, names: str, *rules: Rule | None, doc: str, example: str, count: str = ""
+) -> Callable[..., Tensor]:
+    """Declare a function that works element by element, given its parameters and a rule for each, None for integers.
 
-    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors.
+    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. Where `count` names a
+    parameter, the kernel wants integers for it: an int is made an array, for a float32 beside it would make it one.
     """
+    parameters = names.split()
+    counted = parameters.index(count) if count else None
 
     def forward(xp: Any, *inputs: Any) -> Any:
+        if counted is not None and type(inputs[counted]) is int:
+            like = next(x for x in inputs if type(x) not in SCALARS)
+            whole = xp.full_like(like, inputs[counted], dtype=xp.int64)
+            inputs = (*inputs[:counted], whole, *inputs[counted + 1 :])
         return getattr(xp.special, name)(*inputs)
 
-    parameters = names.split()
     # What the rules' parameters refer to.
     forward.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
     function = Function.of(name, forward, rules, lowest=FLOATING, broadcasts=True)
@@ -71,8 +79,8 @@ def _kernel(name: str, names: str, *rules: Rule | None, doc: str, example: str) 
 def _document(name: str, names: list[str], rules: tuple[Rule | None, ...], summary: str, example: str) -> str:
     arguments, _, value = example.partition(" -> ")
     several = len(names) > 1
-    closed = [n for n, rule in zip(names, rules, strict=True) if not getattr(rule, "missing", False)]
-    others = [n for n in names if n not in closed]
+    others = [n for n, rule in zip(names, rules, strict=True) if getattr(rule, "missing", False)]
+    closed = [n for n, rule in zip(names, rules, strict=True) if rule is not None and n not in others]
     raises = _NO_RULE.format(
         names=" or ".join(f"`{n}`" for n in others),
         those="this derivative" if len(others) == 1 else "these derivatives",
@@ -85,13 +93,13 @@ def _document(name: str, names: list[str], rules: tuple[Rule | None, ...], summa
         scalar=" All but one may be Python scalars, which promote nothing." if several else "",
         result="the shape that the inputs broadcast to" if several else "the same shape",
         raises=raises if others else "",
-        gradient=f"Differentiable to any order{' in ' + ', '.join(f'`{n}`' for n in closed) if others else ''}.",
+        gradient=f"Differentiable to any order{' in ' + ', '.join(f'`{n}`' for n in closed) if closed != names else ''}.",
         call=arguments.replace("[", "asarray([").replace("]", "])"),
         value=value,
     )
 
 
-def _missing(name: str, parameter: str) -> Rule:
+def missing(name: str, parameter: str) -> Rule:
     """Return the rule of an input for which there is none: silent zeros would be wrong."""
 
     def rule(g: Any) -> Any:
@@ -104,12 +112,12 @@ def _missing(name: str, parameter: str) -> Rule:
     return rule
 
 
-def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
+def gamma_density(xp: Any, a: Any, x: Any) -> Any:
     a, x = arrays(xp, a, x)
     return xp.exp(xp.special.xlogy(a - 1, x) - x - xp.special.gammaln(a))
 
 
-def _beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     (a, x), (b, _) = arrays(xp, a, x), arrays(xp, b, x)
     return xp.exp(xp.special.xlogy(a - 1, x) + xp.special.xlog1py(b - 1, -x) - xp.special.betaln(a, b))
 
@@ -125,128 +133,128 @@ _ROOT_PI, _ROOT_TAU = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 # fmt: off
 # The error function and the normal distribution
 
-erf = _kernel("erf", "x", lambda g, xp, x: g * (xp.exp(-(x * x)) * (2 / _ROOT_PI)),
+erf = kernel("erf", "x", lambda g, xp, x: g * (xp.exp(-(x * x)) * (2 / _ROOT_PI)),
     doc="Return the error function.", example="[0.0, 1.0] -> [0.       , 0.842...]")
-erfc = _kernel("erfc", "x", lambda g, xp, x: g * (xp.exp(-(x * x)) * (-2 / _ROOT_PI)),
+erfc = kernel("erfc", "x", lambda g, xp, x: g * (xp.exp(-(x * x)) * (-2 / _ROOT_PI)),
     doc="Return 1 - erf(x), exact where that is small.", example="[0.0, 1.0] -> [1.       , 0.157...]")
-erfcx = _kernel("erfcx", "x", lambda g, x, out: g * (2 * x * out - 2 / _ROOT_PI),
+erfcx = kernel("erfcx", "x", lambda g, x, out: g * (2 * x * out - 2 / _ROOT_PI),
     doc="Return exp(x**2) * erfc(x).", example="[0.0, 1.0] -> [1.       , 0.427...]")
-erfinv = _kernel("erfinv", "y", lambda g, xp, out: g * (xp.exp(out * out) * (_ROOT_PI / 2)),
+erfinv = kernel("erfinv", "y", lambda g, xp, out: g * (xp.exp(out * out) * (_ROOT_PI / 2)),
     doc="Return the inverse of the error function.", example="[0.0, 0.5] -> [0.       , 0.476...]")
-erfcinv = _kernel("erfcinv", "y", lambda g, xp, out: g * (xp.exp(out * out) * (-_ROOT_PI / 2)),
+erfcinv = kernel("erfcinv", "y", lambda g, xp, out: g * (xp.exp(out * out) * (-_ROOT_PI / 2)),
     doc="Return the inverse of `erfc`.", example="[1.5, 0.5] -> [-0.476...,  0.476...]")
-ndtr = _kernel("ndtr", "x", lambda g, xp, x: g * (xp.exp(-(x * x) / 2) / _ROOT_TAU),
+ndtr = kernel("ndtr", "x", lambda g, xp, x: g * (xp.exp(-(x * x) / 2) / _ROOT_TAU),
     doc="Return the distribution function of the standard normal distribution.", example="[0.0, 1.0] -> [0.5      , 0.841...]")
-ndtri = _kernel("ndtri", "y", lambda g, xp, out: g * (xp.exp(out * out / 2) * _ROOT_TAU),
+ndtri = kernel("ndtri", "y", lambda g, xp, out: g * (xp.exp(out * out / 2) * _ROOT_TAU),
     doc="Return the quantiles of the standard normal distribution.", example="[0.5, 0.9] -> [0.       , 1.281...]")
-log_ndtr = _kernel("log_ndtr", "x", _log_ndtr_rule,
+log_ndtr = kernel("log_ndtr", "x", _log_ndtr_rule,
     doc="Return log(ndtr(x)), exact where `ndtr` is small.", example="[0.0, -1e3] -> [-6.93147...e-01, -5.00007...e+05]")
-logit = _kernel("logit", "x", lambda g, x: g / (x * (1 - x)),
+logit = kernel("logit", "x", lambda g, x: g / (x * (1 - x)),
     doc="Return log(x / (1 - x)), the inverse of `expit`.", example="[0.5, 0.9] -> [0.       , 2.197...]")
 
 # Powers
 
-cbrt = _kernel("cbrt", "x", lambda g, out: g / (3 * out * out),
+cbrt = kernel("cbrt", "x", lambda g, out: g / (3 * out * out),
     doc="Return the cube root.", example="[8.0, -1.0] -> [ 2., -1.]")
-exp2 = _kernel("exp2", "x", lambda g, out: g * (out * math.log(2)),
+exp2 = kernel("exp2", "x", lambda g, out: g * (out * math.log(2)),
     doc="Return 2 to the power of each element.", example="[0.0, 3.0] -> [1., 8.]")
-exp10 = _kernel("exp10", "x", lambda g, out: g * (out * math.log(10)),
+exp10 = kernel("exp10", "x", lambda g, out: g * (out * math.log(10)),
     doc="Return 10 to the power of each element.", example="[0.0, 2.0] -> [  1., 100.]")
-cosm1 = _kernel("cosm1", "x", lambda g, xp, x: -g * xp.sin(x),
+cosm1 = kernel("cosm1", "x", lambda g, xp, x: -g * xp.sin(x),
     doc="Return cos(x) - 1, exact near 0.", example="[0.0, 1e-4] -> [ 0...e+00, -4.99999...e-09]")
 
 # The gamma and beta functions, and their distributions
 
-gamma = _kernel("gamma", "z", lambda g, xp, z, out: g * (out * xp.special.psi(z)),
+gamma = kernel("gamma", "z", lambda g, xp, z, out: g * (out * xp.special.psi(z)),
     doc="Return the gamma function: (z - 1)! where z is an integer.", example="[0.5, 5.0] -> [ 1.772..., 24.       ]")
-gammaln = _kernel("gammaln", "x", lambda g, xp, x: g * xp.special.psi(x),
+gammaln = kernel("gammaln", "x", lambda g, xp, x: g * xp.special.psi(x),
     doc="Return the logarithm of the gamma function's absolute value.", example="[1.0, 1e4] -> [    0.   , 82099.7...]")
-loggamma = _kernel("loggamma", "z", lambda g, xp, z: g * xp.special.psi(z),
+loggamma = kernel("loggamma", "z", lambda g, xp, z: g * xp.special.psi(z),
     doc="Return the logarithm of the gamma function, which is NaN for negative numbers.", example="[1.0, 1e4] -> [    0.   , 82099.7...]")
-gammasgn = _kernel("gammasgn", "x", lambda g, xp: xp.zeros_like(g),
+gammasgn = kernel("gammasgn", "x", lambda g, xp: xp.zeros_like(g),
     doc="Return the sign of the gamma function; its derivative is 0.", example="[0.5, -0.5] -> [ 1., -1.]")
-psi = _kernel("psi", "z", lambda g, xp, z: g * xp.special.polygamma(1, z),
+psi = kernel("psi", "z", lambda g, xp, z: g * xp.special.polygamma(1, z),
     doc="Return the derivative of the logarithm of the gamma function.", example="[1.0, 2.0] -> [-0.577...,  0.422...]")
 digamma = psi
-beta = _kernel("beta", "a b",
+beta = kernel("beta", "a b",
     lambda g, xp, a, b, out: g * (out * (xp.special.psi(a) - xp.special.psi(a + b))),
     lambda g, xp, a, b, out: g * (out * (xp.special.psi(b) - xp.special.psi(a + b))),
     doc="Return the beta function, gamma(a) * gamma(b) / gamma(a + b).", example="[1.0, 2.0], 3.0 -> [0.333..., 0.083...]")
-betaln = _kernel("betaln", "a b",
+betaln = kernel("betaln", "a b",
     lambda g, xp, a, b: g * (xp.special.psi(a) - xp.special.psi(a + b)),
     lambda g, xp, a, b: g * (xp.special.psi(b) - xp.special.psi(a + b)),
     doc="Return the logarithm of the beta function's absolute value.", example="[1.0, 2.0], 3.0 -> [-1.098..., -2.484...]")
-gammainc = _kernel("gammainc", "a x",
-    _missing("gammainc", "a"), lambda g, xp, a, x: g * _gamma_density(xp, a, x),
+gammainc = kernel("gammainc", "a x",
+    missing("gammainc", "a"), lambda g, xp, a, x: g * gamma_density(xp, a, x),
     doc="Return the distribution function of the gamma distribution of shape `a`.", example="2.0, [0.0, 1.0] -> [0.       , 0.264...]")
-gammaincc = _kernel("gammaincc", "a x",
-    _missing("gammaincc", "a"), lambda g, xp, a, x: -g * _gamma_density(xp, a, x),
+gammaincc = kernel("gammaincc", "a x",
+    missing("gammaincc", "a"), lambda g, xp, a, x: -g * gamma_density(xp, a, x),
     doc="Return 1 - gammainc(a, x), exact where that is small.", example="2.0, [0.0, 1.0] -> [1.       , 0.735...]")
-gammaincinv = _kernel("gammaincinv", "a y",
-    _missing("gammaincinv", "a"), lambda g, xp, a, out: g / _gamma_density(xp, a, out),
+gammaincinv = kernel("gammaincinv", "a y",
+    missing("gammaincinv", "a"), lambda g, xp, a, out: g / gamma_density(xp, a, out),
     doc="Return the inverse of `gammainc` in `x`.", example="2.0, [0.0, 0.5] -> [0.       , 1.678...]")
-gammainccinv = _kernel("gammainccinv", "a y",
-    _missing("gammainccinv", "a"), lambda g, xp, a, out: -g / _gamma_density(xp, a, out),
+gammainccinv = kernel("gammainccinv", "a y",
+    missing("gammainccinv", "a"), lambda g, xp, a, out: -g / gamma_density(xp, a, out),
     doc="Return the inverse of `gammaincc` in `x`.", example="2.0, [1.0, 0.5] -> [0.       , 1.678...]")
-betainc = _kernel("betainc", "a b x",
-    _missing("betainc", "a"), _missing("betainc", "b"), lambda g, xp, a, b, x: g * _beta_density(xp, a, b, x),
+betainc = kernel("betainc", "a b x",
+    missing("betainc", "a"), missing("betainc", "b"), lambda g, xp, a, b, x: g * beta_density(xp, a, b, x),
     doc="Return the distribution function of the beta distribution.", example="2.0, 3.0, [0.0, 0.5] -> [0.    , 0.6875]")
-betaincc = _kernel("betaincc", "a b x",
-    _missing("betaincc", "a"), _missing("betaincc", "b"), lambda g, xp, a, b, x: -g * _beta_density(xp, a, b, x),
+betaincc = kernel("betaincc", "a b x",
+    missing("betaincc", "a"), missing("betaincc", "b"), lambda g, xp, a, b, x: -g * beta_density(xp, a, b, x),
     doc="Return 1 - betainc(a, b, x), exact where that is small.", example="2.0, 3.0, [0.0, 0.5] -> [1.    , 0.3125]")
-betaincinv = _kernel("betaincinv", "a b y",
-    _missing("betaincinv", "a"), _missing("betaincinv", "b"), lambda g, xp, a, b, out: g / _beta_density(xp, a, b, out),
+betaincinv = kernel("betaincinv", "a b y",
+    missing("betaincinv", "a"), missing("betaincinv", "b"), lambda g, xp, a, b, out: g / beta_density(xp, a, b, out),
     doc="Return the inverse of `betainc` in `x`.", example="2.0, 3.0, [0.0, 0.6875] -> [0. , 0.5]")
-zeta = _kernel("zeta", "x q",
-    _missing("zeta", "x"), lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)),
+zeta = kernel("zeta", "x q",
+    missing("zeta", "x"), lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)),
     doc="Return Hurwitz' zeta function, the sum of (q + k)**-x over k = 0, 1, 2, ...", example="2.0, [1.0, 2.0] -> [1.644..., 0.644...]")
 
 # Exponential integrals
 
-exp1 = _kernel("exp1", "z", lambda g, xp, z: -g * (xp.exp(-z) / z),
+exp1 = kernel("exp1", "z", lambda g, xp, z: -g * (xp.exp(-z) / z),
     doc="Return the integral of exp(-t) / t from z to infinity.", example="[1.0, 2.0] -> [0.219..., 0.048...]")
-expi = _kernel("expi", "x", lambda g, xp, x: g * (xp.exp(x) / x),
+expi = kernel("expi", "x", lambda g, xp, x: g * (xp.exp(x) / x),
     doc="Return the principal value of the integral of exp(t) / t up to x.", example="[1.0, 2.0] -> [1.895..., 4.954...]")
 
 # Bessel functions: their derivatives by the neighbouring orders, which is exact at 0, too
 
-iv = _kernel("iv", "v z", _missing("iv", "v"), lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
+iv = kernel("iv", "v z", missing("iv", "v"), lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
     doc="Return the modified Bessel function of the first kind of order `v`.", example="2.0, [0.0, 1.0] -> [0.       , 0.135...]")
-ive = _kernel("ive", "v z", _missing("ive", "v"),
+ive = kernel("ive", "v z", missing("ive", "v"),
     lambda g, xp, v, z, out: g * ((xp.special.ive(v - 1, z) + xp.special.ive(v + 1, z)) / 2 - xp.sign(z) * out),
     doc="Return iv(v, z) * exp(-abs(z)).", example="2.0, [0.0, 1.0] -> [0.       , 0.049...]")
-i0 = _kernel("i0", "x", lambda g, xp, x: g * xp.special.i1(x),
+i0 = kernel("i0", "x", lambda g, xp, x: g * xp.special.i1(x),
     doc="Return the modified Bessel function of the first kind of order 0.", example="[0.0, 1.0] -> [1.       , 1.266...]")
-i0e = _kernel("i0e", "x", lambda g, xp, x, out: g * (xp.special.i1e(x) - xp.sign(x) * out),
+i0e = kernel("i0e", "x", lambda g, xp, x, out: g * (xp.special.i1e(x) - xp.sign(x) * out),
     doc="Return i0(x) * exp(-abs(x)).", example="[0.0, 1.0] -> [1.       , 0.465...]")
-i1 = _kernel("i1", "x", lambda g, xp, x: g * ((xp.special.i0(x) + xp.special.iv(2, x)) / 2),
+i1 = kernel("i1", "x", lambda g, xp, x: g * ((xp.special.i0(x) + xp.special.iv(2, x)) / 2),
     doc="Return the modified Bessel function of the first kind of order 1.", example="[0.0, 1.0] -> [0.       , 0.565...]")
-i1e = _kernel("i1e", "x", lambda g, xp, x, out: g * ((xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out),
+i1e = kernel("i1e", "x", lambda g, xp, x, out: g * ((xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out),
     doc="Return i1(x) * exp(-abs(x)).", example="[0.0, 1.0] -> [0.       , 0.207...]")
-jv = _kernel("jv", "v z", _missing("jv", "v"), lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
+jv = kernel("jv", "v z", missing("jv", "v"), lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
     doc="Return the Bessel function of the first kind of order `v`.", example="2.0, [0.0, 1.0] -> [0.       , 0.114...]")
-j0 = _kernel("j0", "x", lambda g, xp, x: -g * xp.special.j1(x),
+j0 = kernel("j0", "x", lambda g, xp, x: -g * xp.special.j1(x),
     doc="Return the Bessel function of the first kind of order 0.", example="[0.0, 1.0] -> [1.       , 0.765...]")
-j1 = _kernel("j1", "x", lambda g, xp, x: g * ((xp.special.j0(x) - xp.special.jv(2, x)) / 2),
+j1 = kernel("j1", "x", lambda g, xp, x: g * ((xp.special.j0(x) - xp.special.jv(2, x)) / 2),
     doc="Return the Bessel function of the first kind of order 1.", example="[0.0, 1.0] -> [0.       , 0.440...]")
-yv = _kernel("yv", "v z", _missing("yv", "v"), lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2),
+yv = kernel("yv", "v z", missing("yv", "v"), lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2),
     doc="Return the Bessel function of the second kind of order `v`.", example="2.0, [1.0, 2.0] -> [-1.650..., -0.617...]")
-y0 = _kernel("y0", "x", lambda g, xp, x: -g * xp.special.y1(x),
+y0 = kernel("y0", "x", lambda g, xp, x: -g * xp.special.y1(x),
     doc="Return the Bessel function of the second kind of order 0.", example="[1.0, 2.0] -> [0.088..., 0.510...]")
-y1 = _kernel("y1", "x", lambda g, xp, x: g * ((xp.special.y0(x) - xp.special.yv(2, x)) / 2),
+y1 = kernel("y1", "x", lambda g, xp, x: g * ((xp.special.y0(x) - xp.special.yv(2, x)) / 2),
     doc="Return the Bessel function of the second kind of order 1.", example="[1.0, 2.0] -> [-0.781..., -0.107...]")
-kv = _kernel("kv", "v z", _missing("kv", "v"), lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
+kv = kernel("kv", "v z", missing("kv", "v"), lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
     doc="Return the modified Bessel function of the second kind of order `v`.", example="2.0, [1.0, 2.0] -> [1.624..., 0.253...]")
-kve = _kernel("kve", "v z", _missing("kve", "v"),
+kve = kernel("kve", "v z", missing("kve", "v"),
     lambda g, xp, v, z, out: g * (out - (xp.special.kve(v - 1, z) + xp.special.kve(v + 1, z)) / 2),
     doc="Return kv(v, z) * exp(z).", example="2.0, [1.0, 2.0] -> [4.416..., 1.875...]")
-k0 = _kernel("k0", "x", lambda g, xp, x: -g * xp.special.k1(x),
+k0 = kernel("k0", "x", lambda g, xp, x: -g * xp.special.k1(x),
     doc="Return the modified Bessel function of the second kind of order 0.", example="[1.0, 2.0] -> [0.421..., 0.113...]")
-k0e = _kernel("k0e", "x", lambda g, xp, x, out: g * (out - xp.special.k1e(x)),
+k0e = kernel("k0e", "x", lambda g, xp, x, out: g * (out - xp.special.k1e(x)),
     doc="Return k0(x) * exp(x).", example="[1.0, 2.0] -> [1.144..., 0.841...]")
-k1 = _kernel("k1", "x", lambda g, xp, x: -g * ((xp.special.k0(x) + xp.special.kv(2, x)) / 2),
+k1 = kernel("k1", "x", lambda g, xp, x: -g * ((xp.special.k0(x) + xp.special.kv(2, x)) / 2),
     doc="Return the modified Bessel function of the second kind of order 1.", example="[1.0, 2.0] -> [0.601..., 0.139...]")
-k1e = _kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2),
+k1e = kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2),
     doc="Return k1(x) * exp(x).", example="[1.0, 2.0] -> [1.636..., 1.033...]")
 # fmt: on
 

@@ -9,6 +9,7 @@ from xgrad.parity.row import Op
 from xgrad.parity.table import (
     conversion,
     creation,
+    distributions,
     elementwise,
     fft,
     indexing,
@@ -38,6 +39,7 @@ OPS: list[Op] = [
     *nn.ROWS,
     *fft.ROWS,
     *special.ROWS,
+    *distributions.ROWS,
 ]
 
 

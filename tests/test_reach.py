@@ -1,0 +1,92 @@
+"""Gradients through code that others wrote: every call path of SciPy's and scikit-learn's in `benchmarks.reach`.
+
+Each subject is tried in a process of its own, since SciPy reads SCIPY_ARRAY_API when it is imported.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import numpy as np
+import pytest
+
+import xgrad
+from benchmarks.harness import Options, Worker
+from benchmarks.peers.ours import pullback
+from benchmarks.reach.needs import recorded
+from benchmarks.reach.path import FLOWS, constant, exactly, normal, path, verdict
+from benchmarks.reach.verdicts import SUBJECTS
+
+OPTIONS = Options().filled(threads=1)
+LISTED = {"scipy": "1.17", "scikit-learn": "1.9"}  # what stops in these may flow in others, and the reverse
+
+
+def version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_gradients_flow_but_where_the_list_says_why_not(subject: str) -> None:
+    needed = list(LISTED)[: 1 + subject.startswith("sklearn")]
+    for package in needed:
+        if not (found := version(package)).startswith(f"{LISTED[package]}."):
+            pytest.skip(f"the list is for {package} {LISTED[package]}, found {found}")
+    worker = Worker("benchmarks.reach.verdicts:Verdicts", {"target": "ours:pullback", "subject": subject}, OPTIONS)
+    try:
+        verdicts, stops = worker.ask("verdicts"), worker.ask("stops")
+    finally:
+        worker.close()
+    assert {name: said for name, said in verdicts.items() if said != FLOWS and name not in stops} == {}
+    assert {name for name in stops if verdicts[name] == FLOWS} == set(), "these flow: take their reasons away"
+
+
+# That the check can fail
+
+
+def test_a_gradient_that_is_right_flows() -> None:
+    assert verdict(path("square", lambda x: x * x, normal(3)), pullback) == FLOWS
+    assert verdict(path("scaled", lambda x, c: (x * c, x), normal(3), constant([1.0, 2.0, 3.0])), pullback) == FLOWS
+    assert verdict(path("complex", lambda x: (1 + 2j) * x, normal(3)), pullback) == FLOWS
+
+
+def test_a_gradient_that_is_wrong_is_found() -> None:
+    def half_detached(x):
+        return x * (x.detach() if hasattr(x, "detach") else x)
+
+    assert verdict(path("wrong", half_detached, normal(3)), pullback).startswith("wrong: ")
+    cut = path("cut", lambda x: x.detach() if hasattr(x, "detach") else x, normal(3))
+    assert verdict(cut, pullback) == "no graph: the result does not know its inputs"
+    other = path("other", lambda x: x * 2 if hasattr(x, "detach") else x, normal(3))
+    assert verdict(other, pullback) == "other values than with NumPy"
+    leaving = path("leaving", lambda x: np.asarray(x), normal(3))
+    assert verdict(leaving, pullback).startswith("RuntimeError: NumPy conversion: this tensor needs a gradient")
+
+
+def test_a_gradient_that_is_nan_is_found() -> None:
+    assert "nan" in verdict(path("nan", lambda x: (x * 0) ** 0.5 + x, exactly([0.0, 1.0])), pullback)
+
+
+def test_a_path_without_a_slope_is_refused() -> None:
+    with pytest.raises(ValueError, match="flat: expected a derivative that can be told from none, got 0"):
+        verdict(path("flat", lambda x: x * 0, normal(3)), pullback)
+
+
+def test_needs_are_what_others_ask_for() -> None:
+    theirs = "xp.exp(x)\nx[0] = xp.linalg.vector_norm(x)\nlen(x)"
+    with recorded() as asked:
+        exec(theirs, {"__name__": "scipy.example", "xp": xgrad, "x": xgrad.ones(2)})
+        xgrad.log(xgrad.ones(2))
+    assert asked == {"exp", "linalg.vector_norm", "x[k] = v", "len"}
+    with recorded() as asked:
+        exec(theirs, {"__name__": "mine", "xp": xgrad, "x": xgrad.ones(2)})
+    assert asked == set()
+    assert type(xgrad) is type(np)
+
+
+def test_inputs_are_the_same_in_every_process() -> None:
+    first, again = (path("p", lambda x: x, normal(2)).inputs()[0] for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, path("q", lambda x: x, normal(2)).inputs()[0])
