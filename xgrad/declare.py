@@ -57,7 +57,7 @@ def public(function: Function, doc: str | None, module: str) -> Callable[..., Te
     """Return a function's callable with the name, signature and documentation that users look up."""
     call: Any = function.call
     if function.short:
-        call = (for_one if len(function.inputs) == 1 else for_two)(lambda: function)
+        call = (for_one if len(function.inputs) == 1 else for_two)(function.name, lambda: function)
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module

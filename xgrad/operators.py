@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from xgrad.shortcut import for_one, for_two
 
@@ -17,21 +17,14 @@ else:
 
 __all__ = ["Operators", "namespace"]
 
-Call = TypeVar("Call", bound=Callable[..., Any])
-
 
 def _one(name: str) -> Callable[[Any], Tensor]:
     """Return an op as a method: the op itself, without a call around it."""
-    return _named(name, for_one(lambda: getattr(namespace, name).function))
+    return for_one(name, lambda: getattr(namespace, name).function)
 
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
-    return _named(name, for_two(lambda: getattr(namespace, name).function))
-
-
-def _named(name: str, call: Call) -> Call:
-    call.__name__ = call.__qualname__ = name
-    return call
+    return for_two(name, lambda: getattr(namespace, name).function)
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:

@@ -40,8 +40,8 @@ _NOT_GIVEN: Any = object()
 _numbers, _recording, _new = clock.numbers, grad_enabled.get, object.__new__
 
 
-def for_one(find: Callable[[], Function]) -> Callable[..., Any]:
-    """Return a call of one input, which finds its function when it has to."""
+def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
+    """Return a call of one input, of this name, which finds its function when it has to."""
     ways: dict[Device, Way] = {}
 
     def call_with_one(x: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
@@ -77,10 +77,11 @@ def for_one(find: Callable[[], Function]) -> Callable[..., Any]:
             return result
         return _long(find(), ways, () if x is _NOT_GIVEN else (x, *more), given)
 
+    call_with_one.__name__ = call_with_one.__qualname__ = name
     return call_with_one
 
 
-def for_two(find: Callable[[], Function]) -> Callable[..., Any]:
+def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     """Return a call of two inputs, of which the second may be a number."""
     ways: dict[Device, Way] = {}
 
@@ -122,6 +123,7 @@ def for_two(find: Callable[[], Function]) -> Callable[..., Any]:
             return result
         return _long(find(), ways, (x1, x2))
 
+    call_with_two.__name__ = call_with_two.__qualname__ = name
     return call_with_two
 
 
