@@ -58,6 +58,9 @@ def test_in_place_changes_neither_dtype_nor_shape(device: str) -> None:
             getattr(operator, name)(x, 0.5)
     with pytest.raises(TypeError, match="in place: expected a result that float32 can hold, got complex64"):
         operator.imul(xgrad.ones(2, device=device), 1j)
+    for name in ("isub", "imul", "iand"):
+        with pytest.raises(TypeError, match="in place: expected a result that bool can hold, got uint8"):
+            getattr(operator, name)(Tensor([True], device=device), xgrad.ones(1, dtype="uint8", device=device))
     with pytest.raises(ValueError, match=r"in place: expected a result of shape \(2,\), got \(3, 2\): write x ="):
         x += xgrad.ones((3, 2), dtype=xgrad.int64, device=device)
 

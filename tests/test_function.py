@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
+import traceback
 from typing import Any
 
 import pytest
 
 import xgrad
 from xgrad import Function, Tensor
+from xgrad.declare import public
+from xgrad.dtypes import FLOATING
 from xgrad.testing import gradcheck, gradgradcheck
 
 
@@ -285,6 +289,72 @@ def test_options_are_checked_whichever_way_a_call_goes(call: Any, message: str, 
         xgrad.sum(xgrad.prod(xgrad.reshape(x, (6,)), axis=0))
     with pytest.raises(TypeError, match=message):
         call(x)
+
+
+@pytest.mark.parametrize(("name", "one", "other"), [
+    ("add", "float16", "int16"),  # NumPy makes float32 of these, PyTorch of the next
+    ("subtract", "int64", "float16"),
+    ("pow", "int8", "float32"),  # the logarithm of int8 is float16
+    ("pow", "float16", "float32"),
+    ("multiply", "float32", "bool"),
+    ("divide", "uint8", "uint8"),
+    ("matmul", "float64", "float32"),
+    ("special.xlogy", "float32", "int8"),
+    ("special.pseudo_huber", "int32", 3.5),  # of which PyTorch makes an int32
+    ("add", "int64", 2.5),
+    ("add", "bool", 2),
+])  # fmt: skip
+def test_the_short_way_promotes_as_the_long_one(name: str, one: Any, other: Any, device: str) -> None:
+    if device == "strict" and "float16" in (one, other):
+        pytest.skip("array-api-strict has no float16")
+    op = functools.reduce(getattr, name.split("."), xgrad)
+    inputs = [
+        x if isinstance(x, float | int) else xgrad.asarray([[1.3, 1.7], [2.9, 4.1]], device=device).astype(x)
+        for x in (one, other)
+    ]
+    floats = [x for x in inputs if isinstance(x, Tensor) and xgrad.isdtype(x.dtype, "real floating")]
+    for x in floats:
+        x.requires_grad_()
+        op(x, x).sum().backward()  # teaches it the way of two of one dtype
+    long = op.function.call(*inputs)
+    expected = xgrad.autograd.grad(long.sum(), floats) if floats else ()
+    for _ in range(2):
+        out = op(*inputs)
+        assert out.dtype == long.dtype and out.tolist() == long.tolist()
+        found = xgrad.autograd.grad(out.sum(), floats) if floats else ()
+        assert [g.tolist() for g in found] == [g.tolist() for g in expected]
+
+
+def test_a_call_that_leaves_the_short_way_runs_its_forward_rule_once_and_shows_one_error() -> None:
+    called = []
+
+    def twice(xp: Any, x1: Any, x2: Any, /) -> Any:
+        called.append(x1.dtype)
+        if x1.shape != x2.shape:
+            raise ValueError("shapes")
+        return x1 + x2
+
+    op = public(Function.of("twice", twice, (lambda g: g, lambda g: g), lowest=FLOATING), "", __name__)
+    x, y = xgrad.ones(2), xgrad.ones(2, dtype=xgrad.float64)
+    op(x, x), op(y, y)
+    called.clear()
+    assert op(x, y).dtype == xgrad.float64 and len(called) == 1
+    with pytest.raises(ValueError, match="twice: shapes") as caught:
+        op(x, xgrad.ones(3))
+    cause = caught.value.__cause__
+    assert caught.value.__context__ is cause and cause is not None and cause.__context__ is None
+    for wrong in (lambda: op(x, "a"), lambda: op("a", x), lambda: xgrad.exp("a"), lambda: xgrad.sum(x, no=1)):
+        with pytest.raises(TypeError, match=r"expected|unexpected") as caught_type:
+            wrong()
+        assert "LookupError" not in (text := "".join(traceback.format_exception(caught_type.value)))
+        assert "KeyError" not in text and "AttributeError" not in text
+
+
+def test_calls_the_short_way_are_known_by_their_names() -> None:
+    assert (xgrad.add.__name__, Tensor.__add__.__name__, Tensor.exp.__qualname__) == ("add", "add", "exp")
+    for wrong in (lambda: xgrad.ones(2).__add__(), lambda: xgrad.add(xgrad.ones(2))):
+        with pytest.raises(TypeError, match=r"^add\(\) missing 1 required positional argument: 'x2'"):
+            wrong()
 
 
 def test_the_short_way_with_options_leaves_dtypes_alone() -> None:

@@ -21,7 +21,6 @@ def derivative(
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
-    cheap: bool = True,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -40,16 +39,13 @@ def derivative(
         Whether the inputs must broadcast against each other: it makes the better error.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
-    cheap : bool, default True
-        Whether the forward rule may run in vain, for calls that then turn out not to be ordinary: False where it takes
-        long and its result is of another dtype than its input, or a tuple.
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "cheap": cheap}
+        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic}
         name = forward.__name__.lstrip("_")
         function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, **flags)
         return public(function, forward.__doc__, forward.__module__)
@@ -61,7 +57,7 @@ def public(function: Function, doc: str | None, module: str) -> Callable[..., Te
     """Return a function's callable with the name, signature and documentation that users look up."""
     call: Any = function.call
     if function.short:
-        call = (for_one if len(function.inputs) == 1 else for_two)(lambda: function)
+        call = (for_one if len(function.inputs) == 1 else for_two)(function.name, lambda: function)
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection
+from functools import lru_cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xgrad.backend import Backend
 from xgrad.device import Device
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ _STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs
 
 def is_complex(dtype: Any) -> builtins.bool:
     """Return whether a dtype, of any library, is one of complex numbers: all of them call those so."""
-    return "complex" in str(dtype)
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)  # NumPy's take 2 us to say
 
 
 def check_standard(dtype: np.dtype) -> None:
@@ -52,7 +54,7 @@ def standard(dtype: Any) -> np.dtype:
     return found
 
 
-def promote(function: Function, raws: list[Any], device: Device, exempt: Collection[int] = ()) -> list[Any]:
+def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[int, ...] = ()) -> list[Any]:
     """Give the arrays among the inputs of a call one dtype, by the standard's tables.
 
     Where those leave it undefined, for arrays of different kinds, bools become integers, integers floats, and reals
@@ -66,26 +68,29 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: Collect
     TypeError
         If a kind is higher than the op takes.
     """
-    backend, highest = device.backend, function.lowest or BOOLEAN
-    raws, dtypes = list(raws), {}
-    taken = [i for i, raw in enumerate(raws) if raw is not None and i not in exempt]
-    for i in taken:
-        if type(raws[i]) in SCALARS:
-            kind = SCALAR_KINDS[type(raws[i])]
-        else:
-            dtypes[i] = backend.numpy_dtype(raws[i].dtype)
-            kind = KINDS[dtypes[i].kind]
-        highest = max(highest, kind)
+    what = tuple([getattr(raw, "dtype", type(raw)) for raw in raws])
+    highest, casts = _casts(device.backend, what, exempt, function.lowest or BOOLEAN)
     if highest > function.highest:
-        got = ", ".join(str(dtypes[i]) if i in dtypes else repr(raws[i]) for i in taken)
-        raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {got}")
-    decisive = [dtype for dtype in dtypes.values() if KINDS[dtype.kind] in (highest, FLOATING)]
-    target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
-    defined = KINDS[target.kind] == highest  # the standard has no common dtype of int64 and uint64
+        taken = [raw for i, raw in enumerate(raws) if raw is not None and i not in exempt]
+        got = [repr(x) if type(x) in SCALARS else str(device.backend.numpy_dtype(x.dtype)) for x in taken]
+        raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {', '.join(got)}")
+    raws = list(raws)
     with device.active():
-        for i in taken:
-            if type(raws[i]) is builtins.bool and highest:
-                raws[i] = int(raws[i])
-            elif i in dtypes and dtypes[i] != target and defined:
-                raws[i] = device.xp.astype(raws[i], backend.dtype(target))
+        for i, dtype in casts:
+            raws[i] = int(raws[i]) if dtype is int else device.xp.astype(raws[i], dtype)
     return raws
+
+
+@lru_cache(1 << 10)
+def _casts(backend: Backend, what: tuple[Any, ...], exempt: tuple[int, ...], lowest: int) -> tuple[int, Any]:
+    """Return the highest kind among inputs of these dtypes and types, and which of them are to be cast, to what."""
+    scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
+    others = {i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)}
+    dtypes = {i: backend.numpy_dtype(t) for i, t in others.items()}
+    highest = max(lowest, *[SCALAR_KINDS[t] for t in scalars.values()], *[KINDS[t.kind] for t in dtypes.values()])
+    decisive = [t for t in dtypes.values() if KINDS[t.kind] in (highest, FLOATING)]
+    target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
+    casts = [(i, int) for i, t in scalars.items() if t is builtins.bool and highest]
+    if KINDS[target.kind] == highest:  # the standard has no common dtype of int64 and uint64
+        casts += [(i, backend.dtype(target)) for i, t in dtypes.items() if t != target]
+    return highest, casts

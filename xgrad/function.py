@@ -79,7 +79,6 @@ class Function:
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    cheap = True  # whether forward may run in vain: on the short way, which the call may have to leave
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -137,7 +136,7 @@ class Function:
     @property
     def short(self) -> bool:
         """Whether calls may take a short way: see `shortcut`."""
-        if self.joint or self.aside or self.crosses or not self.cheap or not all(self.rules):
+        if self.joint or self.aside or self.crosses or not all(self.rules):
             return False
         two = len(self.inputs) == 2 and self.lowest is not None and not self.options
         return two or (len(self.inputs) == 1 and "dtype" not in self.positional)
@@ -181,6 +180,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     plans = function.plans
     kernels: dict[Device, Callable[..., Any]] = {}
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
+    unpromoted = tuple([i for i in range(arity) if exempt >> i & 1])
 
     def call(*inputs: Any, **options: Any) -> Any:
         if options or binds or (len(inputs) != arity and not variadic):
@@ -213,7 +213,7 @@ def _caller(function: Function) -> Callable[..., Any]:
         if device is None:
             return call(*lift(function, inputs, scalars=True), **options)
         if lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(function, raws, device, [i for i in range(arity) if exempt >> i & 1])
+            raws = promote(function, raws, device, unpromoted)
         if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 

@@ -20,11 +20,11 @@ __all__ = ["Operators", "namespace"]
 
 def _one(name: str) -> Callable[[Any], Tensor]:
     """Return an op as a method: the op itself, without a call around it."""
-    return for_one(lambda: getattr(namespace, name).function)
+    return for_one(name, lambda: getattr(namespace, name).function)
 
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
-    return for_two(lambda: getattr(namespace, name).function)
+    return for_two(name, lambda: getattr(namespace, name).function)
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:

@@ -265,7 +265,7 @@ class Tensor(Operators):
             self._data, self._device = owner._data, owner._device
         new = compute(self, *operands)
         if new._data.dtype != self._data.dtype:
-            if "buifc".index(new.dtype.kind) > max(1, "buifc".index(self.dtype.kind)):
+            if "buifc".index(new.dtype.kind) > "buifc".index(self.dtype.kind):
                 raise TypeError(
                     f"in place: expected a result that {self.dtype} can hold, got {new.dtype}: write x = x + y"
                 )

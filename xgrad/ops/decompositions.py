@@ -117,7 +117,7 @@ def _eigh_rule(g: Any, xp: Any, out: Any) -> Any:
     return vectors @ inner @ adjoint(xp, vectors)
 
 
-@derivative(_eigh_rule, kind=FLOATING, holomorphic=False, cheap=False)
+@derivative(_eigh_rule, kind=FLOATING, holomorphic=False)
 def _eigh(xp: Any, x: Any, /) -> Any:
     check_square(x)
     return tuple(xp.linalg.eigh(x))
@@ -167,7 +167,7 @@ def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
     return (vectors * g[..., None, :]) @ adjoint(xp, vectors)
 
 
-@derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False, cheap=False)
+@derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False)
 def eigvalsh(xp: Any, x: Any, /) -> Any:
     """Return the eigenvalues of symmetric or Hermitian matrices.
 
@@ -220,7 +220,7 @@ def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
     return gx if rest is None else xp.concat([gx, rest], axis=-1)
 
 
-@derivative(_qr_rule, kind=FLOATING, holomorphic=False, cheap=False)
+@derivative(_qr_rule, kind=FLOATING, holomorphic=False)
 def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     if mode not in ("reduced", "complete"):
         raise ValueError(f"expected mode 'reduced' or 'complete', got {mode!r}")
@@ -287,7 +287,7 @@ def _svd_rule(g: Any, xp: Any, out: Any) -> Any:
     return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, _quotient(xp, gv - v @ by_v, row))
 
 
-@derivative(_svd_rule, kind=FLOATING, holomorphic=False, cheap=False)
+@derivative(_svd_rule, kind=FLOATING, holomorphic=False)
 def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
     check_matrices(x)
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
@@ -341,7 +341,7 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
     return (u * g[..., None, :]) @ vh
 
 
-@derivative(_svdvals_rule, kind=FLOATING, holomorphic=False, cheap=False)
+@derivative(_svdvals_rule, kind=FLOATING, holomorphic=False)
 def svdvals(xp: Any, x: Any, /) -> Any:
     """Return the singular values.
 

@@ -188,7 +188,7 @@ def _slogdet_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     return change[..., None, None] * adjoint(xp, xp.linalg.inv(x))
 
 
-@derivative(_slogdet_rule, kind=FLOATING, holomorphic=False, cheap=False)
+@derivative(_slogdet_rule, kind=FLOATING, holomorphic=False)
 def _slogdet(xp: Any, x: Any, /) -> Any:
     check_square(x)
     return tuple(xp.linalg.slogdet(x))
