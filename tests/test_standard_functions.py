@@ -181,3 +181,37 @@ def test_devices_are_not_mixed() -> None:
     for call in (xgrad.broadcast_arrays, xgrad.searchsorted, lambda a, b: xgrad.diff(a, append=b)):
         with pytest.raises(xgrad.DeviceError, match=r"expected tensors of one device, got .*cpu.*strict"):
             call(here, there)
+
+
+def test_roll_takes_lists_and_integers_of_numpy(device: str) -> None:
+    for shift, axis in [([1], [0]), (np.int64(1), 0), (1, [0])]:
+        x = leaf(1.0, 2.0, 3.0, device=device)
+        out = xgrad.roll(x, shift, axis=axis)  # type: ignore[arg-type]
+        (g,) = xgrad.autograd.grad((out * xgrad.asarray([1.0, 2.0, 4.0], dtype=x.dtype, device=device)).sum(), x)
+        assert (out.tolist(), g.tolist()) == ([3.0, 1.0, 2.0], [2.0, 4.0, 1.0])
+
+
+BAD: dict[str, tuple[type[Exception], Callable[[Tensor], Any]]] = {
+    "max": (TypeError, lambda x: xgrad.max(x + 1j)),
+    "min": (TypeError, lambda x: xgrad.min(x + 1j)),
+    "sort": (TypeError, lambda x: xgrad.sort(x + 1j)),
+    "argsort": (TypeError, lambda x: xgrad.argsort(x + 1j)),
+    "argmax": (TypeError, lambda x: xgrad.argmax(x + 1j)),
+    "argmin": (TypeError, lambda x: xgrad.argmin(x + 1j)),
+    "searchsorted": (TypeError, lambda x: xgrad.searchsorted(x, x + 1j)),
+    "where": (TypeError, lambda x: xgrad.where(x, x, x)),
+    "tile": (TypeError, lambda x: xgrad.tile(x, 2)),  # type: ignore[arg-type]
+    "tile of less than nothing": (ValueError, lambda x: xgrad.tile(x, (-1,))),
+    "roll": (TypeError, lambda x: xgrad.roll(x, 0.5)),  # type: ignore[arg-type]
+    "cumulative_sum": (ValueError, lambda x: xgrad.cumulative_sum(x[0])),
+    "cumulative_prod": (ValueError, lambda x: xgrad.cumulative_prod(x[0])),
+    "sort of no axes": (ValueError, lambda x: xgrad.sort(x[0])),
+    "argsort of no axes": (ValueError, lambda x: xgrad.argsort(x[0])),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_alike_on_every_device(case: str, device: str) -> None:
+    kind, call = BAD[case]
+    with pytest.raises(kind, match=f"^{case.split()[0]}: expected"):
+        call(leaf(1.0, 2.0, device=device))
