@@ -309,9 +309,9 @@ def test_axes_and_orders_that_are_none() -> None:
     one = xgrad.ones((2, 2))
     with pytest.raises(IndexError, match=r"^tensordot: expected axes of an input with 2, got \(5,\)"):
         xgrad.tensordot(one, one, axes=((5,), (0,)))
-    with pytest.raises(TypeError, match="^matrix_power: expected an int for n, got 1.5"):
+    with pytest.raises(TypeError, match=r"^matrix_power: expected an int for n, got 1\.5"):
         linalg.matrix_power(one, 1.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="^vector_norm: expected a number for ord, got 'fro'"):
+    with pytest.raises(TypeError, match=r"^vector_norm: expected a number for ord"):
         linalg.vector_norm(one, ord="fro")
 
 
