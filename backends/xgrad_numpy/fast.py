@@ -112,7 +112,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """Return the order; of many float32 by sorting pairs of number and place as int64, for which there is a quick way."""
+    """Return the order; of many float32 by pairs of number and place as int64, which may be sorted the quick way."""
     if x.dtype != _FLOAT32 or x.size < _LARGE or not -x.ndim <= axis < x.ndim or x.shape[axis] >= 1 << 31:
         if descending:
             order = np.flip(np.argsort(np.flip(x, axis), axis, "stable"), axis)

@@ -1,7 +1,8 @@
 """The standard's set functions: the different values of a tensor, in ascending order.
 
 They go by one op, which says where in the tensor each value is first; the values are taken from there, and so is their
-gradient. Without a gradient it does not matter where they are, and just to find them takes much less time. NaNs differ from one another. The shapes of the results depend on values, which makes a GPU wait.
+gradient. Without a gradient it does not matter where they are, and just to find them takes much less time. NaNs differ
+from one another. The shapes of the results depend on values, which makes a GPU wait.
 """
 
 from __future__ import annotations
