@@ -268,7 +268,7 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 @derivative(
     lambda g, xp, x, min, max: xp.where(_inside(xp, x, min, max), g, 0),
     lambda g, xp, x, min, max: xp.where((x < min) & (True if max is None else min < max), g, 0),
-    lambda g, xp, x, min, max: xp.where((x > max) | (False if min is None else min >= max), g, 0),
+    lambda g, xp, x, min, max: xp.where((x > max) | (False if min is None else (x < min) & (min >= max)), g, 0),
     kind=INTEGER,
     highest=FLOATING,
     broadcasts=True,
