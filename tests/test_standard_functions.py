@@ -156,6 +156,8 @@ WRONG: list[tuple[Callable[[Tensor], Any], Any, str]] = [
     (lambda x: xgrad.sum(x, axis=2), IndexError, "sum"),
     (lambda x: xgrad.sum(x, out=x), TypeError, "sum"),
     (lambda x: xgrad.max(x[:, :0], axis=1), (ValueError, IndexError), "max"),
+    (lambda x: xgrad.matmul(x, 2.0), TypeError, "matmul: "),
+    (lambda x: xgrad.linalg.outer(x[0, ...], 2.0), TypeError, "outer: expected tensors"),
 ]
 
 
@@ -191,6 +193,16 @@ def test_roll_takes_lists_and_integers_of_numpy(device: str) -> None:
         assert (out.tolist(), g.tolist()) == ([3.0, 1.0, 2.0], [2.0, 4.0, 1.0])
 
 
+def test_masks_and_lists_of_nothing(device: str) -> None:
+    x = Tensor(np.zeros((2, 0)), dtype="float64", device=device, requires_grad=True)
+    if device != "strict":  # whose shapes may not depend on values
+        assert x[np.zeros((2, 0), bool)].shape == (0,)
+        assert xgrad.ops.setitem(x, np.zeros((2, 0), bool), 1.0).shape == (2, 0)
+    assert leaf(1.0, 2.0, device="cpu")[[]].shape == (0,)
+    with pytest.raises(IndexError, match=r"^indexing: expected integers or bools, got an array of"):
+        leaf(1.0, device=device)[np.zeros(0)]
+
+
 BAD: dict[str, tuple[type[Exception], Callable[[Tensor], Any]]] = {
     "max": (TypeError, lambda x: xgrad.max(x + 1j)),
     "min": (TypeError, lambda x: xgrad.min(x + 1j)),
@@ -200,6 +212,9 @@ BAD: dict[str, tuple[type[Exception], Callable[[Tensor], Any]]] = {
     "argmin": (TypeError, lambda x: xgrad.argmin(x + 1j)),
     "searchsorted": (TypeError, lambda x: xgrad.searchsorted(x, x + 1j)),
     "where": (TypeError, lambda x: xgrad.where(x, x, x)),
+    "repeat": (ValueError, lambda x: xgrad.repeat(x, xgrad.asarray([1, 2, 3], device=x.device))),
+    "rfftn": (ValueError, lambda x: xgrad.fft.rfftn(x, axes=())),
+    "irfftn of no axes": (ValueError, lambda x: xgrad.fft.irfftn(x[0])),
     "tile": (TypeError, lambda x: xgrad.tile(x, 2)),  # type: ignore[arg-type]
     "tile of less than nothing": (ValueError, lambda x: xgrad.tile(x, (-1,))),
     "roll": (TypeError, lambda x: xgrad.roll(x, 0.5)),  # type: ignore[arg-type]

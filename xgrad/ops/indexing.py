@@ -30,7 +30,9 @@ def _raw_key(key: Any, device: Device) -> Any:
         key = key._data
     elif isinstance(key, (list, np.ndarray)):
         host = np.array(key)  # a copy: the user's may change before the backward pass
-        key = device.backend.from_host(host.astype(np.int64) if not host.size else host, device.index)
+        if isinstance(key, list) and not host.size:
+            host = host.astype(np.int64)  # NumPy takes no elements for floats
+        key = device.backend.from_host(host, device.index)
     elif isinstance(key, slice):
         return slice(*[_number(part) for part in (key.start, key.stop, key.step)])
     elif isinstance(key, (np.integer, np.bool_)):

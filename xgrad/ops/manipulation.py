@@ -426,8 +426,6 @@ def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
 @derivative(None)
 def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
     """Return the number of each of `count` elements as often as it is repeated."""
-    if not xp.isdtype(repeats.dtype, "integral"):
-        raise TypeError(f"expected repeats of integers, got {repeats.dtype}")
     numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
     return xp.repeat(numbers, xp.astype(repeats, xp.int64))
 
@@ -475,10 +473,14 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     if isinstance(repeats, int):
         return _repeat(x, repeats=repeats, axis=axis)
     repeats = as_tensor("repeat", "repeats", repeats)
+    if repeats.dtype.kind not in "iu":
+        raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"repeat: axis {axis} is out of bounds for shape {x.shape}")
+    if repeats.shape not in ((x.shape[axis],), (1,)):
+        raise ValueError(f"repeat: expected repeats of shape ({x.shape[axis]},), one an element, got {repeats.shape}")
     return take(x, _repeated(repeats, count=x.shape[axis]), axis=axis)
 
 
