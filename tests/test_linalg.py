@@ -318,6 +318,7 @@ def test_axes_and_orders_that_are_none() -> None:
 LARGE: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "pinv of a tall matrix": (lambda x: linalg.pinv(x), [(1000, 2)]),
     "pinv of a wide matrix": (lambda x: linalg.pinv(x), [(2, 1000)]),
+    "solve by one matrix": (lambda x, y: linalg.solve(x + 9 * xgrad.eye(50), y), [(50, 50), (500, 50, 1)]),
     "matmul by one matrix": (xgrad.matmul, [(500, 2, 50), (50, 200)]),
     "matmul of one matrix": (xgrad.matmul, [(200, 50), (500, 50, 2)]),
 }

@@ -86,7 +86,18 @@ def test_sums_take_a_dtype_and_widen_integers(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((4, 3), (3, 5)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((3,), (3,)), ((3,), (3, 2)), ((2, 4, 3), (3, 5))],
+    [
+        ((4, 3), (3, 5)),
+        ((0, 3), (3, 2)),
+        ((2, 0), (0, 3)),
+        ((3,), (3,)),
+        ((3,), (3, 2)),
+        ((2, 4, 3), (3, 5)),
+        ((2, 1, 4, 3), (3, 5)),
+        ((2, 0, 3), (3, 5)),
+        ((2, 4, 0), (0, 5)),
+        ((2, 4, 3), (3, 0)),
+    ],  # fmt: skip
 )
 def test_products_are_those_of_numpy(a, b, dtype):
     rng = np.random.default_rng(0)

@@ -279,7 +279,11 @@ def _solve_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...]) -> Any:
 def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -> Any:
     if len(x2_shape) == 1:
         g, out = g[..., None], out[..., None]
-    return -(in_rule(solve, xp, xp.matrix_transpose(x1), g) @ xp.matrix_transpose(out))
+    turned = in_rule(solve, xp, xp.matrix_transpose(x1), g)
+    if len(x1.shape) == 2 < len(out.shape):  # not a gradient for each of a batch, to add up then
+        summed = (*range(len(out.shape) - 2), len(out.shape) - 1)
+        return -xp.tensordot(turned, out, axes=(summed, summed))
+    return -(turned @ xp.matrix_transpose(out))
 
 
 @derivative(_solve_left, _solve_right, kind=FLOATING)
@@ -324,6 +328,10 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
         raise ValueError("expected a vector of shape (n,) or matrices of shape (..., n, k) for x2")
     if batches[0] == batches[1]:
         return xp.linalg.solve(x1, x2)
+    if len(x1.shape) == 2 and not vector:  # one matrix, which is then factored once: all vectors are its columns
+        columns = xp.moveaxis(x2, -2, 0)
+        out = xp.linalg.solve(x1, xp.reshape(columns, (x1.shape[-1], math.prod(columns.shape[1:]))))
+        return xp.moveaxis(xp.reshape(out, columns.shape), 0, -2)
     # CuPy does not broadcast, and where there is an axis less, it and PyTorch may see vectors in matrices.
     x2, shape = x2[:, None] if vector else x2, np.broadcast_shapes(*batches)
     x1, x2 = [xp.broadcast_to(x, (*shape, *x.shape[-2:])) for x in (x1, x2)]
