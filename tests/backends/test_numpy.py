@@ -97,7 +97,7 @@ def test_sums_take_a_dtype_and_widen_integers(dtype):
         ((2, 0, 3), (3, 5)),
         ((2, 4, 0), (0, 5)),
         ((2, 4, 3), (3, 0)),
-    ],  # fmt: skip
+    ],
 )
 def test_products_are_those_of_numpy(a, b, dtype):
     rng = np.random.default_rng(0)
