@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -126,6 +127,9 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda one: xgrad.vecdot(one(2), one(3)), r"vecdot: expected one length along axis -1.*\(3,\)"),
     (lambda one: xgrad.vecdot(one(2), one((2, 2)), axis=-2), "vecdot: expected an axis that both have.*got -2"),
     (lambda one: xgrad.tensordot(one((2, 3)), one((2, 3)), axes=1), "tensordot: expected equal lengths"),
+    (lambda one: xgrad.tensordot(one((2, 3)), one(3), axes=2), "tensordot: expected axes from 0 to 1"),
+    (lambda one: xgrad.tensordot(one((2, 3)), one(3), axes=-1), "tensordot: expected axes from 0 to 1"),
+    (lambda one: linalg.vector_norm(one((2, 0)), axis=1, ord=np.inf), "vector_norm: expected elements to choose from"),
 ]
 
 
@@ -299,3 +303,34 @@ def test_matrices_of_12_agree_with_a_difference(fn: Callable[[Tensor], Tensor]) 
     (g,) = grad(xgrad.sum(out * xgrad.asarray(weights)), x)
     up, down = (host(fn(leaf(values + step * direction))) for step in (1e-6, -1e-6))
     assert np.sum(host(g) * direction) == pytest.approx(np.sum(weights * (up - down)) / 2e-6, rel=1e-6)
+
+
+def test_axes_and_orders_that_are_none() -> None:
+    one = xgrad.ones((2, 2))
+    with pytest.raises(IndexError, match=r"^tensordot: expected axes of an input with 2, got \(5,\)"):
+        xgrad.tensordot(one, one, axes=((5,), (0,)))
+    with pytest.raises(TypeError, match=r"^matrix_power: expected an int for n, got 1\.5"):
+        linalg.matrix_power(one, 1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^vector_norm: expected a number for ord"):
+        linalg.vector_norm(one, ord="fro")
+
+
+LARGE: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
+    "pinv of a tall matrix": (lambda x: linalg.pinv(x), [(1000, 2)]),
+    "pinv of a wide matrix": (lambda x: linalg.pinv(x), [(2, 1000)]),
+    "solve by one matrix": (lambda x, y: linalg.solve(x + 9 * xgrad.eye(50), y), [(50, 50), (500, 50, 1)]),
+    "matmul by one matrix": (xgrad.matmul, [(500, 2, 50), (50, 200)]),
+    "matmul of one matrix": (xgrad.matmul, [(200, 50), (500, 50, 2)]),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_gradients_make_nothing_much_larger_than_their_inputs(case: str) -> None:
+    fn, shapes = LARGE[case]
+    xs = [leaf(random.normal(size=shape)) for shape in shapes]
+    loss = xgrad.sum(fn(*xs) ** 2)
+    tracemalloc.start()
+    loss.backward()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * sum(8 * x.size for x in xs)

@@ -59,7 +59,8 @@ def test_gradcheck(op: Op, sample: Sample, device: str) -> None:
     xs = tensors(sample, where, np.dtype("float64"), True)
     if op.no_derivative:
         pytest.skip(f"{op.no_derivative}: what is documented is compared with PyTorch")
-    assert gradcheck(lambda *values: op.fn(*values, **options(sample, where)), xs, fast_mode=False)
+    fast = device != "cpu"  # the rules are the same everywhere: elsewhere a random direction shows that they run
+    assert gradcheck(lambda *values: op.fn(*values, **options(sample, where)), xs, fast_mode=fast)
 
 
 @pytest.mark.parametrize(("op", "sample"), DIFFERENTIABLE)
@@ -68,7 +69,7 @@ def test_gradgradcheck(op: Op, sample: Sample, device: str) -> None:
     xs = tensors(sample, where, np.dtype("float64"), True)
     if op.no_derivative:
         pytest.skip(f"{op.no_derivative}: what is documented is compared with PyTorch")
-    assert gradgradcheck(lambda *values: op.fn(*values, **options(sample, where)), xs, fast_mode=False)
+    assert gradgradcheck(lambda *values: op.fn(*values, **options(sample, where)), xs)
 
 
 SPECIAL = [pytest.param(op, sample, id=str(op)) for op in OPS if (sample := op.special_sample())]

@@ -298,6 +298,25 @@ def test_logsumexp_refuses_complex_numbers(device: str) -> None:
         special.logsumexp(xgrad.asarray([1j], dtype=xgrad.complex64, device=device))
 
 
+def test_logsumexp_names_weights_that_it_cannot_take(device: str) -> None:
+    with pytest.raises(TypeError, match=r"^logsumexp: expected a tensor, an array or a number for b, got list"):
+        special.logsumexp(tensor([1.0], device), b=[1.0])  # type: ignore[arg-type]
+    with pytest.raises(xgrad.DeviceError, match=r"^logsumexp: expected b on strict, where a is, got it on cpu"):
+        special.logsumexp(tensor([1.0], "strict"), b=tensor([1.0], "cpu"))
+
+
+NOT_OF_ONE = {"polygamma", "softmax", "log_softmax", "logsumexp"}
+
+
+@pytest.mark.parametrize("name", sorted(set(special.__all__) - NOT_OF_ONE))
+def test_complex_numbers_are_refused(name: str, device: str) -> None:
+    function = getattr(special, name)
+    x = xgrad.asarray([1j], dtype=xgrad.complex64, device=device)
+    count = len(inspect.signature(function).parameters)
+    with pytest.raises(TypeError, match="expected real numbers, got"):
+        function(*[0.5] * (count - 1), x)
+
+
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
 def test_signatures_are_scipys(name: str) -> None:
     ours, theirs = (list(inspect.signature(getattr(m, name)).parameters.values()) for m in (special, sc))

@@ -167,3 +167,11 @@ def test_derivatives_at_special_places(name: str, inputs: list[Any], gradients: 
     out = getattr(xgrad, name)(*xs)
     found = xgrad.autograd.grad(out, xs, xgrad.ones_like(out))
     np.testing.assert_allclose([g.item() for g in found], gradients, rtol=1e-6, atol=1e-30)
+
+
+def test_what_clips_and_what_is_clipped_share_one_gradient(device: str) -> None:
+    """Moved together, all three move the result by as much."""
+    grid = np.stack(np.meshgrid(*[np.array([1.0, 2.0, 3.0])] * 3)).reshape(3, -1)
+    x, low, high = (xgrad.Tensor(row, dtype="float64", device=device, requires_grad=True) for row in grid)
+    xgrad.clip(x, low, high).sum().backward()
+    assert (x.grad + low.grad + high.grad).tolist() == [1.0] * 27  # type: ignore[operator]

@@ -156,6 +156,8 @@ WRONG: list[tuple[Callable[[Tensor], Any], Any, str]] = [
     (lambda x: xgrad.sum(x, axis=2), IndexError, "sum"),
     (lambda x: xgrad.sum(x, out=x), TypeError, "sum"),
     (lambda x: xgrad.max(x[:, :0], axis=1), (ValueError, IndexError), "max"),
+    (lambda x: xgrad.matmul(x, 2.0), TypeError, "matmul: "),
+    (lambda x: xgrad.linalg.outer(x[0, ...], 2.0), TypeError, "outer: expected tensors"),
 ]
 
 
@@ -181,3 +183,50 @@ def test_devices_are_not_mixed() -> None:
     for call in (xgrad.broadcast_arrays, xgrad.searchsorted, lambda a, b: xgrad.diff(a, append=b)):
         with pytest.raises(xgrad.DeviceError, match=r"expected tensors of one device, got .*cpu.*strict"):
             call(here, there)
+
+
+def test_roll_takes_lists_and_integers_of_numpy(device: str) -> None:
+    for shift, axis in [([1], [0]), (np.int64(1), 0), (1, [0])]:
+        x = leaf(1.0, 2.0, 3.0, device=device)
+        out = xgrad.roll(x, shift, axis=axis)  # type: ignore[arg-type]
+        (g,) = xgrad.autograd.grad((out * xgrad.asarray([1.0, 2.0, 4.0], dtype=x.dtype, device=device)).sum(), x)
+        assert (out.tolist(), g.tolist()) == ([3.0, 1.0, 2.0], [2.0, 4.0, 1.0])
+
+
+def test_masks_and_lists_of_nothing(device: str) -> None:
+    x = Tensor(np.zeros((2, 0)), dtype="float64", device=device, requires_grad=True)
+    if device != "strict":  # whose shapes may not depend on values
+        assert x[np.zeros((2, 0), bool)].shape == (0,)
+        assert xgrad.ops.setitem(x, np.zeros((2, 0), bool), 1.0).shape == (2, 0)
+    assert leaf(1.0, 2.0, device="cpu")[[]].shape == (0,)
+    with pytest.raises(IndexError, match=r"^indexing: expected integers or bools, got an array of"):
+        leaf(1.0, device=device)[np.zeros(0)]
+
+
+BAD: dict[str, tuple[type[Exception], Callable[[Tensor], Any]]] = {
+    "max": (TypeError, lambda x: xgrad.max(x + 1j)),
+    "min": (TypeError, lambda x: xgrad.min(x + 1j)),
+    "sort": (TypeError, lambda x: xgrad.sort(x + 1j)),
+    "argsort": (TypeError, lambda x: xgrad.argsort(x + 1j)),
+    "argmax": (TypeError, lambda x: xgrad.argmax(x + 1j)),
+    "argmin": (TypeError, lambda x: xgrad.argmin(x + 1j)),
+    "searchsorted": (TypeError, lambda x: xgrad.searchsorted(x, x + 1j)),
+    "where": (TypeError, lambda x: xgrad.where(x, x, x)),
+    "repeat": (ValueError, lambda x: xgrad.repeat(x, xgrad.asarray([1, 2, 3], device=x.device))),
+    "rfftn": (ValueError, lambda x: xgrad.fft.rfftn(x, axes=())),
+    "irfftn of no axes": (ValueError, lambda x: xgrad.fft.irfftn(x[0])),
+    "tile": (TypeError, lambda x: xgrad.tile(x, 2)),  # type: ignore[arg-type]
+    "tile of less than nothing": (ValueError, lambda x: xgrad.tile(x, (-1,))),
+    "roll": (TypeError, lambda x: xgrad.roll(x, 0.5)),  # type: ignore[arg-type]
+    "cumulative_sum": (ValueError, lambda x: xgrad.cumulative_sum(x[0])),
+    "cumulative_prod": (ValueError, lambda x: xgrad.cumulative_prod(x[0])),
+    "sort of no axes": (ValueError, lambda x: xgrad.sort(x[0])),
+    "argsort of no axes": (ValueError, lambda x: xgrad.argsort(x[0])),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_alike_on_every_device(case: str, device: str) -> None:
+    kind, call = BAD[case]
+    with pytest.raises(kind, match=f"^{case.split()[0]}: expected"):
+        call(leaf(1.0, 2.0, device=device))

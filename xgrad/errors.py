@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xgrad.dtypes import SCALARS
 from xgrad.graph import Leaf, Node
 from xgrad.tensor import Tensor
 
@@ -42,6 +43,8 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
                 f"{function.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
                 f"got {got}"
             )
+    if isinstance(error, AttributeError) and any(type(x) in SCALARS for x in inputs):
+        return TypeError(f"{function.name}: expected tensors, got {got}: make them with xgrad.asarray")
     if type(error).__name__.lstrip("_") == "LinAlgError":  # NumPy's, or PyTorch's own of that name
         return np.linalg.LinAlgError(f"{function.name}: {error} (got {got})")
     family = type(error).__module__.partition(".")[0]

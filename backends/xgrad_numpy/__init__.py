@@ -26,7 +26,7 @@ var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
-_FASTER = "astype expand_dims matmul matrix_transpose max mean min reshape squeeze sum where".split()
+_FASTER = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
 
 
 class _Namespace:
@@ -53,7 +53,7 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
-        self.kernels = {"relu": fast.relu}
+        self.kernels = {"relu": fast.relu, "clip": fast.clip}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"

@@ -2,6 +2,7 @@
 
 import itertools
 
+import array_api_compat.numpy as compat
 import numpy as np
 import pytest
 
@@ -85,7 +86,18 @@ def test_sums_take_a_dtype_and_widen_integers(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((4, 3), (3, 5)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((3,), (3,)), ((3,), (3, 2)), ((2, 4, 3), (3, 5))],
+    [
+        ((4, 3), (3, 5)),
+        ((0, 3), (3, 2)),
+        ((2, 0), (0, 3)),
+        ((3,), (3,)),
+        ((3,), (3, 2)),
+        ((2, 4, 3), (3, 5)),
+        ((2, 1, 4, 3), (3, 5)),
+        ((2, 0, 3), (3, 5)),
+        ((2, 4, 0), (0, 5)),
+        ((2, 4, 3), (3, 0)),
+    ],
 )
 def test_products_are_those_of_numpy(a, b, dtype):
     rng = np.random.default_rng(0)
@@ -133,3 +145,29 @@ def test_sums_make_no_large_arrays():
     before = fast._ones.cache_info().currsize
     assert fast.sum(long, axis=0)[0] == 1 << 17
     assert fast._ones.cache_info().currsize == before
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:-1])
+@pytest.mark.parametrize("shape", [(7,), (3000,), (40, 50), (3, 700, 2)])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorting_is_stable(shape, dtype, descending):
+    rng = np.random.default_rng(2)
+    plain, ties = rng.normal(size=shape).astype(dtype), rng.integers(-3, 3, shape).astype(dtype)
+    zeros, odd = np.where(rng.random(shape) < 0.5, ties, -ties), ties.copy()
+    if np.dtype(dtype).kind == "f":
+        odd.flat[:6] = [np.nan, -np.nan, np.inf, -np.inf, np.nan, -0.0]
+    for x in (plain, ties, zeros, odd, ties[::-1]):
+        for axis in range(-x.ndim, x.ndim):
+            order = compat.argsort(x, axis=axis, descending=descending)
+            same(fast.argsort(x, axis=axis, descending=descending), order)
+            same(fast.sort(x, axis=axis, descending=descending), compat.sort(x, axis=axis, descending=descending))
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:5])
+@pytest.mark.parametrize("bounds", [(-1, 1), (1, -1), (None, 0), (-2, None), (None, None)])
+def test_clip_is_that_of_the_standard(bounds, dtype):
+    low, high = bounds
+    for n in (3, 2000):
+        x = (np.random.default_rng(3).normal(size=n) * 3).astype(dtype)
+        expected = x if low is None else np.maximum(x, low)
+        same(fast.clip(x, low, high), expected if high is None else np.minimum(expected, high))

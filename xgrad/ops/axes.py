@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from xgrad.declare import public
-from xgrad.dtypes import FLOATING, INTEGER
+from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER
 from xgrad.function import Function
 from xgrad.plan import Rule
 from xgrad.tensor import Tensor
@@ -52,7 +52,7 @@ DESCENDING = Option("descending", False, "bool, default False", "Whether the lar
 STABLE = Option("stable", True, "bool, default True", "Whether equal elements keep their order.")
 
 _TAKES = {
-    None: "Real numbers",
+    BOOLEAN: "Real numbers or bools",
     INTEGER: "Numbers; bools count as integers",
     FLOATING: "Integers and bools count as float32",
 }
@@ -90,17 +90,22 @@ def along_axes(
     example: str,
     returns: str,
     section: str = "statistical",
-    kind: int | None = None,
+    kind: int = BOOLEAN,
+    highest: int = COMPLEX,
+    some: bool = False,
     takes: str = "",
     raises: str = "",
     notes: str = "",
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard of one tensor and these options, given its rule.
 
-    `doc` is its summary, `example` reads ``data, options -> values``, and `raises` what makes it a ValueError.
+    `doc` is its summary, `example` reads ``data, options -> values``, and `raises` what makes it a ValueError; `some`
+    says that there must be some axis, `kind` and `highest` which dtypes it takes.
     """
 
     def forward(xp: Any, x: Any, /, **given: Any) -> Any:
+        if some and not x.shape:
+            raise ValueError("expected x with at least one axis")
         return getattr(xp, name)(x, **given)
 
     parameters = [*inspect.signature(forward).parameters.values()][:2]
@@ -121,7 +126,7 @@ def along_axes(
         given=given,
         value=value,
     )
-    function = Function.of(name, forward, (rule,), lowest=kind, native=True)
+    function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, native=not some)
     return public(function, text, "xgrad.ops." + section)
 
 
@@ -134,8 +139,9 @@ def reduction(name: str, rule: Rule | None, *more: Option, axis: Option = AXES, 
 def cumulative(name: str, rule: Rule | None, **rest: Any) -> Callable[..., Tensor]:
     """Declare a function that accumulates along an axis: see `along_axes`."""
     returns = "Of the shape of `x`, or longer by one along `axis`."
-    raises = "If there are several axes and none is named."
-    return along_axes(name, rule, RUNNING, DTYPE, INITIAL, kind=INTEGER, returns=returns, raises=raises, **rest)
+    raises = "If there are no axes, or several and none is named."
+    more = {"returns": returns, "raises": raises, **rest}
+    return along_axes(name, rule, RUNNING, DTYPE, INITIAL, kind=INTEGER, some=True, **more)
 
 
 def normalized(ndim: int, axis: Axis) -> tuple[int, ...]:

@@ -225,7 +225,8 @@ def _pow_base(g: Any, xp: Any, x1: Any, x2: Any) -> Any:
 
 def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
     x1 = xp.full_like(x2, x1) if type(x1) in SCALARS else x1
-    return g * (out * xp.log(xp.where(x1 == 0, 1, x1)))  # else 0 * -inf, where the limit is 0
+    limit = x1 == 0 if is_complex(out.dtype) else (x1 == 0) & (x2 >= 0)
+    return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
 
 
 @derivative(_pow_base, _pow_exponent, kind=INTEGER, broadcasts=True)
@@ -252,8 +253,8 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order; the derivative with respect to the exponent at a base of 0 is 0. Python array
-    API standard, elementwise functions: ``pow``.
+    Differentiable to any order; the derivative with respect to the exponent at a base of 0 is 0, or infinite where
+    the power is. Python array API standard, elementwise functions: ``pow``.
 
     Examples
     --------
@@ -267,7 +268,7 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 @derivative(
     lambda g, xp, x, min, max: xp.where(_inside(xp, x, min, max), g, 0),
     lambda g, xp, x, min, max: xp.where((x < min) & (True if max is None else min < max), g, 0),
-    lambda g, xp, x, min, max: xp.where((x > max) | (False if min is None else min >= max), g, 0),
+    lambda g, xp, x, min, max: xp.where((x > max) | (False if min is None else (x < min) & (min >= max)), g, 0),
     kind=INTEGER,
     highest=FLOATING,
     broadcasts=True,

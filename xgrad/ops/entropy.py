@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.backend import DeviceError
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, SCALARS
 from xgrad.inputs import as_tensor
@@ -38,6 +39,7 @@ def _xlog_second(g: Any, xp: Any, x: Any, y: Any, pole: float) -> Any:
     lambda g, xp, x, y: _xlog_first(g, xp, x, y, "log", 0),
     lambda g, xp, x, y: _xlog_second(g, xp, x, y, 0),
     kind=FLOATING,
+    highest=FLOATING,
     broadcasts=True,
 )
 def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
@@ -73,6 +75,7 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     lambda g, xp, x, y: _xlog_first(g, xp, x, y, "log1p", -1),
     lambda g, xp, x, y: _xlog_second(g, xp, x, y, -1),
     kind=FLOATING,
+    highest=FLOATING,
     broadcasts=True,
 )
 def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
@@ -104,7 +107,7 @@ def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
     return x * xp.log1p(xp.where((x == 0) & ~xp.isnan(y), 0, y))
 
 
-@derivative(lambda g, xp, x: -g * (xp.log(x) + 1), kind=FLOATING)
+@derivative(lambda g, xp, x: -g * (xp.log(x) + 1), kind=FLOATING, highest=FLOATING)
 def entr(xp: Any, x: Any, /) -> Any:
     """Return -x * log(x), which is 0 at 0 and minus infinity below.
 
@@ -159,7 +162,7 @@ def _rel_entr_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
 
 
-@derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, broadcasts=True)
+@derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, highest=FLOATING, broadcasts=True)
 def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(x / y), the terms of the relative entropy of one distribution to another.
 
@@ -200,7 +203,7 @@ def _kl_div_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
 
 
-@derivative(_kl_div_first, _kl_div_second, kind=FLOATING, broadcasts=True)
+@derivative(_kl_div_first, _kl_div_second, kind=FLOATING, highest=FLOATING, broadcasts=True)
 def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence, none of them negative.
 
@@ -230,7 +233,7 @@ def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
     return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y) - x + y, lambda x, y: x + y, math.inf)
 
 
-@derivative(lambda g, xp, x: g / (1 + xp.exp(x)), kind=FLOATING)
+@derivative(lambda g, xp, x: g / (1 + xp.exp(x)), kind=FLOATING, highest=FLOATING)
 def log_expit(xp: Any, x: Any, /) -> Any:
     """Return the logarithm of `expit`, without overflow or loss of small probabilities.
 
@@ -267,7 +270,7 @@ def _huber_delta(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     return g * xp.where(xp.abs(r) <= delta, 0, xp.abs(r) - delta)
 
 
-@derivative(_huber_delta, _huber_rule, kind=FLOATING, broadcasts=True)
+@derivative(_huber_delta, _huber_rule, kind=FLOATING, highest=FLOATING, broadcasts=True)
 def huber(xp: Any, delta: Any, r: Any, /) -> Any:
     """Return Huber's loss: half the square of a residual up to `delta`, and linear beyond.
 
@@ -319,7 +322,7 @@ def _pseudo_huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     return g * (delta / root * r)
 
 
-@derivative(_pseudo_huber_delta, _pseudo_huber_rule, kind=FLOATING, broadcasts=True)
+@derivative(_pseudo_huber_delta, _pseudo_huber_rule, kind=FLOATING, highest=FLOATING, broadcasts=True)
 def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
     """Return delta**2 * (sqrt(1 + (r / delta)**2) - 1), a smooth loss that is linear for residuals beyond `delta`.
 
@@ -432,6 +435,13 @@ def logsumexp(
         Of the shape of `a` without the reduced axes; minus infinity for no elements, NaN for a negative sum
         unless `return_sign`. float32 stays float32.
 
+    Raises
+    ------
+    TypeError
+        If `a` is complex.
+    DeviceError
+        If `b` is on another device than `a`.
+
     Notes
     -----
     Differentiable to any order, in `a` and `b`. As ``scipy.special.logsumexp``, for real numbers.
@@ -451,7 +461,13 @@ def logsumexp(
         a = xp.astype(a, xp.float32)
     if b is None and a.size and not return_sign:
         return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
-    weights = xp.ones_like(a) if b is None else xp.full_like(a, b) if type(b) in SCALARS else b
+    weights = (
+        xp.ones_like(a) if b is None else xp.full_like(a, b) if type(b) in SCALARS else as_tensor("logsumexp", "b", b)
+    )
+    if weights.device is not a.device:
+        raise DeviceError(
+            f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use .to(device)"
+        )
     counted = xp.where(weights == 0, -math.inf, a.detach())
     if 0 in counted.shape:
         sums = xp.sum(a * weights, axis=axis, keepdims=keepdims)

@@ -216,7 +216,9 @@ def _along_many(name: str, rule: Rule, **words: str) -> Callable[..., Tensor]:
         norm: str = "backward",
     ) -> Any:
         lengths = _lengths(x.shape, s, axes)
-        if name in _OF_HALVES and lengths and (s is None or s[-1] == -1):
+        if not lengths and name in _OF_REALS + _OF_HALVES:
+            raise ValueError("expected at least one axis to transform along, got none")
+        if name in _OF_HALVES and (s is None or s[-1] == -1):
             last = tuple(lengths)[-1]
             lengths[last] = 2 * (x.shape[last] - 1)
         _check(norm, lengths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import FLOATING, is_complex
 from xgrad.operators import namespace
-from xgrad.ops.axes import Axis, restored
+from xgrad.ops.axes import Axis, count, restored
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
 from xgrad.tensor import Tensor
@@ -278,7 +279,11 @@ def _solve_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...]) -> Any:
 def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -> Any:
     if len(x2_shape) == 1:
         g, out = g[..., None], out[..., None]
-    return -(in_rule(solve, xp, xp.matrix_transpose(x1), g) @ xp.matrix_transpose(out))
+    turned = in_rule(solve, xp, xp.matrix_transpose(x1), g)
+    if len(x1.shape) == 2 < len(out.shape):  # not a gradient for each of a batch, to add up then
+        summed = (*range(len(out.shape) - 2), len(out.shape) - 1)
+        return -xp.tensordot(turned, out, axes=(summed, summed))
+    return -(turned @ xp.matrix_transpose(out))
 
 
 @derivative(_solve_left, _solve_right, kind=FLOATING)
@@ -323,6 +328,10 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
         raise ValueError("expected a vector of shape (n,) or matrices of shape (..., n, k) for x2")
     if batches[0] == batches[1]:
         return xp.linalg.solve(x1, x2)
+    if len(x1.shape) == 2 and not vector:  # one matrix, which is then factored once: all vectors are its columns
+        columns = xp.moveaxis(x2, -2, 0)
+        out = xp.linalg.solve(x1, xp.reshape(columns, (x1.shape[-1], math.prod(columns.shape[1:]))))
+        return xp.moveaxis(xp.reshape(out, columns.shape), 0, -2)
     # CuPy does not broadcast, and where there is an axis less, it and PyTorch may see vectors in matrices.
     x2, shape = x2[:, None] if vector else x2, np.broadcast_shapes(*batches)
     x1, x2 = [xp.broadcast_to(x, (*shape, *x.shape[-2:])) for x in (x1, x2)]
@@ -331,9 +340,12 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def _pinv_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
-    g, back = adjoint(xp, g), adjoint(xp, out)
-    narrow, wide = g @ out @ back, back @ out @ g
-    return narrow - x @ (out @ narrow) + wide - (wide @ out) @ x - back @ adjoint(xp, g) @ back
+    up, back = adjoint(xp, g), adjoint(xp, out)
+    if x.shape[-2] >= x.shape[-1]:  # in an order that makes no matrix larger than these
+        narrow, wide = up @ (out @ back), back @ (out @ up)
+        return narrow - x @ (out @ narrow) + wide - wide @ (out @ x) - back @ (g @ back)
+    narrow, wide = (up @ out) @ back, (back @ out) @ up
+    return narrow - (x @ out) @ narrow + wide - (wide @ out) @ x - (back @ g) @ back
 
 
 @derivative(_pinv_rule, None, kind=FLOATING, holomorphic=False)
@@ -521,7 +533,9 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
     Raises
     ------
     ValueError
-        If there is nothing to choose from.
+        If `ord` is inf or -inf, and there is nothing to choose from.
+    TypeError
+        If `ord` is not a number.
 
     Notes
     -----
@@ -535,4 +549,8 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
     >>> xgrad.linalg.vector_norm(xgrad.asarray([[3.0, 4.0], [0.0, 2.0]]), axis=1)
     Tensor([5., 2.])
     """
+    if not isinstance(ord, Real):
+        raise TypeError(f"expected a number for ord, got {ord!r}")
+    if math.isinf(ord) and not count(x.shape, axis):
+        raise ValueError(f"expected elements to choose from, got none along axis {axis}")
     return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -313,9 +314,12 @@ def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
 
 def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
     """Return the shift along each axis, of which a number alone stands for all."""
-    if isinstance(shift, int) and isinstance(axis, tuple):
-        shift = (shift,) * len(axis)
-    return tuple([sign * n for n in shift]) if isinstance(shift, tuple) else sign * shift
+    if isinstance(shift, (tuple, list)):
+        return tuple([sign * n for n in shift])
+    if not hasattr(shift, "__index__"):
+        raise TypeError(f"expected shifts of int, got {shift!r}")
+    shift = sign * operator.index(shift)
+    return (shift,) * len(axis) if isinstance(axis, (tuple, list)) else shift
 
 
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
@@ -340,6 +344,8 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     ------
     ValueError
         If there are several shifts, and not as many axes.
+    TypeError
+        If a shift is not an integer.
 
     Notes
     -----
@@ -351,7 +357,8 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     >>> xgrad.roll(xgrad.arange(4), 1)
     Tensor([3, 0, 1, 2])
     """
-    if isinstance(shift, tuple) and len(shift) != (len(axis) if isinstance(axis, tuple) else 1):
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if isinstance(shift, (tuple, list)) and len(shift) != (len(axis) if isinstance(axis, tuple) else 1):
         raise ValueError(f"expected as many axes as shifts, got shift {shift} and axis {axis}")
     return xp.roll(x, _shifts(shift, axis), axis=axis)
 
@@ -419,8 +426,6 @@ def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
 @derivative(None)
 def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
     """Return the number of each of `count` elements as often as it is repeated."""
-    if not xp.isdtype(repeats.dtype, "integral"):
-        raise TypeError(f"expected repeats of integers, got {repeats.dtype}")
     numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
     return xp.repeat(numbers, xp.astype(repeats, xp.int64))
 
@@ -468,10 +473,14 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     if isinstance(repeats, int):
         return _repeat(x, repeats=repeats, axis=axis)
     repeats = as_tensor("repeat", "repeats", repeats)
+    if repeats.dtype.kind not in "iu":
+        raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"repeat: axis {axis} is out of bounds for shape {x.shape}")
+    if repeats.shape not in ((x.shape[axis],), (1,)):
+        raise ValueError(f"repeat: expected repeats of shape ({x.shape[axis]},), one an element, got {repeats.shape}")
     return take(x, _repeated(repeats, count=x.shape[axis]), axis=axis)
 
 
@@ -503,6 +512,13 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     Tensor
         With as many axes as `x` or as there are numbers, whichever is more.
 
+    Raises
+    ------
+    TypeError
+        If `repetitions` are not a tuple or list.
+    ValueError
+        If one is negative.
+
     Notes
     -----
     Python array API standard, manipulation functions: ``tile``.
@@ -514,6 +530,10 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     Tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
+    if not isinstance(repetitions, (tuple, list)):
+        raise TypeError(f"tile: expected a tuple of int for repetitions, got {repetitions!r}")
+    if any(n < 0 for n in repetitions):
+        raise ValueError(f"tile: expected no negative repetitions, got {repetitions}")
     return _tile(x, repetitions=tuple(repetitions))
 
 

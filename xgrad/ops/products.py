@@ -66,6 +66,9 @@ def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
 def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
     if len(x1_shape) == len(x2.shape) == 2:
         return product(xp, g, xp.matrix_transpose(x2), into)
+    if len(x1_shape) < 3 <= len(x2.shape):  # one matrix for all of a batch: not a gradient for each, to add up then
+        batch = tuple(range(len(x2.shape) - 2))
+        return xp.tensordot(g, x2, axes=((*batch, len(g.shape) - 1), (*batch, len(x2.shape) - 1)))
     vector = len(x1_shape) == 1
     g, _, x2 = _as_matrices(g, xp, None, x2, (vector, len(x2.shape) == 1))
     out = xp.matmul(g, xp.matrix_transpose(x2))
@@ -75,6 +78,9 @@ def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any)
 def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any) -> Any:
     if len(x1.shape) == len(x2_shape) == 2:
         return product(xp, xp.matrix_transpose(x1), g, into)
+    if len(x2_shape) < 3 <= len(x1.shape):
+        rows = tuple(range(len(x1.shape) - 1))
+        return xp.tensordot(x1, g, axes=(rows, rows))
     vector = len(x2_shape) == 1
     g, x1, _ = _as_matrices(g, xp, x1, None, (len(x1.shape) == 1, vector))
     out = xp.matmul(xp.matrix_transpose(x1), g)
@@ -120,7 +126,12 @@ def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
 def _paired(ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
     """Return the axes of each input that are summed over, counted from the front."""
     if isinstance(axes, int):
+        if not 0 <= axes <= min(ndim1, ndim2):
+            raise ValueError(f"expected axes from 0 to {min(ndim1, ndim2)}, as many as both have, got {axes}")
         return list(range(ndim1 - axes, ndim1)), list(range(axes))
+    for ndim, paired in ((ndim1, axes[0]), (ndim2, axes[1])):
+        if any(not -ndim <= a < ndim for a in paired):
+            raise IndexError(f"expected axes of an input with {ndim}, got {tuple(paired)}")
     return [a % ndim1 for a in axes[0]], [a % ndim2 for a in axes[1]]
 
 
@@ -166,6 +177,8 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     ------
     ValueError
         If the shapes do not fit.
+    IndexError
+        If there is no such axis.
     DeviceError
         If the tensors are on several devices.
 
@@ -339,6 +352,8 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
     Raises
     ------
+    TypeError
+        If `n` is not an integer.
     ValueError
         If the matrices are not square.
     numpy.linalg.LinAlgError
@@ -355,7 +370,10 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     Tensor([[1., 5.],
             [0., 1.]])
     """
-    x, n = as_floating("matrix_power", x), operator.index(n)
+    x = as_floating("matrix_power", x)
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"matrix_power: expected an int for n, got {n!r}")
+    n = operator.index(n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power: expected square matrices, of shape (..., n, n), got {x.shape}")
     if n == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from xgrad.declare import derivative
-from xgrad.dtypes import BOOLEAN, INTEGER, SCALARS
+from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.inputs import as_tensor
 from xgrad.ops.axes import SEARCHED, reduction
 from xgrad.ops.indexing import take
@@ -15,10 +15,12 @@ argmax = reduction(
     "argmax",
     None,
     axis=SEARCHED,
+    kind=INTEGER,
+    highest=FLOATING,
     section="searching",
     doc="Return where the largest element is, the first of those that tie.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]",
-    takes="Real numbers, not empty",
+    takes="Real numbers, not empty; bools count as integers",
     returns="int64, of the shape of `x` without the reduced axis.",
 )
 
@@ -26,10 +28,12 @@ argmin = reduction(
     "argmin",
     None,
     axis=SEARCHED,
+    kind=INTEGER,
+    highest=FLOATING,
     section="searching",
     doc="Return where the smallest element is, the first of those that tie.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]",
-    takes="Real numbers, not empty",
+    takes="Real numbers, not empty; bools count as integers",
     returns="int64, of the shape of `x` without the reduced axis.",
 )
 
@@ -77,7 +81,7 @@ def nonzero(xp: Any, x: Any, /) -> Any:
     return xp.nonzero(x)
 
 
-@derivative(None, None, kind=INTEGER)
+@derivative(None, None, kind=INTEGER, highest=FLOATING)
 def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
     if x1.dtype != x2.dtype:  # which PyTorch refuses
         dtype = xp.result_type(x1, x2)
@@ -110,6 +114,8 @@ def searchsorted(
     ------
     ValueError
         If `x1` has not one axis, or `side` is neither.
+    TypeError
+        If an input is complex.
     DeviceError
         If the tensors are on several devices.
 
@@ -160,7 +166,7 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If both are scalars.
+        If both are scalars, or the condition is not of bools.
 
     Notes
     -----
@@ -176,4 +182,6 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     """
     if type(x1) in SCALARS and type(x2) in SCALARS:
         raise TypeError("expected at least one tensor for x1 and x2: make one with xgrad.asarray")
+    if getattr(condition, "dtype", xp.bool) != xp.bool:
+        raise TypeError(f"expected bools for condition, got {condition.dtype}: compare, as in condition != 0")
     return xp.where(condition, x1, x2)

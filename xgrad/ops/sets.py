@@ -1,7 +1,8 @@
 """The standard's set functions: the different values of a tensor, in ascending order.
 
-All of them go by one op, which says where in the tensor each value is first; the values are taken from there, and so is
-their gradient. NaNs differ from one another. The shapes of the results depend on values, which makes a GPU wait.
+They go by one op, which says where in the tensor each value is first; the values are taken from there, and so is their
+gradient. Without a gradient it does not matter where they are, and just to find them takes much less time. NaNs differ
+from one another. The shapes of the results depend on values, which makes a GPU wait.
 """
 
 from __future__ import annotations
@@ -41,6 +42,21 @@ class UniqueInverseResult(NamedTuple):
 @derivative(None)
 def _unique_all(xp: Any, x: Any, /) -> Any:
     return xp.unique_all(x)
+
+
+@derivative(None)
+def _unique_counts(xp: Any, x: Any, /) -> Any:
+    return xp.unique_counts(x)
+
+
+@derivative(None)
+def _unique_values(xp: Any, x: Any, /) -> Any:
+    return xp.unique_values(x)
+
+
+def _needs_places(x: Tensor) -> bool:
+    """Return whether it matters where values are first; PyTorch cannot put complex ones in order by itself."""
+    return x.requires_grad or x.dtype.kind == "c"
 
 
 def unique_all(x: Tensor, /) -> UniqueAllResult:
@@ -105,6 +121,9 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     >>> xgrad.unique_counts(xgrad.asarray([3.0, 1.0, 3.0])).counts
     Tensor([1, 2])
     """
+    x = as_tensor("unique_counts", "x", x)
+    if not _needs_places(x):
+        return UniqueCountsResult(*_unique_counts(x))
     found = unique_all(x)
     return UniqueCountsResult(found.values, found.counts)
 
@@ -163,4 +182,5 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> x.grad
     Tensor([1., 1., 0.])
     """
-    return unique_all(x).values
+    x = as_tensor("unique_values", "x", x)
+    return unique_all(x).values if _needs_places(x) else _unique_values(x)

@@ -32,6 +32,8 @@ Tensor
 
 Raises
 ------
+TypeError
+    If an input is complex.
 ImportError
     If SciPy is missing and the kernel is SciPy's.
 DeviceError
@@ -72,7 +74,7 @@ def kernel(
 
     # What the rules' parameters refer to.
     forward.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
-    function = Function.of(name, forward, rules, lowest=FLOATING, broadcasts=True)
+    function = Function.of(name, forward, rules, lowest=FLOATING, highest=FLOATING, broadcasts=True)
     return public(function, _document(name, parameters, rules, doc, example), "xgrad.special")
 
 
@@ -259,7 +261,9 @@ k1e = kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + x
 # fmt: on
 
 
-@derivative(None, lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x), kind=FLOATING, broadcasts=True)
+@derivative(
+    None, lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x), kind=FLOATING, highest=FLOATING, broadcasts=True
+)
 def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     """Return the derivatives of `psi` of order `n`.
 
@@ -317,7 +321,7 @@ def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
     return g * in_rule(_sinc, xp, x, order=order + 1)
 
 
-@derivative(_sinc_rule, kind=FLOATING)
+@derivative(_sinc_rule, kind=FLOATING, highest=FLOATING)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
     """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the power series."""
     t = math.pi * x

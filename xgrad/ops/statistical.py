@@ -37,6 +37,7 @@ def _shared(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 max = reduction(
     "max",
     _shared,
+    highest=FLOATING,
     doc="Return the largest element along axes; those that tie share the gradient equally.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]",
     raises="If there is nothing to choose from.",
@@ -45,6 +46,7 @@ max = reduction(
 min = reduction(
     "min",
     _shared,
+    highest=FLOATING,
     doc="Return the smallest element along axes; those that tie share the gradient equally.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]",
     raises="If there is nothing to choose from.",
@@ -93,12 +95,18 @@ var = reduction(
     example="[1.0, 3.0], correction=1 -> 2.",
 )
 
+
+def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) -> Any:
+    some = xp.where(out == 0, 0, g / xp.where(out == 0, 1, out))
+    return restored(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
+
+
 std = reduction(
     "std",
-    lambda g, xp, x, out, axis, correction: restored(xp, g / out, x.shape, axis) * _deviation(xp, x, axis, correction),
+    _std_rule,
     CORRECTION,
     kind=FLOATING,
-    doc="Return the standard deviation along axes; where it is 0 it has no derivative, and gives NaN.",
+    doc="Return the standard deviation along axes; where it is 0, and has a kink, so is its derivative.",
     example="[1.0, 3.0] -> 1.",
 )
 

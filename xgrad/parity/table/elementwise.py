@@ -6,6 +6,7 @@ import numpy as np
 
 import xgrad
 from xgrad.parity import pytorch
+from xgrad.parity.pytorch import torch
 from xgrad.parity.row import INF, MASK, NAN, SPECIAL, Op, Sample, a, binary, ints, row, unary, z
 from xgrad.parity.tolerance import COMPOSED, EXACT, FUNCTIONS, POWERS, ROOTS, ROUNDED, SATURATING, SELECTED
 
@@ -18,6 +19,7 @@ ROWS: list[Op] = [
     binary("pow", POWERS, low=0.2, scalars=(2.0, 3, -1.5), special=(0.0, 1.0, 0.5, 2.0, 3.0, -1.0, -2.0), special_gradient=False, complex=True),
     row("pow of negatives", POWERS, xgrad.pow, "pow", Sample((a(3, low=-2, high=-1), 3)), Sample((a(3, low=-2, high=-1), 2.0)),
         Sample((np.zeros(2), 2)), Sample((np.zeros(2), 1)), Sample((a(3), 0)), Sample((a(3), 1))),
+    row("pow of 0", POWERS, lambda y: xgrad.pow(0.0, y), lambda y: torch.pow(torch.zeros_like(y), y), Sample((np.array([-1.0, 0.0, 0.5, 2.0]),)), no_derivative="at -1 it is infinite"),
     unary("negative", EXACT, complex=True),
     unary("positive", EXACT, complex=True),
     unary("abs", EXACT, special=SPECIAL[:-1], complex=True),  # of NaN: as sign

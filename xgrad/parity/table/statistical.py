@@ -31,6 +31,8 @@ ROWS: list[Op] = [
     row("std", SUMS, xgrad.std, pytorch.reduction("std"), Sample((a(2, 3),)), Sample((a(2, 3),), {"axis": 1}),
         Sample((a(2, 3),), {"axis": 0, "keepdims": True, "correction": 1}), Sample((a(2, 3, 2),), {"axis": (0, 2)}),
         Sample((a(2, 3),), {"axis": 1}, "transposed")),
+    row("std of equal numbers", SUMS, xgrad.std, pytorch.reduction("std"), Sample((np.array([[2.0, 2.0], [1.0, 3.0]]),), {"axis": 1}), Sample((np.zeros(3),)),
+        no_derivative="it has a kink at 0"),
     reduction("logsumexp", COMPOSED, pytorch.reduction("logsumexp"), empty=False),
     row("sum in another dtype", SUMS, lambda x, **options: xgrad.astype(xgrad.sum(x, dtype=xgrad.float64, **options), x.dtype),
         lambda x, axis: torch.sum(x.double(), axis).to(x.dtype), Sample((a(2, 3),), {"axis": 1})),
