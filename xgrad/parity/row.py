@@ -106,8 +106,8 @@ class Op:
         return ", ".join(name for name in ("scipy", "mpmath") if not find_spec(name)) if self.kernel else ""
 
     def complex_samples(self) -> list[Sample]:
-        """Return the samples with complex numbers in the place of floats, if the op takes them."""
-        return [_complexified(sample) for sample in self.samples] if self.complex else []
+        """Return the samples, of plain layout, with complex numbers in the place of floats, if the op takes them."""
+        return [_complexified(sample) for sample in self.samples if sample.layout == "plain"] if self.complex else []
 
     def special_sample(self) -> Sample | None:
         """Return every combination of the special values."""
