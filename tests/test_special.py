@@ -305,7 +305,7 @@ def test_logsumexp_names_weights_that_it_cannot_take(device: str) -> None:
         special.logsumexp(tensor([1.0], "strict"), b=tensor([1.0], "cpu"))
 
 
-NOT_OF_ONE = {"polygamma", "softmax", "log_softmax", "logsumexp"}
+NOT_OF_ONE = {"multigammaln", "polygamma", "softmax", "log_softmax", "logsumexp"}
 
 
 @pytest.mark.parametrize("name", sorted(set(special.__all__) - NOT_OF_ONE))
@@ -315,6 +315,11 @@ def test_complex_numbers_are_refused(name: str, device: str) -> None:
     count = len(inspect.signature(function).parameters)
     with pytest.raises(TypeError, match="expected real numbers, got"):
         function(*[0.5] * (count - 1), x)
+
+
+def test_multigammaln_refuses_complex_numbers() -> None:
+    with pytest.raises(TypeError, match="expected real numbers, got complex64"):
+        special.multigammaln(xgrad.asarray([1j], dtype=xgrad.complex64), 3)
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])

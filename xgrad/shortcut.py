@@ -108,7 +108,8 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
         except Exception:
             pass
         else:
-            if type(out) is not way.array_type:
+            shape = out.shape
+            if not shape and type(out) is not way.array_type:
                 out = device.coerce(out)
             result: Any = _new(way.tensor)
             result._data, result._device = out, device
@@ -118,7 +119,7 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
             result._edge = node = Node()
             node.plan = plan
             node.kept = (e1, e2) if plan.bare else plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2))
-            node.order, node.shape, node.dtype = next(_numbers), out.shape, dtype
+            node.order, node.shape, node.dtype = next(_numbers), shape, dtype
             node.device, node.hooks, node.changed = device, None, 0
             return result
         return _long(find(), ways, (x1, x2))
