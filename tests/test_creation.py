@@ -105,8 +105,11 @@ def test_meshgrid(device: str) -> None:
             for got, want in zip(grids, np.meshgrid(*values[:count], indexing=indexing), strict=True):
                 np.testing.assert_array_equal(got.tolist(), want)
             if count:
-                fn = lambda *xs: xgrad.prod(xgrad.stack(xgrad.meshgrid(*xs, indexing=indexing)), axis=0)  # noqa: B023, E731
-                assert gradcheck(fn, xs) and gradgradcheck(fn, xs)
+
+                def product(*xs: Tensor, indexing: str = indexing) -> Tensor:
+                    return xgrad.prod(xgrad.stack(xgrad.meshgrid(*xs, indexing=indexing)), axis=0)
+
+                assert gradcheck(product, xs) and gradgradcheck(product, xs)
     with pytest.raises(ValueError, match="expected an indexing of 'xy' or 'ij', got 'yx'"):
         xgrad.meshgrid(xgrad.ones(2), indexing="yx")
     with pytest.raises(ValueError, match=r"expected arrays with one axis, got shapes \[\(2,\), \(\)\]"):

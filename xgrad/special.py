@@ -55,19 +55,9 @@ from xgrad.ops.distributions import (
     yn,
 )
 from xgrad.ops.elementwise import sigmoid as expit
-from xgrad.ops.entropy import (
-    entr,
-    huber,
-    kl_div,
-    log_expit,
-    log_softmax,
-    logsumexp,
-    pseudo_huber,
-    rel_entr,
-    softmax,
-    xlog1py,
-    xlogy,
-)
+from xgrad.ops.entropy import entr, kl_div, log_expit, rel_entr, xlog1py, xlogy
+from xgrad.ops.robust import huber, pseudo_huber
+from xgrad.ops.soft_maxima import log_softmax, logsumexp, softmax
 from xgrad.ops.special import (
     beta,
     betainc,

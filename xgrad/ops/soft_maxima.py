@@ -1,0 +1,147 @@
+"""Soft maxima with SciPy's signatures: those of networks and of the standard's reductions, with other defaults."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from xgrad.backend import DeviceError
+from xgrad.dtypes import SCALARS
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.ops import nn, statistical
+from xgrad.tensor import Tensor
+
+Axis = int | tuple[int, ...] | None
+
+
+def softmax(x: Tensor, axis: Axis = None) -> Tensor:
+    """Return exponentials scaled to a sum of 1 along axes, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional
+        Along what they sum to 1; by default along all.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Notes
+    -----
+    Differentiable to any order. As ``scipy.special.softmax``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.softmax(asarray([[0.0, 0.0], [1e4, 1e4]]), axis=1)
+    Tensor([[0.5, 0.5],
+            [0.5, 0.5]])
+    """
+    return nn.softmax(x, axis=axis)
+
+
+def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
+    """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional
+        Along what the probabilities sum to 1; by default along all.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Notes
+    -----
+    Differentiable to any order. As ``scipy.special.log_softmax``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.log_softmax(asarray([0.0, 1e4]))
+    Tensor([-10000.,      0.])
+    """
+    return nn.log_softmax(x, axis=axis)
+
+
+def logsumexp(
+    a: Tensor, axis: Axis = None, b: Tensor | float | None = None, keepdims: bool = False, return_sign: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Return the logarithm of the sum of exponentials along axes, of which each may have a weight.
+
+    Parameters
+    ----------
+    a : Tensor
+        The exponents, real; integers count as float32.
+    axis : int or tuple of int, optional
+        What to reduce; by default all.
+    b : Tensor or scalar, optional
+        The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts for nothing, whatever it is.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+    return_sign : bool, default False
+        Whether to return the logarithm of the absolute value of the sum, and the sum's sign beside it.
+
+    Returns
+    -------
+    Tensor or (Tensor, Tensor)
+        Of the shape of `a` without the reduced axes; minus infinity for no elements, NaN for a negative sum
+        unless `return_sign`. float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If `a` is complex.
+    DeviceError
+        If `b` is on another device than `a`.
+
+    Notes
+    -----
+    Differentiable to any order, in `a` and `b`. As ``scipy.special.logsumexp``, for real numbers.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.logsumexp(asarray([1e4, 1e4]))
+    Tensor(10000.693)
+    >>> special.logsumexp(asarray([0.0, 0.0]), b=asarray([1.0, -3.0]), return_sign=True)
+    (Tensor(0.693...), Tensor(-1.))
+    """
+    xp, a = namespace, as_tensor("logsumexp", "a", a)
+    if a.dtype.kind != "f":
+        if a.dtype.kind == "c":
+            raise TypeError(f"logsumexp: expected real numbers for a, got {a.dtype}: use .real, or exp, sum and log")
+        a = xp.astype(a, xp.float32)
+    if b is None and a.size and not return_sign:
+        return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
+    weights = (
+        xp.ones_like(a) if b is None else xp.full_like(a, b) if type(b) in SCALARS else as_tensor("logsumexp", "b", b)
+    )
+    if weights.device is not a.device:
+        raise DeviceError(
+            f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use .to(device)"
+        )
+    counted = xp.where(weights == 0, -math.inf, a.detach())
+    if 0 in counted.shape:
+        sums = xp.sum(a * weights, axis=axis, keepdims=keepdims)
+        return (sums - math.inf, sums) if return_sign else sums - math.inf
+    top = xp.max(counted, axis=axis, keepdims=True)  # any number here gives the same result
+    top = xp.where(xp.isfinite(top), top, 0)
+    # Of what has no weight there is a derivative by the weight, unless it is too large.
+    fits = (weights != 0) | (a - top < math.log(np.finfo(a.dtype).max))
+    total = xp.sum(weights * xp.exp(xp.where(fits, a - top, -math.inf)), axis=axis, keepdims=True)
+    sign = xp.sign(total.detach())
+    result = xp.log(xp.abs(total) if return_sign else total) + top
+    if not keepdims:
+        axes = tuple(range(total.ndim)) if axis is None else axis
+        result, sign = xp.squeeze(result, axis=axes), xp.squeeze(sign, axis=axes)
+    return (result, sign) if return_sign else result
