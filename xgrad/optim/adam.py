@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -101,9 +100,7 @@ class Adam(Optimizer):
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of one parameter."""
-        # float(): a NumPy scalar, as schedules compute them, would make float64 of everything.
-        lr, eps, decay = (float(options[name]) for name in ("lr", "eps", "weight_decay"))
-        beta1, beta2 = map(float, options["betas"])
+        lr, eps, decay, (beta1, beta2) = options["lr"], options["eps"], options["weight_decay"], options["betas"]
         if not state:
             state["step"] = 0
             state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)
@@ -128,7 +125,7 @@ class Adam(Optimizer):
             v = state["max_exp_avg_sq"] = xp.asarray(xp.maximum(state.get("max_exp_avg_sq", v), v))
 
         # lr m̂ / (√v̂ + ε), with the scalar factors brought together: two passes over the array fewer.
-        root = math.sqrt(1 - beta2 ** state["step"])
+        root = (1 - beta2 ** state["step"]) ** 0.5
         divisor = xp.sqrt(v)
         divisor += eps * root
         step = m / divisor

@@ -96,8 +96,7 @@ class SGD(Optimizer):
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of one parameter."""
-        # float(): a NumPy scalar, as schedules compute them, would make float64 of everything.
-        lr, momentum, decay = float(options["lr"]), float(options["momentum"]), float(options["weight_decay"])
+        lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
         if options["maximize"]:
             g = -g
         if decay:
@@ -108,7 +107,7 @@ class SGD(Optimizer):
                 buffer = xp.asarray(g, copy=True)
             else:
                 buffer *= momentum
-                buffer += (1 - float(options["dampening"])) * g
+                buffer += (1 - options["dampening"]) * g
             state["momentum_buffer"] = buffer
             g = g + momentum * buffer if options["nesterov"] else buffer
         p -= lr * g
