@@ -39,6 +39,8 @@ class Backend:
         Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
     piece : int, optional
         How many elements at a time elementwise work on large arrays should take, to stay in a cache.
+    replays : str, optional
+        The module whose ``Replay`` runs programs that `xgrad.capture` has recorded; without one steps run eagerly.
     """
 
     library: ClassVar[str]
@@ -48,6 +50,7 @@ class Backend:
     asynchronous: bool = False
     writes: bool = False
     piece: int | None = None
+    replays: ClassVar[str | None] = None
 
     def count(self) -> int:
         """Return the number of devices."""
@@ -96,6 +99,14 @@ class Backend:
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         """Return `x`, which may be overwritten, with `values` added at `key`; repeated indices add up."""
         raise NotImplementedError
+
+    def holds(self, condition: Any) -> bool:
+        """Return whether an array of one bool is true, which is the check of an argument."""
+        return bool(condition)
+
+    def transparent(self, function: Any) -> bool:
+        """Return whether a function calls methods of its arrays and functions that a recording sees by itself."""
+        return False
 
     def references(self, x: Any) -> int | None:
         """Return a number that grows when another array comes to share the memory of `x`, or None if none is known."""

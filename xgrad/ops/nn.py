@@ -239,7 +239,9 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
     with device.active():
         # Below 0 is counted from the end, and above the last is out of bounds, unless it wraps around.
-        wrong = not checked and (int(device.xp.min(raw)) < 0 if kind == "i" else int(device.xp.max(raw)) > last)
+        wrong = not checked and (
+            device.backend.holds(device.xp.min(raw) < 0 if kind == "i" else device.xp.max(raw) > last)
+        )
     try:
         if not wrong:
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)

@@ -233,14 +233,16 @@ class Flat:
         ]
 
     def intact(self) -> bool:
-        """Return whether the parameters are still what they were here, and all of them have a gradient, or none."""
-        found = 0
+        """Return whether the parameters are still what they were here."""
         for p, leaf in zip(self.params, self.leaves, strict=True):
             slot, same = leaf.slot, p._leaf is leaf  # a leaf that went to another device, dtype or shape has no slot
             if not same or slot is None or slot.gradients is not self.gradients:
                 return False
-            found += leaf.grad is not None
-        return found in (0, len(self.params))
+        return True
+
+    def even(self) -> bool:
+        """Return whether all parameters have a gradient, or none."""
+        return sum([leaf.grad is not None for leaf in self.leaves]) in (0, len(self.leaves))
 
     def step(self, update: Update, options: Mapping[str, Any]) -> None:
         """Update all parameters, if they have gradients."""
@@ -305,12 +307,12 @@ class Flat:
                 write(self.numbers, key, value)
             elif value is not given.get(key):
                 self.numbers.pop(key, None)
-                if part is None:
-                    self.arrays[key] = wrap(value, self.device)
-                    continue
                 if key not in self.arrays:
-                    self.arrays[key] = wrap(self.layout.empty(), self.device)
-                self.arrays[key]._data[part] = value
+                    self.arrays[key] = wrap(value if part is None else self.layout.empty(), self.device)
+                if part is None:
+                    self.arrays[key]._data = value
+                else:
+                    self.arrays[key]._data[part] = value
 
     def keep_private(self) -> bool:
         """See that the parameters are views of a buffer that nobody else sees; return whether they moved."""
@@ -319,6 +321,18 @@ class Flat:
             self._settle()
             return True
         return False
+
+    def unseen(self) -> None:
+        """See that nobody else sees the parameters or gradients which a replay is to write to."""
+        if self.gradients.seen:
+            self.gradients.renew()
+        self.keep_private()
+
+    def allow(self, earlier: tuple[int, int] | None) -> None:
+        """Count those who have come to see the parameters since `watchers` told how many there were, as of us."""
+        now = self.watchers()
+        if earlier and now and self.private:
+            self.private = (self.private[0] + now[0] - earlier[0], self.private[1] + now[1] - earlier[1])
 
     def changed(self) -> None:
         """Note that the parameters have other values."""
