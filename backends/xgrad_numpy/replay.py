@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,6 +34,15 @@ _IN_PLACE: dict[Any, np.ufunc] = {
 }
 _DOT, _ASTYPE, _COPY = method("dot"), method("astype"), method("copy")
 _REDUCTIONS = ("axis", "dtype", "out", "keepdims", "initial", "where")
+_BITS = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_COMPARISONS: dict[Any, str] = {
+    np.less: "<",
+    np.less_equal: "<=",
+    np.greater: ">",
+    np.greater_equal: ">=",
+    np.equal: "==",
+    np.not_equal: "!=",
+}
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _SMALL = 1 << 16  # elements up to which a constant, or a row, is written out in full: NumPy's inner loops then are long
 
@@ -77,6 +87,9 @@ class Replay:
         self._first_write: int | None = None
 
         self._fold()
+        self._calls = _forwarded(self._calls)
+        self._uses = Counter(value.number for call in self._calls for value in call.reads())
+        self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
         self._plan = Plan()
         for value in found:
             self._name(value)
@@ -166,6 +179,8 @@ class Replay:
             return f"({', '.join(map(self._text, arg))}{',' if len(arg) == 1 else ''})"
         if kind is list:
             return f"[{', '.join(map(self._text, arg))}]"
+        if arg is Ellipsis:
+            return "..."
         if arg is None or kind in (bool, int, str) or (kind is float and math.isfinite(arg)):
             return repr(arg)
         return self._object(arg)
@@ -182,13 +197,32 @@ class Replay:
     def _emit(self, call: Call) -> None:
         """Write the code of a call."""
         if call.check is not None:
-            self._lines.append(f"if bool({self._text(call.args[0])}) is not {call.check}: raise Diverged")
+            self._emit_check(call)
+        elif call.single and call.function in _COMPARISONS and self._is_asked(call):
+            self._asked[call.results[0].number] = call
         elif call.target is not None:
             self._emit_write(call, call.target)
         elif self._is_view(call):
             self._emit_view(call)
         elif not self._emit_into(call):
             self._emit_plain(call)
+
+    def _is_asked(self, call: Call) -> bool:
+        """Return whether a comparison of single numbers is of use but to a check."""
+        (result,), number = call.results, call.results[0].number
+        checks = [c for c in self._calls if c.check is not None and c.args[0].number == number]
+        return len(call.args) == 2 and result.shape == () and len(checks) == self._uses[number] == 1
+
+    def _emit_check(self, call: Call) -> None:
+        """Write the code that looks whether a check comes out as it did."""
+        value = call.args[0]
+        asked = self._asked.get(value.number)
+        if asked is None:
+            text = f"bool({self._text(value)})"
+        else:
+            texts = [f"{self._text(arg)}.item()" if type(arg) is Value else self._text(arg) for arg in asked.args]
+            text = f"({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
+        self._lines.append(f"if {text} is not {call.check}: raise Diverged")
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
@@ -265,6 +299,8 @@ class Replay:
             a, b = self._text(call.args[0]), self._text(call.args[1])
             self._lines.append(f"{a}.dot({b}, {self._new(result)})")
             return True
+        if function is np.where and len(call.args) == 3 and self._emit_choice(call, result):
+            return True
         if function in (_ASTYPE, _COPY):
             x = self._text(call.args[0])
             self._lines.append(f"{self._new(result)}[...] = {x}")
@@ -274,6 +310,48 @@ class Replay:
             self._lines.append(f"{self._new(result)}[...] = {self._object(value)}")
             return True
         return False
+
+    def _emit_choice(self, call: Call, result: Value) -> bool:
+        """Choose between an array and 0 by its bits, where NumPy would branch at each element; return whether."""
+        condition, *sides = call.args
+        zeros = [type(side) in (int, float) and side == 0 and math.copysign(1, side) > 0 for side in sides]
+        if sum(zeros) != 1:
+            return False
+        x = sides[zeros.index(False)]
+        alike = all(type(v) is Value and v.shape == result.shape for v in (condition, x))
+        if not alike or x.dtype != result.dtype or result.dtype not in _BITS or condition.dtype != bool:
+            return False
+        bits = _BITS[result.dtype]
+        mask = self._spare(result.shape, bits)
+        self._lines.append(f"{mask}[...] = {self._text(condition)}")
+        one = self._kept(np.asarray(1, bits))
+        if zeros[0]:
+            self._lines.append(f"{self._object(np.subtract, 'f')}({mask}, {one}, {mask})")
+        else:
+            self._lines.append(f"{self._object(np.negative, 'f')}({mask}, {mask})")
+        source = self._bits(x, bits)
+        self._new(result, (x,) if self._replaceable(x, result) else ())
+        target = self._bits(result, bits)
+        self._lines.append(f"{self._object(np.bitwise_and, 'f')}({source}, {mask}, {target})")
+        return True
+
+    def _bits(self, value: Value, dtype: Any) -> str:
+        """Return the name of a value as integers of its bits."""
+        name = f"b{len(self._names)}"
+        self._names[-len(self._names) - 1] = name
+        mine = self._name(value)
+        if value.number in self._fixed:
+            self._links.append((name, lambda: self._scope[mine].view(dtype)))
+        else:
+            self._lines.append(f"{name} = {mine}.view({self._object(dtype, 'd')})")
+        return name
+
+    def _spare(self, shape: tuple[int, ...], dtype: Any) -> str:
+        """Return the name of memory that is needed for one call only."""
+        spare = Value(-len(self._names) - 1, Storage("temporary", -1), np.empty(shape, dtype))
+        name = self._names[spare.number] = f"s{len(self._names)}"
+        self._links.append((name, self._plan.add(spare, self._at, self._at, ())))
+        return name
 
     def _emit_write(self, call: Call, target: Value) -> None:
         """Write the code of a call that changes what it is given."""
@@ -294,6 +372,9 @@ class Replay:
         elif call.out:
             if function is _DOT:
                 self._lines.append(f"{self._text(call.args[0])}.dot({self._text(call.args[1])}, {name})")
+            elif function in _ELEMENTWISE and not call.options:
+                args = self._operands(function, call.args, target)
+                self._lines.append(f"{self._object(function, 'f')}({', '.join(args)}, out={name})")
             else:
                 self._lines.append(self._called(call, out=name))
         else:
@@ -334,9 +415,9 @@ class Replay:
         Those are arrays of the dtype that it computes in, and as long as the result as far as that is small.
         """
         dtypes = _computes_in(function, args)
-        return [self._operand(arg, dtype, result) for arg, dtype in zip(args, dtypes, strict=True)]
+        return [self._operand(function, arg, dtype, result) for arg, dtype in zip(args, dtypes, strict=True)]
 
-    def _operand(self, arg: Any, dtype: Any, result: Value) -> str:
+    def _operand(self, function: np.ufunc, arg: Any, dtype: Any, result: Value) -> str:
         kind = type(arg)
         count = math.prod(result.shape)
         if dtype is None:
@@ -349,7 +430,8 @@ class Replay:
             if constant is None:
                 return self._text(arg)
         if constant is not None:
-            if constant.dtype != dtype or (constant.shape != result.shape and constant.size > 1 and count <= _SMALL):
+            long = constant.size > 1 or function in (np.maximum, np.minimum)
+            if constant.dtype != dtype or (constant.shape != result.shape and long and count <= _SMALL):
                 constant = np.broadcast_to(constant, result.shape if count <= _SMALL else constant.shape).astype(dtype)
                 return self._kept(constant)
             return self._kept(constant) if kind in (int, float) else self._text(arg)
@@ -358,12 +440,9 @@ class Replay:
         short = arg.shape != result.shape and 0 < count <= _SMALL and len(result.shape) and result.shape[-1] <= 256
         if arg.dtype == dtype and not short:
             return self._text(arg)
-        shape = result.shape if short else arg.shape
-        spare = Value(-len(self._names) - 1, Storage("temporary", -1), np.empty(shape, dtype))
-        self._names[spare.number] = f"s{len(self._names)}"
-        self._links.append((self._name(spare), self._plan.add(spare, self._at, self._at, ())))
-        self._lines.append(f"{self._name(spare)}[...] = {self._text(arg)}")
-        return self._name(spare)
+        spare = self._spare(result.shape if short else arg.shape, dtype)
+        self._lines.append(f"{spare}[...] = {self._text(arg)}")
+        return spare
 
     def _kept(self, constant: np.ndarray) -> str:
         """Return the name of a constant, the same for equal ones."""
@@ -470,8 +549,38 @@ def _computes_in(function: np.ufunc, args: tuple[Any, ...]) -> list[Any]:
 
 def _exactly(value: Any, dtype: Any) -> np.ndarray | None:
     """Return a number as an array without axes that gives the same results; None if it may not."""
-    if dtype not in _FLOATS:
-        return None
-    with np.errstate(all="ignore"):
-        cell = np.asarray(value, dtype)
-    return cell if np.isfinite(cell) == math.isfinite(value) else None
+    if dtype in _FLOATS:
+        with np.errstate(all="ignore"):
+            cell = np.asarray(value, dtype)
+        return cell if np.isfinite(cell) == math.isfinite(value) else None
+    if type(value) is int and dtype.kind in "iu" and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        return np.asarray(value, dtype)
+    return None
+
+
+def _forwarded(calls: list[Call]) -> list[Call]:
+    """Let calls write their result where it is copied to, if it is needed nowhere else."""
+    uses = Counter(value.number for call in calls for value in call.reads())
+    made = {call.results[0].number: call for call in calls if call.single and call.results}
+    dropped = set()
+    for i, call in enumerate(calls):
+        if call.function is not setitem or call.args[1] is not Ellipsis or type(call.args[2]) is not Value:
+            continue
+        target, _, value = call.args
+        maker = made.get(value.number)
+        if maker is None or uses[value.number] != 1 or value.storage.writes or not _takes_out(maker, target):
+            continue
+        if (target.shape, target.dtype) != (value.shape, value.dtype) or value.storage is not maker.results[0].storage:
+            continue
+        between = calls[calls.index(maker) : i]
+        if any(target.storage is v.storage for c in between for v in (*c.reads(), *([c.target] if c.target else []))):
+            continue
+        maker.target, maker.out, maker.results = target, True, []
+        dropped.add(id(call))
+    return [call for call in calls if id(call) not in dropped]
+
+
+def _takes_out(call: Call, target: Value) -> bool:
+    if call.function is _DOT:
+        return _in_order(target.strides, target.shape, target.dtype.itemsize)
+    return isinstance(call.function, np.ufunc) and call.function.nout == 1 and not call.options

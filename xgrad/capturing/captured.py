@@ -6,7 +6,7 @@ import gc
 import warnings
 from collections.abc import Callable
 from functools import update_wrapper
-from threading import RLock
+from threading import Lock
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad import trees
@@ -16,7 +16,7 @@ from xgrad.capturing.frame import MISS, Frame, Unusable
 from xgrad.capturing.recorder import Recorder, active, line_of_step
 from xgrad.capturing.surroundings import watched
 from xgrad.device import Device
-from xgrad.devices import current_device
+from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
 from xgrad.tensor import Tensor
@@ -107,8 +107,7 @@ class Captured(Generic[P, R]):
         update_wrapper(self, step)
         self._step, self._limit = step, limit
         self._frames: dict[Any, Frame] = {}
-        self._lock = RLock()
-        self._busy = False
+        self._lock = Lock()
         self._unsettled: dict[Any, int] = {}
         self._watched = watched(step)
         self._warned = False
@@ -117,35 +116,38 @@ class Captured(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and record it."""
-        if self.refusal is not None or active.get() is not None:
+        if self.refusal is not None or active.get() is not None:  # within another step, it is part of that
             return self._step(*args, **kwargs)
-        with self._lock:
-            if self._busy:  # a hook of the step calls the step
-                return self._step(*args, **kwargs)
-            self._busy = True
-            try:
-                return self._called(args, kwargs)
-            finally:
-                self._busy = False
-
-    def _called(self, args: Any, kwargs: Any) -> Any:
-        leaves = args
-        structure: Any = None
-        if kwargs or not all(isinstance(arg, Tensor) for arg in args):
-            pairs = list(trees.leaves((args, kwargs)))
-            leaves = [leaf for _, leaf in pairs]
-            structure = tuple([path for path, _ in pairs])
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        key = (structure, *map(_described, leaves), grad_enabled.get(), current_device(), *[w() for w in self._watched])
+        structure, tensors = None, args
+        key: list[Any] = [grad_enabled.get(), _default.get()]
+        for arg in args:
+            if type(arg) is not Tensor:
+                structure, leaves = _flattened(args, kwargs)
+                break
+        else:
+            if kwargs:
+                structure, leaves = _flattened(args, kwargs)
+            else:
+                leaves = args
+        if structure is not None:
+            key.append(structure)
+            tensors = tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])
+        key += map(_described, leaves)
+        if self._watched:
+            key += [w() for w in self._watched]
         if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
-            key = (*key, tuple([[t is u for u in tensors].index(True) for t in tensors]))
+            key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
+        with self._lock:
+            return self._called(tuple(key), tensors, args, kwargs)
+
+    def _called(self, key: Any, tensors: tuple[Tensor, ...], args: Any, kwargs: Any) -> Any:
         frame = self._frames.get(key)
         if frame is not None:
             results = frame.replay(tensors)
             if results is not MISS:
                 return results
             self._frames.pop(key).release()
-        return self._record(key, args, kwargs, tensors)
+        return self._record(key, args, kwargs, list(tensors))
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
         """Run the step, and write down what it does."""
@@ -238,12 +240,17 @@ class Captured(Generic[P, R]):
         return "\n\n".join([*parts, *(listing(frame) for frame in self._frames.values())])
 
 
+def _flattened(args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
+    """Return what is in the containers that are given, and where."""
+    pairs = list(trees.leaves((args, kwargs)))
+    return tuple([path for path, _ in pairs]), [leaf for _, leaf in pairs]
+
+
 def _described(leaf: Any) -> Any:
     """Return what a recording depends on, of one argument."""
     if isinstance(leaf, Tensor):
         raw = leaf._data
-        strides = getattr(raw, "strides", None)
-        return type(leaf), raw.shape, raw.dtype, strides, leaf._device, leaf._edge is not None
+        return type(leaf), raw.shape, raw.dtype, raw.strides, leaf._device, leaf._edge is not None
     try:
         hash(leaf)
     except TypeError:

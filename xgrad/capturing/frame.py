@@ -5,6 +5,7 @@ All that is known when it was recorded is written out as one function of Python,
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -15,7 +16,7 @@ from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Program, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
 from xgrad.device import Device
-from xgrad.graph import Leaf, Node
+from xgrad.graph import Leaf, Node, clock
 from xgrad.random import Generator
 from xgrad.tensor import Tensor, wrap
 
@@ -48,7 +49,7 @@ class Frame:
         self, recorder: Recorder, arguments: list[Tensor], results: Any, last: dict[int, Recorded], backend: Any
     ) -> None:
         self._recorder, self._device = recorder, recorder.device
-        self._scope: dict[str, Any] = {"MISS": MISS, "device": self._device, "Tensor": Tensor, "new": object.__new__}
+        self._scope: dict[str, Any] = {"MISS": MISS, "device": self._device, "is_": operator.is_, "change": clock.change}
         self._names: dict[int, str] = {}
         self._lines: list[str] = []
         self._last = last
@@ -179,8 +180,16 @@ class Frame:
             name = self._object(generator)
             write(f"seed, count = {name}._state")
             write(f"{name}._state = seed, count + {count}")
+        if recorder.flats:
+            write("when = change()")
         for flat in recorder.flats.values():
-            write(f"{self._object(flat)}.changed()")
+            write(f"{self._object(flat)}.stepped = True")
+            for p, leaf in zip(flat.params, flat.leaves, strict=True):
+                number = self._arguments.get(id(p))
+                name = self._object(p) if number is None else f"a{number}"
+                write(f"{name}._changed = {self._object(leaf)}.changed = when")
+                if hasattr(p, "_owner"):
+                    write(f"{name}._change({name}._data, device)")
         for module, mode in recorder.modes.values():
             write(f"{self._object(vars(module))}['training'] = {mode}")
 
@@ -226,9 +235,16 @@ class Frame:
         for mapping, key, value in recorder.constants:
             conditions.append(f"{self._object(mapping)}[{key!r}] == {self._text(value)}")
         for optimizer in recorder.optimizers.values():
+            name = self._object(optimizer)
             for group, laid in optimizer.laid():
-                conditions.append(f"{self._object(optimizer)}.lies({self._object(group)}, {self._object(laid)})")
-            conditions.append(f"len({self._object(optimizer)}.param_groups) == {len(optimizer.param_groups)}")
+                members = self._object(group["params"])
+                conditions.append(f"{name}._laid.get({id(group)}) is {self._object(laid)}")
+                conditions.append(f"{self._object(group)}['params'] is {members} and len({members}) == {len(laid.ids)}")
+                conditions.append(f"all(map(is_, {members}, {self._object(tuple(group['params']))}))")
+                conditions += [f"{self._object(p)}._edge is None" for p in laid.waiting]
+                for flat in laid.flats:
+                    conditions += [self._lies(p, leaf) for p, leaf in zip(flat.params, flat.leaves, strict=True)]
+            conditions.append(f"len({name}.param_groups) == {len(optimizer.param_groups)}")
         for i, tensor in enumerate(arguments):
             if tensor._leaf is not None:
                 conditions.append(f"a{i}._leaf is not None")
@@ -238,13 +254,25 @@ class Frame:
         if recorder.conditions:
             asked = {n.key: f"({self._expression(n)}) is {bool(n.value)}" for n in recorder.conditions}
             write(f"if not ({' and '.join(asked.values())}): return MISS")
-        moved = [f"{self._object(flat)}.unseen()" for flat in self._flats]
-        kept = [f"{self._object(tensor)}._data is {self._raw(i)}" for i, (tensor, _) in enumerate(self._statics)]
-        for part in moved:
-            write(part)
-        if kept:
-            write(f"if not ({' and '.join(kept)}) and not relink(): return MISS")
-        self._scope["relink"] = self.link
+        still = [f"{self._object(tensor)}._data is {self._raw(i)}" for i, (tensor, _) in enumerate(self._statics)]
+        for flat in self._flats:
+            name = self._object(flat)
+            still += [f"not {self._object(flat.gradients)}.seen", f"{name}.watchers() == {name}.private"]
+        if still:
+            write(f"if not ({' and '.join(still)}) and not relink(): return MISS")
+        self._scope["relink"] = self._relink
+
+    def _lies(self, p: Tensor, leaf: Leaf) -> str:
+        """Return the code that finds out whether a parameter is still where an optimizer has laid it."""
+        number = self._arguments.get(id(p))
+        name = self._object(p) if number is None else f"a{number}"
+        edge = "_edge" if p._edge is not None else "_leaf"
+        return f"{name}.{edge} is {self._object(leaf)} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
+
+    def _relink(self) -> bool:
+        for flat in self._flats:
+            flat.unseen()
+        return self.link()
 
     def _place(self, value: Value) -> str:
         source = value.source
@@ -265,11 +293,14 @@ class Frame:
     # Numbers
 
     def _read_numbers(self) -> None:
-        """Write the code that reads numbers."""
-        self._texts: dict[Any, str] = {}
+        """Write the code that reads the numbers that are needed."""
+        written = [value for _, _, value in self._recorder.written.values() if type(value) is Number]
+        needed = _read_for([*self._recorder.conditions, *written, *self.run.numbers])
         for number in self._recorder.reads():
+            if id(number) not in needed:
+                continue
             place: Place = number.operands[0]
-            name = f"r{len(self._texts)}"
+            name = self._reading(number)
             holder = self._object(place.holder)
             if isinstance(place.holder, Generator):
                 self._lines.append(f"{name} = {holder}._state[{place.path[0]}]")
@@ -281,7 +312,6 @@ class Frame:
                 self._lines.append(f"if type({name}) is not {kind}:")
                 self._lines.append(f"    {name} = plain({name})")
                 self._lines.append(f"    if type({name}) is not {kind}: return MISS")
-            self._texts[number.key] = name
 
     def _expression(self, number: Any) -> str:
         """Return the code of a number."""
@@ -346,6 +376,19 @@ class Frame:
         arrays = [tensor._data for tensor, _ in self._statics]
         self.run.link(arrays)
         self._scope.update((self._raw(i), array) for i, array in enumerate(arrays))
+
+
+def _read_for(numbers: list[Any]) -> set[int]:
+    """Return the ids of the numbers that are read in order to compute some."""
+    found, waiting = set(), list(numbers)
+    while waiting:
+        number = waiting.pop()
+        if type(number) is Number:
+            if number.operator == "read":
+                found.add(id(number))
+            else:
+                waiting += number.operands
+    return found
 
 
 class _Rebuild:
