@@ -42,12 +42,12 @@ class Leaf:
     edges = ()
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
+        self.order = -clock.tick()  # before every recording
         self.shape, self.dtype, self.device = shape, dtype, device
         self.grad: Any = None
         self.slot: Any = None  # where an optimizer keeps the gradient
         self.hooks: dict[HookHandle, Hook] | None = None
         self.changed = self.moved = 0
-        self.order = -clock.tick()  # before every recording
 
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"

@@ -36,12 +36,12 @@ _DOT, _ASTYPE, _COPY = method("dot"), method("astype"), method("copy")
 _REDUCTIONS = ("axis", "dtype", "out", "keepdims", "initial", "where")
 _BITS = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
 _COMPARISONS: dict[Any, str] = {
-    np.less: "<",
-    np.less_equal: "<=",
-    np.greater: ">",
-    np.greater_equal: ">=",
-    np.equal: "==",
-    np.not_equal: "!=",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.gt: ">",
+    operator.ge: ">=",
+    operator.eq: "==",
+    operator.ne: "!=",
 }
 _PLACES: dict[Any, str] = {np.minimum: "argmin", np.maximum: "argmax"}
 _FEW = 1 << 11  # elements up to which a branch at each is sooner done than three passes
@@ -62,8 +62,8 @@ class Replay:
     Attributes
     ----------
     run : callable
-        Takes the arrays of `found`, then the numbers that `numbers` lists, and returns the outputs; None if the step
-        is to run eagerly: a check came out otherwise, or there was an error. Then nothing has been changed.
+        Takes the arrays of `found`, then the numbers that `numbers` lists, and returns the outputs; or an
+        error, such as that a check came out otherwise: then nothing has been changed, and the step is to run eagerly.
     numbers : list of Number
         What is computed before.
     source : str
@@ -116,12 +116,12 @@ class Replay:
         self.run: Callable[..., tuple[np.ndarray, ...]] = self._scope["run"]
 
     def _guarded(self) -> list[str]:
-        """Return the lines; an error before anything is changed makes `run` return None, for the step to run eagerly."""
+        """Return the lines; `run` returns an error before anything is changed: the step is to run eagerly then."""
         first = len(self._lines) if self._first_write is None else self._first_write
         if not first:
             return self._lines
         tried = ["    " + line for line in self._lines[:first]]
-        return ["try:", *tried, "except Exception:", "    return None", *self._lines[first:]]
+        return ["try:", *tried, "except Exception as error:", "    return error", *self._lines[first:]]
 
     def link(self, arrays: list[np.ndarray]) -> None:
         """Take the arrays of `statics`, and find all others that stay where they are."""
@@ -149,7 +149,7 @@ class Replay:
             args = replaced(call.args, self._constant)
             result = call.function(*args, **{k: replaced(v, self._constant) for k, v in call.options.items()})
             for value, array in zip(call.results, [result] if call.single else result, strict=True):
-                self._constants[value.number] = np.asarray(array)
+                self._constants[value.number] = array
 
     def _constant(self, arg: Any) -> Any:
         return self._constants[arg.number] if type(arg) is Value else arg
@@ -216,7 +216,7 @@ class Replay:
             self._emit_write(call, call.target)
         elif self._is_view(call):
             self._emit_view(call)
-        elif not self._emit_into(call):
+        elif not self._emit_extreme(call) and not self._emit_into(call):
             self._emit_plain(call)
 
     def _comparison_asked(self, call: Call) -> bool:
@@ -224,6 +224,8 @@ class Replay:
 
     def _is_asked(self, call: Call) -> bool:
         """Return whether a comparison of single numbers is of use but to a check."""
+        if not call.results:
+            return False
         (result,), number = call.results, call.results[0].number
         checks = [c for c in self._calls if c.check is not None and c.args[0].number == number]
         return len(call.args) == 2 and result.shape == () and len(checks) == self._uses[number] == 1
@@ -236,14 +238,12 @@ class Replay:
             text = f"bool({self._text(value)})"
         else:
             texts = [self._item(arg) for arg in asked.args]
-            text = f"({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
+            text = f"bool({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
         self._lines.append(f"if {text} is not {call.check}: raise Diverged")
 
     def _item(self, arg: Any) -> str:
         """Return the code of a number that an array without axes holds."""
-        if type(arg) is not Value:
-            return self._text(arg)
-        return self._items.get(arg.number) or f"{self._text(arg)}.item()"
+        return self._items.get(arg.number) or self._text(arg) if type(arg) is Value else self._text(arg)
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
@@ -264,8 +264,6 @@ class Replay:
         """Call a function that makes the memory of its results."""
         names = [self._name(value) for value in call.results]
         code = self._called(call)
-        if call.single and call.results[0].shape == ():
-            code = f"asarray({code})"
         target = names[0] if call.single else f"({', '.join(names)},)"
         self._lines.append(f"{target} = {code}")
 
@@ -301,7 +299,7 @@ class Replay:
 
     def _emit_into(self, call: Call) -> bool:
         """Write the result to memory of ours, if the function can; return whether."""
-        if not call.single or not _dense(call.results[0]):
+        if not call.single or call.results[0].scalar or not _dense(call.results[0]):
             return False
         result, function = call.results[0], call.function
         if isinstance(function, np.ufunc):
@@ -309,7 +307,7 @@ class Replay:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ufunc) and function.__name__ == "reduce" and not call.options.keys() - {*_REDUCTIONS}:
             given = dict(zip(_REDUCTIONS, call.args[1:], strict=False)) | call.options
-            if self._emit_extreme(call, owner, given) or self._emit_pair(call, owner, given):
+            if self._emit_pair(call, owner, given):
                 return True
             x, out = self._text(call.args[0]), self._new(result)
             parts = [given.get("axis", 0), given.get("dtype")]
@@ -321,6 +319,12 @@ class Replay:
         if function is _DOT and _in_order(result.strides, result.shape, result.dtype.itemsize):
             a, b = self._text(call.args[0]), self._text(call.args[1])
             self._lines.append(f"{a}.dot({b}, {self._new(result)})")
+            return True
+        if function is np.asarray and len(call.args) == 1:  # of a scalar
+            if id(result.storage) in self._handed_out:
+                return False
+            x = self._text(call.args[0])
+            self._lines.append(f"{self._new(result)}[()] = {x}")
             return True
         if function is np.where and len(call.args) == 3 and self._emit_choice(call, result):
             return True
@@ -334,8 +338,12 @@ class Replay:
             return True
         return False
 
-    def _emit_extreme(self, call: Call, function: np.ufunc, given: Mapping[str, Any]) -> bool:
-        """Find the least or largest of all integers by its place, which is sooner known; return whether."""
+    def _emit_extreme(self, call: Call) -> bool:
+        """Find the least or largest of integers by its place, sooner known, if it is of use but to a check."""
+        function = getattr(call.function, "__self__", None)
+        if not isinstance(function, np.ufunc) or call.name not in ("minimum.reduce", "maximum.reduce"):
+            return False
+        given = dict(zip(_REDUCTIONS, call.args[1:], strict=False)) | call.options
         x, result = call.args[0], call.results[0]
         plain = not given.get("keepdims") and not given.keys() - {"axis", "keepdims", "dtype", "out"}
         every = given.get("axis", 0) is None or (given.get("axis", 0) == 0 and len(x.shape) == 1)
@@ -344,11 +352,10 @@ class Replay:
         if function not in _PLACES or not math.prod(x.shape):
             return False
         name = self._text(x)
-        item = f"{name}.item({name}.{_PLACES[function]}())"
-        if self._uses[result.number] == 1 and any(result in c.args for c in self._calls if self._comparison_asked(c)):
-            self._items[result.number] = item  # of use but to a check
-        else:
-            self._lines.append(f"{self._new(result)}[()] = {item}")
+        asked = any(result in c.args for c in self._calls if self._comparison_asked(c))
+        if not result.scalar or self._uses[result.number] > 1 or not asked:
+            return False
+        self._items[result.number] = f"{name}.item({name}.{_PLACES[function]}())"
         return True
 
     def _emit_pair(self, call: Call, function: np.ufunc, given: Mapping[str, Any]) -> bool:
@@ -388,9 +395,12 @@ class Replay:
         if not alike or x.dtype != result.dtype or result.dtype not in _BITS or condition.dtype != bool:
             return False
         bits = _BITS[result.dtype]
-        if zeros[0] and math.prod(result.shape) <= _FEW and self._replaceable(x, result):
+        mine = id(result.storage) not in self._handed_out
+        if zeros[0] and mine and math.prod(result.shape) <= _FEW and self._replaceable(x, result):
             source = self._text(x)
-            self._links.append((self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,))))
+            self._links.append(
+                (self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,)))
+            )
             self._fixed.add(result.number)
             zero = self._kept(np.asarray(0, result.dtype))
             self._lines.append(f"{self._object(np.putmask, 'f')}({source}, {self._text(condition)}, {zero})")
@@ -410,6 +420,8 @@ class Replay:
 
     def _bits(self, value: Value, dtype: Any) -> str:
         """Return the name of a value as integers of its bits."""
+        if value.number in self._constants:
+            return self._kept(self._constants[value.number].view(dtype))
         name = f"b{len(self._names)}"
         self._names[-len(self._names) - 1] = name
         mine = self._name(value)
@@ -458,11 +470,6 @@ class Replay:
         extra = set(call.options)
         if extra - {"dtype", "casting"}:
             return False
-        if result.shape == () and id(result.storage) in self._handed_out and elementwise and not extra:
-            texts = self._operands(function, call.args, result)
-            code = f"{self._object(function, 'f')}({', '.join(texts)})"
-            self._lines.append(f"{self._name(result)} = asarray({code})")
-            return True
         reuse: tuple[Value, ...] = ()
         if elementwise and not call.options:
             texts = self._operands(function, call.args, result)
@@ -517,7 +524,10 @@ class Replay:
             return self._kept(constant) if kind in (int, float) else self._text(arg)
         if kind is not Value:
             return self._text(arg)
-        short = arg.shape != result.shape and 0 < count <= _SMALL and len(result.shape) and result.shape[-1] <= 256
+        long = math.prod(arg.shape) > 1 or function in (np.maximum, np.minimum)
+        short = (
+            arg.shape != result.shape and long and 0 < count <= _SMALL and len(result.shape) and result.shape[-1] <= 256
+        )
         if arg.dtype == dtype and not short:
             return self._text(arg)
         spare = self._spare(result.shape if short else arg.shape, dtype)
@@ -526,7 +536,11 @@ class Replay:
 
     def _kept(self, constant: np.ndarray) -> str:
         """Return the name of a constant, the same for equal ones."""
-        key = (constant.dtype, constant.shape, constant.strides, constant.tobytes()) if constant.size <= _SMALL else id(constant)
+        key = (
+            (constant.dtype, constant.shape, constant.strides, constant.tobytes())
+            if constant.size <= _SMALL
+            else id(constant)
+        )
         if key not in self._cells:
             name = self._cells[key] = f"k{len(self._cells)}"
             self._scope[name] = constant

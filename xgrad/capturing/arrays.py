@@ -32,16 +32,12 @@ class Recorded:
         The array; None of what a tensor holds that was there before.
     owner : Tensor, optional
         That tensor. The array is then not held here, so that an optimizer sees whether somebody else holds it.
-    scalar : bool
-        Whether the library gave a scalar, which ``x += y`` does not change but replace.
     """
 
-    __slots__ = ("_array", "owner", "recorder", "scalar", "value")
+    __slots__ = ("_array", "owner", "recorder", "value")
 
-    def __init__(
-        self, recorder: Recorder, value: Value, array: Any, owner: Tensor | None = None, scalar: bool = False
-    ) -> None:
-        self.recorder, self.value, self._array, self.owner, self.scalar = recorder, value, array, owner, scalar
+    def __init__(self, recorder: Recorder, value: Value, array: Any, owner: Tensor | None = None) -> None:
+        self.recorder, self.value, self._array, self.owner = recorder, value, array, owner
 
     @property
     def array(self) -> Any:

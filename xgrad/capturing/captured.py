@@ -160,7 +160,11 @@ class Captured(Generic[P, R]):
                 return results
             self._recent = None
             self._frames.pop(key).release()
-        return self._record(key, args, kwargs, list(tensors))
+        results = self._record(key, args, kwargs, list(tensors))
+        if frame is not None and frame.error is not None and self.refusal is None:
+            # The step as it is knows of no error.
+            self._refuse(f"{_line_of(self._step)}: a replay failed: {type(frame.error).__name__}: {frame.error}")
+        return results
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
         """Run the step, and write down what it does."""

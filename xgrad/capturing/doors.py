@@ -86,7 +86,7 @@ class Namespace:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._xp, name)
-        if name in ("linalg", "fft", "special"):
+        if name in ("linalg", "fft", "special") and not callable(value):
             value = Namespace(value, self._transparent)
         elif callable(value) and not isinstance(value, type):
             value = recorded(name, value, self._transparent(value))
@@ -182,12 +182,18 @@ def _double(device: Device) -> None:
         transparent = backend.transparent
         _doubles[device] = {
             "xp": Namespace(device.xp, transparent),
-            "coerce": lambda x: x if type(x) is Recorded else coerce(x),
+            "coerce": partial(_coerced, coerce),
             "backend": Backend(backend, transparent),
             "key": object(),
         }
     for name, value in _doubles[device].items():
         setattr(device, name, value)
+
+
+def _coerced(coerce: Callable[[Any], Any], x: Any) -> Any:
+    if type(x) is not Recorded:
+        return coerce(x)
+    return x.recorder.call(coerce, (x,)) if x.value.scalar else x
 
 
 def _restore(device: Device) -> None:

@@ -59,7 +59,14 @@ class Frame:
         watched: Sequence[Callable[[], Any]],
     ) -> None:
         self._recorder, self._device = recorder, recorder.device
-        self._scope: dict[str, Any] = {"MISS": MISS, "Tensor": Tensor, "device": self._device, "is_": operator.is_, "change": clock.change}
+        self.error: Exception | None = None  # of the last replay
+        self._scope: dict[str, Any] = {
+            "MISS": MISS,
+            "Tensor": Tensor,
+            "device": self._device,
+            "is_": operator.is_,
+            "change": clock.change,
+        }
         self._names: dict[int, str] = {}
         self._lines: list[str] = []
         self._last = last
@@ -85,7 +92,8 @@ class Frame:
         outputs = [f"o{i}" for i in range(len(self._outputs))]
         target = f"({', '.join(outputs)},) = " if outputs else ""
         self._lines.append(f"out = run({', '.join(handed)})")
-        self._lines.append("if out is None: return MISS")
+        self._lines.append("if type(out) is not tuple: return failed(out)")
+        self._scope["failed"] = self._failed
         if outputs:
             self._lines.append(f"{target}out")
         self._lines += self._effects
@@ -117,7 +125,9 @@ class Frame:
         if len(codes) == 1 and not isinstance(results, (dict, list, tuple)):
             return codes[0]
         if type(results) is tuple:
-            return f"({', '.join(codes)},)" if all(not _container(r) for r in results) else self._rebuilt(results, codes)
+            return (
+                f"({', '.join(codes)},)" if all(not _container(r) for r in results) else self._rebuilt(results, codes)
+            )
         return self._rebuilt(results, codes)
 
     def _rebuilt(self, results: Any, codes: list[str]) -> str:
@@ -248,7 +258,9 @@ class Frame:
             write(f"if type(a{i}) is not {kind} or a{i}._device is not device or a{i}._edge {edge} None: return MISS")
             write(f"{name} = a{i}._data")
             dtype = self._object(raw.dtype)
-            write(f"if {name}.shape != {raw.shape} or {name}.dtype is not {dtype} or {name}.strides != {raw.strides}: return MISS")
+            write(
+                f"if {name}.shape != {raw.shape} or {name}.dtype is not {dtype} or {name}.strides != {raw.strides}: return MISS"
+            )
             earlier = [f"a{i} is {'not ' if arguments[j] is tensor else ''}a{j}" for j in range(i)]
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
@@ -392,6 +404,10 @@ class Frame:
         for flat, earlier in zip(self._flats, before, strict=True):
             flat.allow(earlier)
         return True
+
+    def _failed(self, error: Exception) -> Any:
+        self.error = error
+        return MISS
 
     def release(self) -> None:
         """Let go of the memory that is seen, for optimizers count who sees it."""

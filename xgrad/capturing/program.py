@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from xgrad.capturing.numbers import Number
 
 
@@ -30,10 +32,11 @@ class Storage:
 class Value:
     """An array of a program. `source` is where to find one that was there before; None of what a call makes."""
 
-    __slots__ = ("dtype", "number", "shape", "source", "start", "storage", "strides")
+    __slots__ = ("dtype", "number", "scalar", "shape", "source", "start", "storage", "strides")
 
     def __init__(self, number: int, storage: Storage, array: Any, source: Source | None = None) -> None:
         self.number, self.storage, self.source = number, storage, source
+        self.scalar = isinstance(array, np.generic)  # of NumPy, which computes otherwise than with arrays
         self.shape, self.dtype = tuple(array.shape), array.dtype
         self.strides = getattr(array, "strides", None)
         about = getattr(array, "__array_interface__", None)
@@ -179,6 +182,7 @@ def _without_repeated(program: Program) -> Program:
     stands_for: dict[int, Value] = {}
     known: dict[Any, Call] = {}
     writes: dict[int, int] = {}  # so far
+    moved: dict[int, Storage] = {}  # where the memory of what is left out now is
     calls = []
 
     def current(part: Any) -> Any:
@@ -187,6 +191,8 @@ def _without_repeated(program: Program) -> Program:
     for call in program.calls:
         call.args = replaced(call.args, current)
         call.options = {name: replaced(value, current) for name, value in call.options.items()}
+        for value in call.results:
+            value.storage = moved.get(id(value.storage), value.storage)
         if call.target is not None:
             call.target = current(call.target)
             storage = call.target.storage
@@ -199,6 +205,7 @@ def _without_repeated(program: Program) -> Program:
             if earlier is not None:
                 for mine, theirs in zip(call.results, earlier.results, strict=True):
                     stands_for[id(mine)] = theirs
+                    moved[id(mine.storage)] = theirs.storage
                 continue
             if key is not None:
                 known[key] = call

@@ -186,13 +186,10 @@ class Recorder:
 
     def _result(self, call: Call, result: Any, sources: tuple[Recorded, ...]) -> Any:
         """Return what stands for a result, which may be new, a view of what was given, or that itself."""
-        scalar = False
-        if not isinstance(result, self.device.array_type):
-            if not isinstance(result, np.generic):
-                if type(result) in (bool, int, float, complex):
-                    self.refuse(f"the value of an array is read by {call.name}")
-                return result
-            result, scalar = np.asarray(result), True
+        if not isinstance(result, (self.device.array_type, np.generic)):
+            if type(result) in (bool, int, float, complex):
+                self.refuse(f"the value of an array is read by {call.name}")
+            return result
         for source in sources:
             if source.array is result:
                 return source
@@ -203,10 +200,16 @@ class Recorder:
         kind = "constant" if call.function is same else "temporary"
         value = Value(self._next(), storage or Storage(kind, self._next()), result)
         call.results.append(value)
-        return Recorded(self, value, result, scalar=scalar)
+        return Recorded(self, value, result)
 
     def write(
-        self, function: Callable[..., Any], target: Any, args: Any, options: Mapping[str, Any] = {}, *, out: bool = False
+        self,
+        function: Callable[..., Any],
+        target: Any,
+        args: Any,
+        options: Mapping[str, Any] = {},
+        *,
+        out: bool = False,
     ) -> Any:
         """Call a function that changes an array in place, and write it down."""
         given = {name: concrete(value) for name, value in options.items()}
@@ -241,11 +244,13 @@ class Recorder:
         """Apply an operator."""
         if not all(_operand(arg, self.device.array_type) for arg in args):
             return NotImplemented
+        if all(not isinstance(part, self.device.array_type) for part in concrete(args)):
+            return self.call(ON_SCALARS[name], args)
         return self.call(getattr(self.xp, name), args)
 
     def operate_in_place(self, name: str, x: Recorded, y: Any) -> Any:
         """Apply an operator such as ``+=``."""
-        if x.scalar:
+        if x.value.scalar:
             return self.operate(name, x, y)
         if not _operand(y, self.device.array_type):
             return NotImplemented
@@ -388,6 +393,32 @@ def same(x: Any) -> Any:
     return x
 
 
+#: What operators call where all operands are scalars: these compute otherwise than arrays, to the last bit.
+ON_SCALARS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+    "matmul": operator.matmul,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "bitwise_invert": operator.invert,
+    "abs": abs,
+}
 #: What operators such as ``+=`` call.
 IN_PLACE: dict[str, Callable[..., Any]] = {
     "add": operator.iadd,

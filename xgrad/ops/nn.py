@@ -6,6 +6,8 @@ import math
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.inputs import as_tensor
@@ -239,9 +241,11 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
     with device.active():
         # Below 0 is counted from the end, and above the last is out of bounds, unless it wraps around.
-        wrong = not checked and (
-            device.backend.holds(device.xp.min(raw) < 0 if kind == "i" else device.xp.max(raw) > last)
-        )
+        if kind == "i":
+            wrong = not checked and device.backend.holds(device.xp.min(raw) < 0)
+        else:
+            checked = checked or np.iinfo(device.backend.numpy_dtype(raw.dtype)).max <= last
+            wrong = not checked and device.backend.holds(device.xp.max(raw) > last)
     try:
         if not wrong:
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
