@@ -13,7 +13,7 @@ import numpy as np
 from xgrad.capturing.arrays import method
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Call, Program, Storage, Value, replaced
-from xgrad.capturing.recorder import getitem, same, setitem
+from xgrad.capturing.recorder import getitem, setitem
 from xgrad_numpy.memory import Plan
 
 #: Operators in place, and what they call.
@@ -82,13 +82,14 @@ class Replay:
         self._numbers: dict[Any, str] = {}
         self.numbers: list[Number] = []
         self._cells: dict[Any, str] = {}
-        self._constants: dict[int, np.ndarray] = {}
+        self._constants: dict[int, Any] = {}
         self._handed_out = {id(value.storage) for value in program.outputs}
         self._dynamic: set[int] = {id(value.storage) for value in found}
         self.statics = [value for value in program.inputs if value not in found]
         self._lines: list[str] = []
         self._first_write: int | None = None
 
+        self._calls: list[Call] = []
         self._fold()
         self._calls = _forwarded(self._calls)
         self._uses = Counter(value.number for call in self._calls for value in call.reads())
@@ -139,7 +140,7 @@ class Replay:
 
     def _fold(self) -> None:
         """Compute now what depends on nothing, and is not changed."""
-        self._calls: list[Call] = []
+        self._calls = []
         for call in self.program.calls:
             known = all(value.number in self._constants for value in call.reads())
             changes = call.target is not None or any(value.storage.writes for value in call.results)

@@ -17,8 +17,8 @@ class Storage:
     Attributes
     ----------
     kind : str
-        "temporary", made and forgotten within the step; "input", found anew at each replay; or "memory", which was there
-        before, stays where it is, and is changed in place.
+        "temporary", made and forgotten within the step; "constant"; "input", found anew at each replay; or "memory",
+        which was there before, stays where it is, and is changed in place.
     writes : int
         How often it has been changed in place.
     """
@@ -38,9 +38,9 @@ class Value:
         self.number, self.storage, self.source = number, storage, source
         self.scalar = isinstance(array, np.generic)  # of NumPy, which computes otherwise than with arrays
         self.shape, self.dtype = tuple(array.shape), array.dtype
-        self.strides = getattr(array, "strides", None)
+        self.strides: Any = getattr(array, "strides", None)
         about = getattr(array, "__array_interface__", None)
-        self.start = about["data"][0] if about else None  # where it was, to compare with others of the same memory
+        self.start: Any = about["data"][0] if about else None  # where it was, to compare with others of the same memory
 
     @property
     def nbytes(self) -> int:
@@ -111,7 +111,7 @@ class Call:
     @property
     def name(self) -> str:
         """The name of the function, with its method if that is one of an elementwise function."""
-        owner = getattr(self.function, "__self__", None)
+        owner: Any = getattr(self.function, "__self__", None)
         name = str(getattr(self.function, "__name__", type(self.function).__name__))
         return f"{owner.__name__}.{name}" if hasattr(owner, "__name__") and hasattr(owner, "nin") else name
 

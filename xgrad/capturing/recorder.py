@@ -271,7 +271,8 @@ class Recorder:
     def assign(self, x: Recorded, key: Any, value: Any) -> None:
         """Write to the elements at a key."""
         masks = any(is_mask(part) for part in (key if type(key) is tuple else (key,)))
-        if masks and getattr(value, "shape", ()):
+        shape: Any = getattr(value, "shape", ())
+        if masks and shape:
             self.refuse("what x[mask] = array takes of the array depends on values")
         self.write(setitem, x, (x, key, value))
 
@@ -323,7 +324,7 @@ class Recorder:
         self.written[id(numbers), key] = numbers, key, value
         return value.value if type(value) is Number else value
 
-    def draw(self, generator: Any, seed: int, call: int) -> tuple[Number, Number]:
+    def draw(self, generator: Any, seed: int, call: int) -> tuple[Any, Any]:
         """Return the seed and the number of a call of a generator."""
         known, count = self.draws.get(id(generator), (generator, 0))
         if count == 0:
@@ -331,7 +332,7 @@ class Recorder:
         elif self._drawn_from[id(generator)] != (seed, call - count):
             self.refuse("a generator of random numbers is set within the step: set it before")
         self.draws[id(generator)] = known, count + 1
-        numbers = []
+        numbers: list[Any] = []
         for i, value in enumerate((seed, call - count)):
             place = (id(generator), i)
             if place not in self._reads:
