@@ -6,7 +6,7 @@ import math
 import os
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -507,18 +507,42 @@ def randperm(n: int, *, device: str | Device | None = None, generator: Generator
     return _source("randperm", generator).randperm(n, device=device)
 
 
-def dropout_mask(x: Tensor, p: float, generator: Generator | None = None) -> Tensor:
-    """Return what `nn.functional.dropout` multiplies `x` by: 0 with probability `p`, else ``1 / (1 - p)``.
+class Draw(NamedTuple):
+    """What one call draws of a stream on a device, as often as it is asked for.
+
+    The seed and the number of the call are integers, or what stands for them where a backend takes that.
+    """
+
+    seed: Any
+    call: Any
+    device: Device
+
+    def bits(self, width: int, count: int) -> Any:
+        """Return the first `count` integers of 16, 32 or 64 bits, signed, as an array of the device's library."""
+        return self.device.backend.random_bits(self.seed, self.call, width, count, self.device.index)
+
+
+def draw(name: str, device: Device, generator: Generator | None) -> Draw:
+    """Return what the next call of a generator draws, by default of that of this thread or task."""
+    return Draw(*_source(name, generator)._next(), device)
+
+
+def dropout_scale(p: float) -> tuple[int, float]:
+    """Return from which 16 bits on, as a signed integer, `dropout` leaves an element in, and what it multiplies it by.
 
     16 bits decide on an element, which is half the cost of a float: `p` counts to a multiple of 2**-16.
     """
-    place, raw, source = x._device, x._data, _source("dropout", generator)
     dropped = round(p * 2**16)
-    with place.active():
-        bits = place.backend.random_bits(*source._next(), 16, math.prod(raw.shape), place.index)
-        mask = place.xp.astype(bits >= min(dropped, 2**16 - 1) - 2**15, raw.dtype)
-        mask *= 1 / (1 - p) if dropped < 2**16 else 0.0
-        return wrap(place.xp.reshape(mask, raw.shape), place)
+    return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
+
+
+def dropout_mask(xp: Any, x: Any, draw: Draw, p: float) -> Any:
+    """Return what `dropout` multiplies an array or a tensor by: 0 with probability `p`, else ``1 / (1 - p)``."""
+    threshold, scale = dropout_scale(p)
+    bits = draw.bits(16, math.prod(x.shape))
+    mask = xp.astype((wrap(bits, draw.device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
+    mask *= scale
+    return xp.reshape(mask, x.shape)
 
 
 def _place(device: str | Device | None) -> Device:

@@ -7,6 +7,7 @@ from typing import Any
 
 from xgrad.declare import derivative, elementwise, in_rule
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
+from xgrad.fused import fusable
 from xgrad.inputs import as_tensor
 from xgrad.ops.storage import astype
 from xgrad.tensor import Tensor
@@ -322,7 +323,12 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     return astype(out, x.dtype, copy=False) if narrower else out
 
 
-@derivative(lambda g, out: g * (out * (1 - out)), kind=FLOATING, highest=FLOATING)
+@fusable
+def _sigmoid_gradient(xp: Any, g: Any, out: Any) -> Any:
+    return g * (out * (1 - out))
+
+
+@derivative(_sigmoid_gradient, kind=FLOATING, highest=FLOATING)
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, without overflow.
 
@@ -346,7 +352,12 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, small, 1) / (1 + small)
 
 
-@derivative(lambda g, xp, out: xp.where(out <= 0, 0, g), kind=INTEGER, highest=FLOATING)
+@fusable
+def _relu_gradient(xp: Any, g: Any, out: Any) -> Any:
+    return xp.where(out <= 0, 0, g)
+
+
+@derivative(_relu_gradient, kind=INTEGER, highest=FLOATING)
 def relu(xp: Any, x: Any, /) -> Any:
     """Return positive elements, and 0 for the others; its derivative at 0 is 0.
 
@@ -369,7 +380,12 @@ def relu(xp: Any, x: Any, /) -> Any:
     return xp.maximum(x, 0)
 
 
-@derivative(lambda g, xp, out: g * -xp.expm1(-out), kind=FLOATING, highest=FLOATING)
+@fusable
+def _softplus_gradient(xp: Any, g: Any, out: Any) -> Any:
+    return g * -xp.expm1(-out)
+
+
+@derivative(_softplus_gradient, kind=FLOATING, highest=FLOATING)
 def softplus(xp: Any, x: Any, /) -> Any:
     """Return ``log(1 + exp(x))``, without overflow.
 

@@ -1,0 +1,68 @@
+"""Parts of rules that a backend may have as one kernel, each with the generic form that it replaces.
+
+What replaces the forward rule of an op, a backend's `kernels` have under the op's name. What is less than an op, such
+as a derivative rule or the update of an optimizer, is declared `fusable` here, in the place where it belongs, and a
+backend's `kernels` may have that too, under its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: The generic forms, by name.
+PARTS: dict[str, Callable[..., Any]] = {}
+
+
+def fusable(generic: F) -> F:
+    """Declare a function of a namespace and arrays that a backend may have as one kernel.
+
+    It is known by its own name, without leading underscores. Where the backend's `kernels` have an entry of that name,
+    it is called in place of the function, with the same arguments without the namespace. Otherwise, and always in a
+    pass that is recorded, for which kernels have no derivative, the function itself is.
+
+    Parameters
+    ----------
+    generic : callable
+        Its first parameter is the namespace; none of them has a default. It uses operators and that namespace alone,
+        and is the reference by which kernels are judged.
+
+    Returns
+    -------
+    callable
+        With the same parameters.
+
+    Raises
+    ------
+    ValueError
+        If there is one of that name already.
+
+    Examples
+    --------
+    >>> from xgrad.device import Device
+    >>> @fusable
+    ... def doubled(xp, x):
+    ...     return x + x
+    >>> cpu = Device("cpu")
+    >>> doubled(cpu.xp, cpu.xp.ones(2))
+    array([2., 2.])
+    >>> del PARTS["doubled"]
+    """
+    name, code = generic.__name__.lstrip("_"), generic.__code__
+    if name in PARTS:
+        raise ValueError(f"fusable: expected a name of its own for each part, got {name!r} twice")
+    PARTS[name] = generic
+    # Written out, as a plan's steps are: to pass on arguments that have no names takes three times as long. A namespace
+    # that looks up names by itself would look for a long time, so it is asked for those that it has.
+    first, *rest = code.co_varnames[: code.co_argcount]
+    chosen: Any = eval(
+        f"lambda {', '.join([first, *rest])}: generic({', '.join([first, *rest])}) if "
+        f"(kernels := {first}.__dict__.get('kernels')) is None or (kernel := kernels.get({name!r})) is None else "
+        f"kernel({', '.join(rest)})",
+        {"generic": generic},
+    )
+    update_wrapper(chosen, generic)
+    return chosen  # type: ignore[no-any-return]
