@@ -1,0 +1,240 @@
+"""Fused kernels: one launch in place of the several of a generic rule, which is what they are compared with.
+
+Nothing here waits for the GPU, reads a value on the host or copies to the device, so all of it can be captured in a
+CUDA graph. Seeds, numbers of calls and the factors of optimizers may be numbers, or arrays of no axes, which a graph
+then reads at each replay: uint64 the first two, float64 the others, which is what they are converted to otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from xgrad.random import Draw, dropout_scale
+from xgrad_cupy import source
+
+_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}
+_WARP, _WARPS, _LONG = 32, 8, 1024  # rows up to that length are a warp's, of which there are so many in a block
+
+# The operations of the generic rules, each rounded by itself, so that results are those of these to the bit. Memory is
+# what takes the time, not arithmetic.
+_EXACT = ("--fmad=false",)
+
+
+class Kernels:
+    """The kernels of a module that is CuPy, or has those of its names that are used here.
+
+    Parameters
+    ----------
+    cp : module
+        With ``ElementwiseKernel``, ``RawKernel``, ``empty``, ``empty_like``, ``ascontiguousarray`` and ``moveaxis``.
+    """
+
+    def __init__(self, cp: Any) -> None:
+        self._cp = cp
+        make = cp.ElementwiseKernel
+        self._bits = make(
+            "uint64 seed, uint64 call", "uint64 first, raw uint64 words", source.BITS, "xgrad_bits",
+            preamble=source.PHILOX,
+        )  # fmt: skip
+        self._dropout = make(
+            "uint64 seed, uint64 call, raw T x, int64 size, int32 threshold, float64 scale",
+            "T first, raw T out, raw T mask", source.DROPOUT, "xgrad_dropout", preamble=source.PHILOX,
+        )  # fmt: skip
+        self._uniform = {
+            np.dtype(bits): make(f"{bits} bits", f"{floats} out", body, f"xgrad_uniform_{floats}")
+            for bits, floats, body in (
+                ("int32", "float32", source.UNIFORM_32),
+                ("int64", "float64", source.UNIFORM_64),
+            )
+        }
+        factors = "float64 beta1, float64 beta2, float64 shrink, float64 decay, float64 eps, float64 rate"
+        self._adam = make(f"T g, {factors}, bool maximize", "T p, T m, T v", source.ADAM, "xgrad_adam", options=_EXACT)
+        self._amsgrad = make(
+            f"T g, {factors}, bool maximize", "T p, T m, T v, T largest", source.AMSGRAD, "xgrad_amsgrad",
+            options=_EXACT,
+        )  # fmt: skip
+        self._sgd = make(
+            "T g, float64 lr, float64 decay, bool maximize", "T p", source.SGD, "xgrad_sgd", options=_EXACT
+        )
+        self._momentum = make(
+            "T g, float64 lr, float64 decay, float64 momentum, float64 fresh, bool nesterov, bool maximize, "
+            "bool begins", "T p, T buffer", source.SGD_WITH_MOMENTUM, "xgrad_sgd_with_momentum", options=_EXACT,
+        )  # fmt: skip
+        self._cross_entropy_gradient = make(
+            "T g, T x, I target, T top, T total, float64 smoothing, int64 classes, int64 inner, int64 count",
+            "T result", source.CROSS_ENTROPY_GRADIENT, "xgrad_cross_entropy_gradient",
+        )  # fmt: skip
+        self._rows = cache(self._compiled)
+
+    def table(self) -> Mapping[str, Callable[..., Any]]:
+        """Return the kernels under the names of what they replace: see ``Backend.kernels``."""
+        make = self._cp.ElementwiseKernel
+        return {
+            "sigmoid": make("T x", "T out", source.SIGMOID, "xgrad_sigmoid"),
+            "sigmoid_gradient": make("T g, T out", "T result", source.SIGMOID_GRADIENT, "xgrad_sigmoid_gradient"),
+            "softplus": make("T x", "T out", source.SOFTPLUS, "xgrad_softplus"),
+            "softplus_gradient": make("T g, T out", "T result", source.SOFTPLUS_GRADIENT, "xgrad_softplus_gradient"),
+            "relu_gradient": make("T g, T out", "T result", source.RELU_GRADIENT, "xgrad_relu_gradient"),
+            "softmax": self.softmax,
+            "softmax_gradient": self.softmax_gradient,
+            "log_softmax": self.log_softmax,
+            "log_softmax_gradient": self.log_softmax_gradient,
+            "cross_entropy": self.cross_entropy,
+            "cross_entropy_gradient": self.cross_entropy_gradient,
+            "dropout": self.dropout,
+            "uniform": self.uniform,
+            "sgd_step": self.sgd_step,
+            "adam_step": self.adam_step,
+        }
+
+    # Random numbers
+
+    def bits(self, seed: Any, call: Any, width: int, count: int) -> Any:
+        """Return what `Backend.random_bits` does, on the current device."""
+        words = self._cp.empty(4 * -(-count * width // 256), np.uint64)
+        self._bits(self._word(seed), self._word(call), words[::4], words)
+        return words.view(f"int{width}")[:count]
+
+    def uniform(self, bits: Any, dtype: Any) -> Any:
+        """Return the floats that integers of 32 or of 64 bits make: see `variates.uniform`."""
+        return self._uniform[bits.dtype](bits).astype(dtype, copy=False)
+
+    def dropout(self, x: Any, draw: Draw, p: float) -> tuple[Any, Any]:
+        """Return `x` times a mask, and the mask."""
+        threshold, scale = dropout_scale(p)
+        out, mask = (self._cp.empty(x.shape, x.dtype) for _ in range(2))
+        first = out.reshape(-1)[::16]
+        self._dropout(self._word(draw.seed), self._word(draw.call), x, x.size, threshold, scale, first, out, mask)
+        return out, mask
+
+    def _word(self, value: Any) -> Any:
+        """Return an integer below 2**64, or an array of no axes, as a kernel takes it."""
+        return value if isinstance(value, self._cp.ndarray) else np.uint64(value)
+
+    # Rows
+
+    def softmax(self, x: Any, *, axis: Any) -> Any:
+        """Return exponentials scaled to a sum of 1."""
+        return self._by_rows("softmax", axis, x)
+
+    def softmax_gradient(self, g: Any, out: Any, axis: Any) -> Any:
+        """Return the gradient of the input of `softmax`."""
+        return self._by_rows("softmax_gradient", axis, g, out)
+
+    def log_softmax(self, x: Any, *, axis: Any) -> Any:
+        """Return logarithms of exponentials scaled to a sum of 1."""
+        return self._by_rows("log_softmax", axis, x)
+
+    def log_softmax_gradient(self, g: Any, out: Any, axis: Any) -> Any:
+        """Return the gradient of the input of `log_softmax`."""
+        return self._by_rows("log_softmax_gradient", axis, g, out)
+
+    def cross_entropy(self, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> tuple[Any, Any]:
+        """Return the loss, and the largest logit of each row and the sum of its exponentials."""
+        axis = 0 if input.ndim == 1 else 1
+        if not input.shape[axis] and target.size:
+            raise IndexError("expected classes, got none")
+        x = self._cp.ascontiguousarray(input if input.ndim == axis + 1 else self._cp.moveaxis(input, axis, -1))
+        losses, tops, totals = (self._cp.empty(target.shape, x.dtype) for _ in range(3))
+        given = x, self._cp.ascontiguousarray(target), losses, tops, totals, np.float64(label_smoothing)
+        self._launch("cross_entropy", target.dtype, given, input.shape[axis])
+        kept = (*input.shape[:axis], 1, *input.shape[axis + 1 :])
+        loss = losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+        return loss, (tops.reshape(kept), totals.reshape(kept))
+
+    def cross_entropy_gradient(
+        self, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: tuple[Any, Any]
+    ) -> Any:
+        """Return the gradient of the logits."""
+        axis = 0 if input.ndim == 1 else 1
+        target = target.reshape(*target.shape[:axis], 1, *target.shape[axis:])
+        if reduction == "none":
+            g = g.reshape(target.shape)
+        classes, inner = input.shape[axis], math.prod(input.shape[axis + 1 :])
+        count = target.size if reduction == "mean" else 1
+        smoothing = float(label_smoothing)
+        return self._cross_entropy_gradient(g, input, target, *scale, smoothing, classes, inner, count)
+
+    def _by_rows(self, name: str, axis: Any, *arrays: Any) -> Any:
+        """Run a kernel on arrays of one shape whose rows are what lies along an axis, along several, or everything."""
+        cp, shape = self._cp, arrays[0].shape
+        axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        last = tuple(range(-len(axes), 0))
+        placed = bool(shape) and axes in ((-1,), (len(shape) - 1,))
+        moved = arrays if placed else [cp.moveaxis(x, axes, last) for x in arrays]
+        length = math.prod([shape[i] for i in axes])
+        if not length:
+            raise ValueError(f"{name}: expected elements along the axis {axis}, got shape {shape}")
+        out = cp.empty(moved[0].shape, moved[0].dtype)
+        self._launch(name, np.dtype("int64"), (*map(cp.ascontiguousarray, moved), out), length)
+        return out if placed else cp.moveaxis(out, last, axes)
+
+    def _launch(self, name: str, classes: Any, given: tuple[Any, ...], length: int) -> None:
+        """Run a kernel on the rows of contiguous arrays, of that length in the first of them."""
+        x = given[0]
+        if x.size:
+            rows = x.size // length
+            block = (_WARP, _WARPS) if length <= _LONG else (_WARP * _WARPS, 1)
+            kernel = self._rows(name, x.dtype.name, classes.name)
+            kernel((-(-rows // block[1]),), block, (*given, np.int64(rows), np.int64(length)))
+
+    def _compiled(self, name: str, dtype: str, classes: str) -> Any:
+        types = f"typedef {_TYPES[dtype]} T;\ntypedef {_TYPES[classes]} I;\n"
+        return self._cp.RawKernel(types + source.ROWS, name)
+
+    # Optimizers
+
+    def sgd_step(
+        self, p: Any, g: Any, buffer: Any, lr: Any, decay: Any, momentum: Any, new: Any, nesterov: bool, maximize: bool
+    ) -> Any:
+        """Update by `optim.SGD`, in place."""
+        lr, decay = self._factor(lr), self._factor(decay)
+        if not isinstance(momentum, self._cp.ndarray) and not momentum:
+            self._sgd(g, lr, decay, bool(maximize), p)
+            return buffer
+        begins, factors = buffer is None, (lr, decay, self._factor(momentum), self._factor(new))
+        buffer = self._cp.empty_like(p) if begins else buffer
+        self._momentum(g, *factors, bool(nesterov), bool(maximize), begins, p, buffer)
+        return buffer
+
+    def adam_step(
+        self,
+        p: Any,
+        g: Any,
+        m: Any,
+        v: Any,
+        largest: Any,
+        beta1: Any,
+        beta2: Any,
+        shrink: Any,
+        decay: Any,
+        eps: Any,
+        rate: Any,
+        maximize: bool,
+    ) -> None:
+        """Update by `optim.Adam` or `AdamW`, in place."""
+        factors = map(self._factor, (beta1, beta2, shrink, decay, eps, rate))
+        if largest is None:
+            self._adam(g, *factors, bool(maximize), p, m, v)
+        else:
+            self._amsgrad(g, *factors, bool(maximize), p, m, v, largest)
+
+    def _factor(self, value: Any) -> Any:
+        """Return a number, or an array of no axes, as a kernel takes it."""
+        return value.astype(np.float64, copy=False) if isinstance(value, self._cp.ndarray) else float(value)
