@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -128,7 +128,9 @@ class Parameter:
 
 
 class ElementwiseKernel:
-    """What CuPy's class of this name does with a kernel, on the host."""
+    """What CuPy's class of this name does with a kernel, on the host. All of them are kept in `made`."""
+
+    made: ClassVar[dict[str, ElementwiseKernel]] = {}
 
     def __init__(
         self,
@@ -143,6 +145,7 @@ class ElementwiseKernel:
         self.ins = [Parameter(text) for text in in_params.split(",")]
         self.outs = [Parameter(text) for text in out_params.split(",")]
         self.operation, self.name, self.preamble = operation, name, preamble
+        self.made[name] = self
 
     def __call__(self, *args: Any) -> Any:
         assert len(args) in (len(self.ins), len(self.ins) + len(self.outs)), self.name

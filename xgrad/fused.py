@@ -17,18 +17,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 PARTS: dict[str, Callable[..., Any]] = {}
 
 
-def fusable(generic: F) -> F:
+def fusable(generic: F, name: str = "") -> F:
     """Declare a function of a namespace and arrays that a backend may have as one kernel.
 
-    It is known by its own name, without leading underscores. Where the backend's `kernels` have an entry of that name,
-    it is called in place of the function, with the same arguments without the namespace. Otherwise, and always in a
-    pass that is recorded, for which kernels have no derivative, the function itself is.
+    Where the backend's `kernels` have an entry of its name, that is called in place of the function, with the same
+    arguments without the namespace. Otherwise, and always in a pass that is recorded, for kernels have no derivative,
+    the function itself is.
 
     Parameters
     ----------
     generic : callable
         Its first parameter is the namespace; none of them has a default. It uses operators and that namespace alone,
         and is the reference by which kernels are judged.
+    name : str, optional
+        Its name; by default its own, without leading underscores.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def fusable(generic: F) -> F:
     array([2., 2.])
     >>> del PARTS["doubled"]
     """
-    name, code = generic.__name__.lstrip("_"), generic.__code__
+    name, code = name or generic.__name__.lstrip("_"), generic.__code__
     if name in PARTS:
         raise ValueError(f"fusable: expected a name of its own for each part, got {name!r} twice")
     PARTS[name] = generic

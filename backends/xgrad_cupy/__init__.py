@@ -12,9 +12,12 @@ What is not as on ``cpu``:
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
-The environment variables that matter are CUDA's ``CUDA_VISIBLE_DEVICES`` and CuPy's ``CUPY_CACHE_DIR`` (where
-compiled kernels are kept: a first run is slow), ``CUPY_TF32=1`` (faster float32 products with 10 bits of
-mantissa) and ``CUPY_ACCELERATORS``.
+Fused kernels (`xgrad_cupy.kernels`) take the place of generic rules that would be several launches. They were
+compiled by CuPy for compute capability 8.0 and 9.0, and run on the host, and have not yet run on a GPU.
+
+`xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. The environment variables that matter are
+CUDA's ``CUDA_VISIBLE_DEVICES`` and CuPy's ``CUPY_CACHE_DIR`` (where compiled kernels are kept: a first run is slow),
+``CUPY_TF32=1`` (as `set_tf32`, from the beginning) and ``CUPY_ACCELERATORS``.
 """
 
 from __future__ import annotations
@@ -56,22 +59,38 @@ class CupyBackend(Backend):
     def __init__(self) -> None:
         self._cp, count = _open_cupy()
         self._empty_pinned = import_module("cupyx").empty_pinned
-        self._fused = Kernels(self._cp)
-        self.kernels = self._fused.table()
         self._devices = [self._cp.cuda.Device(i) for i in range(count)]
         self.array_type = self._cp.ndarray
         self.xp = namespace(self._cp)
         self.xp.index_add = self.index_add
         self.xp.special = CupySpecial(self)
+        self._fused = Kernels(self._cp, self.xp)
+        self.kernels = self._fused.table()
 
     def count(self) -> int:
         return len(self._devices)
+
+    # CuPy's own setting, which is one for the process and begins as CUPY_TF32 says, is the only one: there are not two
+    # to come apart.
+    @property
+    def tf32(self) -> bool:  # type: ignore[override]
+        products = self._cp._core
+        return bool(products.get_compute_type(np.float32) == products._routines_linalg.COMPUTE_TYPE_TF32)
+
+    def set_tf32(self, enabled: bool) -> None:
+        for device in self._devices if enabled else ():
+            if int(device.compute_capability) < 80:
+                raise DeviceError(
+                    f"set_tf32: expected GPUs of compute capability 8.0 or more, got {self.describe(device.id)}"
+                )
+        kinds = self._cp._core._routines_linalg
+        self._cp._core.set_compute_type(np.float32, kinds.COMPUTE_TYPE_TF32 if enabled else kinds.COMPUTE_TYPE_DEFAULT)
 
     def describe(self, index: int) -> str:
         found = self._cp.cuda.runtime.getDeviceProperties(index)
         return (
             f"{found['name'].decode()}, compute capability {found['major']}.{found['minor']}, "
-            f"{found['totalGlobalMem'] / 2**30:.0f} GiB"
+            f"{found['totalGlobalMem'] / 2**30:.0f} GiB" + ", TF32" * self.tf32
         )
 
     def versions(self) -> dict[str, str]:

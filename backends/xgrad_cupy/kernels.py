@@ -14,9 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.fused import PARTS
+from xgrad.ops import log_softmax, sigmoid, softmax, softplus
+from xgrad.ops.nn import _cross_entropy, _dropout
 from xgrad.random import Draw, dropout_scale
 from xgrad_cupy import source
 
+_FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _TYPES = {
     "float32": "float",
     "float64": "double",
@@ -42,11 +46,14 @@ class Kernels:
     Parameters
     ----------
     cp : module
-        With ``ElementwiseKernel``, ``RawKernel``, ``empty``, ``empty_like``, ``ascontiguousarray`` and ``moveaxis``.
+        With ``ElementwiseKernel``, ``RawKernel``, ``ndarray``, ``empty``, ``empty_like``, ``ascontiguousarray`` and
+        ``moveaxis``.
+    xp : namespace
+        What generic rules run on.
     """
 
-    def __init__(self, cp: Any) -> None:
-        self._cp = cp
+    def __init__(self, cp: Any, xp: Any) -> None:
+        self._cp, self._xp = cp, xp
         make = cp.ElementwiseKernel
         self._bits = make(
             "uint64 seed, uint64 call", "uint64 first, raw uint64 words", source.BITS, "xgrad_bits",
@@ -85,23 +92,38 @@ class Kernels:
     def table(self) -> Mapping[str, Callable[..., Any]]:
         """Return the kernels under the names of what they replace: see ``Backend.kernels``."""
         make = self._cp.ElementwiseKernel
-        return {
-            "sigmoid": make("T x", "T out", source.SIGMOID, "xgrad_sigmoid"),
+        ops = {
+            sigmoid: make("T x", "T out", source.SIGMOID, "xgrad_sigmoid"),
+            softplus: make("T x", "T out", source.SOFTPLUS, "xgrad_softplus"),
+            softmax: self.softmax,
+            log_softmax: self.log_softmax,
+            _cross_entropy: self.cross_entropy,
+            _dropout: self.dropout,
+        }
+        parts = {
             "sigmoid_gradient": make("T g, T out", "T result", source.SIGMOID_GRADIENT, "xgrad_sigmoid_gradient"),
-            "softplus": make("T x", "T out", source.SOFTPLUS, "xgrad_softplus"),
             "softplus_gradient": make("T g, T out", "T result", source.SOFTPLUS_GRADIENT, "xgrad_softplus_gradient"),
             "relu_gradient": make("T g, T out", "T result", source.RELU_GRADIENT, "xgrad_relu_gradient"),
-            "softmax": self.softmax,
             "softmax_gradient": self.softmax_gradient,
-            "log_softmax": self.log_softmax,
             "log_softmax_gradient": self.log_softmax_gradient,
-            "cross_entropy": self.cross_entropy,
             "cross_entropy_gradient": self.cross_entropy_gradient,
-            "dropout": self.dropout,
-            "uniform": self.uniform,
             "sgd_step": self.sgd_step,
             "adam_step": self.adam_step,
         }
+        functions: dict[Any, Any] = {op.function: kernel for op, kernel in ops.items()}  # type: ignore[attr-defined]
+        table = {function.name: self._for_floats(kernel, function.forward) for function, kernel in functions.items()}
+        table |= {name: self._for_floats(kernel, PARTS[name]) for name, kernel in parts.items()}
+        return table | {"uniform": self.uniform}
+
+    def _for_floats(self, kernel: Callable[..., Any], generic: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a kernel that leaves arrays of other dtypes, such as float16, to the generic rule."""
+
+        def chosen(x: Any, *args: Any, **options: Any) -> Any:
+            if x.dtype in _FLOATS:
+                return kernel(x, *args, **options)
+            return generic(self._xp, x, *args, **options)
+
+        return chosen
 
     # Random numbers
 

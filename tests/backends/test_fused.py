@@ -6,6 +6,7 @@ import itertools
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ import pytest
 
 import host_cuda
 import xgrad
+from reference_philox import stream
 from xgrad import variates
 from xgrad.device import Device
 from xgrad.discovery import backend_class, entry_points, open_backend
@@ -30,7 +32,7 @@ from xgrad.parity.seeds import compare_seeds
 from xgrad.parity.table import find
 from xgrad.random import Draw, dropout_mask
 from xgrad.testing import gradgradcheck
-from xgrad_cupy import source
+from xgrad_cupy import CupyBackend, source
 from xgrad_cupy.kernels import Kernels
 from xgrad_numpy import NumpyBackend
 
@@ -47,7 +49,7 @@ class FusedBackend(NumpyBackend):
 
     def __init__(self) -> None:
         super().__init__()
-        self.fused = Kernels(host_cuda.HostCupy)
+        self.fused = Kernels(host_cuda.HostCupy, self.xp)
         self.kernels = dict(self.fused.table())
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
@@ -71,7 +73,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def kernels() -> Kernels:
-    return Kernels(host_cuda.HostCupy)
+    return FusedBackend().fused
 
 
 def numbers(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
@@ -245,7 +247,33 @@ def test_rows_of_nothing_are_refused(kernels: Kernels) -> None:
     assert kernels.softmax(np.ones((0, 2), "float32"), axis=-1).shape == (0, 2)
 
 
+@needs_compiler
+def test_other_floats_are_left_to_the_generic_rules(fused: Device) -> None:
+    found = []
+    for device in (Device("cpu"), fused):
+        xgrad.manual_seed(0)
+        x = xgrad.asarray(numbers((3, 4), "float16"), device=device).requires_grad_()
+        y = xgrad.nn.functional.log_softmax(xgrad.nn.functional.dropout(xgrad.sigmoid(xgrad.relu(x))))
+        xgrad.nn.functional.cross_entropy(y, xgrad.asarray([0, 1, 3], device=device)).backward()
+        xgrad.optim.SGD([x], lr=0.5, momentum=0.5).step()
+        found.append(x.detach().numpy())
+    assert found[0].dtype == np.float16 and found[0].tolist() == found[1].tolist()
+
+
 # Random numbers
+
+
+@needs_compiler
+@pytest.mark.parametrize("make", [int, partial(np.array, dtype="uint64")], ids=["numbers", "arrays"])
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize(("seed", "call"), [(0, 0), (3, 7), (2**64 - 1, 2**64 - 1)])
+def test_random_bits_are_those_of_the_reference(seed: int, call: int, width: int, make: Any, kernels: Kernels) -> None:
+    backend: Any = object.__new__(CupyBackend)
+    backend._fused, backend._devices = kernels, [nullcontext()]
+    for count in (0, 1, 4, 5, 37):
+        words = np.array(stream(seed, call, count), "<u8")
+        drawn = backend.random_bits(make(seed), make(call), width, count, 0)
+        np.testing.assert_array_equal(drawn, words.view(f"<i{width // 8}")[:count], strict=True)
 
 
 @needs_compiler
@@ -397,10 +425,10 @@ FLAGS_OF_NVCC = ["-cubin", "-Werror=all-warnings", "-diag-suppress=177,550", "--
 
 def as_cuda(kernels: Kernels) -> list[str]:
     """Return the source of every kernel in every type, in a namespace of its own."""
-    held = (*vars(kernels).values(), *kernels._uniform.values(), *kernels.table().values())
-    elementwise = [kernel for kernel in held if isinstance(kernel, host_cuda.ElementwiseKernel)]
+    bodies = [text for name, text in vars(source).items() if name.isupper() and name not in ("PHILOX", "ROWS")]
+    elementwise = list(host_cuda.ElementwiseKernel.made.values())
+    assert {kernel.operation for kernel in elementwise} == {*bodies} - {source._ADAM}
     made = [kernel.code({"T": dtype, "I": "int64"}, "") for kernel in elementwise for dtype in DTYPES]
-    assert len(made) > 24
     for dtype, classes in itertools.product(DTYPES, ("int64", "uint8")):
         types = f"typedef {host_cuda.C_TYPES[dtype]} T;\ntypedef {host_cuda.C_TYPES[classes]} I;\n"
         made.append(types + source.ROWS)

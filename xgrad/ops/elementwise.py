@@ -323,12 +323,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     return astype(out, x.dtype, copy=False) if narrower else out
 
 
-@fusable
-def _sigmoid_gradient(xp: Any, g: Any, out: Any) -> Any:
-    return g * (out * (1 - out))
-
-
-@derivative(_sigmoid_gradient, kind=FLOATING, highest=FLOATING)
+@derivative(fusable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING, highest=FLOATING)
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, without overflow.
 
@@ -352,12 +347,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, small, 1) / (1 + small)
 
 
-@fusable
-def _relu_gradient(xp: Any, g: Any, out: Any) -> Any:
-    return xp.where(out <= 0, 0, g)
-
-
-@derivative(_relu_gradient, kind=INTEGER, highest=FLOATING)
+@derivative(fusable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"), kind=INTEGER, highest=FLOATING)
 def relu(xp: Any, x: Any, /) -> Any:
     """Return positive elements, and 0 for the others; its derivative at 0 is 0.
 
@@ -380,12 +370,7 @@ def relu(xp: Any, x: Any, /) -> Any:
     return xp.maximum(x, 0)
 
 
-@fusable
-def _softplus_gradient(xp: Any, g: Any, out: Any) -> Any:
-    return g * -xp.expm1(-out)
-
-
-@derivative(_softplus_gradient, kind=FLOATING, highest=FLOATING)
+@derivative(fusable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"), kind=FLOATING, highest=FLOATING)
 def softplus(xp: Any, x: Any, /) -> Any:
     """Return ``log(1 + exp(x))``, without overflow.
 
