@@ -27,9 +27,13 @@ from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.parity.compare import compare
 from xgrad.parity.evaluate import options, tensors
+from xgrad.parity.fused import CASES, compare_fused
+from xgrad.parity.page import as_page
+from xgrad.parity.report import run
 from xgrad.parity.row import NAN, Op, Sample, a
 from xgrad.parity.seeds import compare_seeds
 from xgrad.parity.table import find
+from xgrad.parity.text import as_text
 from xgrad.random import Draw, dropout_mask
 from xgrad.testing import gradgradcheck
 from xgrad_cupy import CupyBackend, source
@@ -385,6 +389,39 @@ def test_optimizers_give_the_same_weights(kind: str, fused: Device) -> None:
             optimizer.step()
         trained.append([p.detach().numpy().tobytes() for p in model.parameters()])
     assert trained[0] == trained[1]
+
+
+# What `xgrad parity` says of them
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parity_holds_every_kernel_against_its_rule(dtype: str, fused: Device) -> None:
+    found = compare_fused(fused, dtype)
+    assert [f.what for f in found] == list(CASES)
+    assert [f for f in found if not f.passed] == []
+    assert all(f.error == 0 for f in found if not f.limit) and any(f.error for f in found)
+    assert compare_fused(Device("cpu"), dtype) == []
+
+
+@needs_compiler
+def test_parity_tells_of_a_kernel_that_is_off(fused: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = fused.backend.kernels["adam_step"]
+
+    def off(p: Any, *args: Any) -> None:
+        right(p, *args)
+        p *= np.float32(1 + 2e-7)
+
+    monkeypatch.setitem(fused.backend.kernels, "adam_step", off)  # type: ignore[arg-type]
+    monkeypatch.setitem(fused.backend.kernels, "sgd_step", lambda *args: 1 / 0)  # type: ignore[arg-type]
+    report = run([], [fused], ["float32"], ["fused"])
+    assert report.verdict == "fail"
+    text, page = as_text(report, verbose=True), as_page(report)
+    assert "fused kernels on fused: 5 of 12 agree with the generic rules" in text
+    assert "FAILED: the fused kernel of AdamW on fused in float32: 2" in text
+    assert "FAILED: the fused kernel of SGD on fused in float32: ZeroDivisionError: division by zero" in text
+    assert text.splitlines()[-1].startswith("FAILED: 7 fused kernels past the tolerance: fused on fused in float32")
+    assert "5 of 12 fused kernels agree with the generic rules" in page and "ZeroDivisionError" in page
 
 
 # That a CUDA graph can be made of them
