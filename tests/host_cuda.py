@@ -33,6 +33,13 @@ C_TYPES = {
     "float64": "double",
 }
 
+SCALARS: dict[Any, Any] = {
+    np.int32: ctypes.c_int,
+    np.int64: ctypes.c_longlong,
+    np.uint64: ctypes.c_ulonglong,
+    np.float64: ctypes.c_double,
+}
+
 MATHEMATICS = """
 #include <cmath>
 using namespace std;
@@ -217,15 +224,18 @@ class RawKernel:
     def __init__(self, code: str, name: str) -> None:
         self.code, self.name = code, name
 
-    def __call__(self, grid: tuple[int], block: tuple[int, int], args: tuple[Any, ...]) -> None:
-        assert 0 < grid[0] < 2**31 and block[0] % 32 == 0 and block[0] * block[1] <= 1024
+    def __call__(self, grid: tuple[int], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        width, height = (*block, 1)[:2]
+        assert 0 < grid[0] < 2**31 and width % 32 == 0 and width * height <= 1024
         passed: list[Any] = []
         for x in args:
-            if isinstance(x, np.ndarray):
+            if x is None:
+                passed.append(ctypes.c_void_p())
+            elif isinstance(x, np.ndarray):
                 assert x.flags.c_contiguous, f"{self.name}: strides are ignored"
                 passed.append(ctypes.c_void_p(x.ctypes.data))
             else:
-                passed.append({np.int64: ctypes.c_longlong, np.float64: ctypes.c_double}[type(x)](x.item()))
+                passed.append(SCALARS[type(x)](x.item()))
         code, counts = MATHEMATICS + BLOCKS + self.code, dict[str, int]()
         for name, parameters in re.findall(r"__global__ void (\w+)\(([^)]*)\)", self.code):
             names = re.findall(r"(\w+)\s*(?:,|$)", parameters)
@@ -233,7 +243,7 @@ class RawKernel:
             run = f"launch(blocks, width, height, [=] {{ {name}({', '.join(names)}); }});"
             code += f'extern "C" void run_{name}(long long blocks, int width, int height, {parameters}) {{ {run} }}\n'
         assert counts[self.name] == len(args), f"{self.name}: got {len(args)} arguments for {counts[self.name]}"
-        compiled(code)[f"run_{self.name}"](ctypes.c_longlong(grid[0]), *block, *passed)
+        compiled(code)[f"run_{self.name}"](ctypes.c_longlong(grid[0]), width, height, *passed)
 
 
 class HostCupy:

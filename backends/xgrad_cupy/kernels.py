@@ -3,6 +3,9 @@
 Nothing here waits for the GPU, reads a value on the host or copies to the device, so all of it can be captured in a
 CUDA graph. Seeds, numbers of calls and the factors of optimizers may be numbers, or arrays of no axes, which a graph
 then reads at each replay: uint64 the first two, float64 the others, which is what they are converted to otherwise.
+
+`linear` is left alone. Its bias is added in place, by one launch. To join that with the activation behind it would save
+a launch, and cost one in the derivative, where the bias and the product both need the gradient in between.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ _TYPES = {
     "uint64": "unsigned long long",
 }
 _WARP, _WARPS, _LONG = 32, 8, 1024  # rows up to that length are a warp's, of which there are so many in a block
+_DROPPING = 128  # threads of a block of `dropout`
 
 # The operations of the generic rules, each rounded by itself, so that results are those of these to the bit. Memory is
 # what takes the time, not arithmetic.
@@ -59,10 +63,6 @@ class Kernels:
             "uint64 seed, uint64 call", "uint64 first, raw uint64 words", source.BITS, "xgrad_bits",
             preamble=source.PHILOX,
         )  # fmt: skip
-        self._dropout = make(
-            "uint64 seed, uint64 call, raw T x, int64 size, int32 threshold, float64 scale",
-            "T first, raw T out, raw T mask", source.DROPOUT, "xgrad_dropout", preamble=source.PHILOX,
-        )  # fmt: skip
         self._uniform = {
             np.dtype(bits): make(f"{bits} bits", f"{floats} out", body, f"xgrad_uniform_{floats}")
             for bits, floats, body in (
@@ -87,7 +87,7 @@ class Kernels:
             "T g, T x, I target, T top, T total, float64 smoothing, int64 classes, int64 inner, int64 count",
             "T result", source.CROSS_ENTROPY_GRADIENT, "xgrad_cross_entropy_gradient",
         )  # fmt: skip
-        self._rows = cache(self._compiled)
+        self._raw = cache(self._compiled)
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
         """Return the kernels under the names of what they replace: see ``Backend.kernels``."""
@@ -103,6 +103,7 @@ class Kernels:
         parts = {
             "sigmoid_gradient": make("T g, T out", "T result", source.SIGMOID_GRADIENT, "xgrad_sigmoid_gradient"),
             "softplus_gradient": make("T g, T out", "T result", source.SOFTPLUS_GRADIENT, "xgrad_softplus_gradient"),
+            "tanh_gradient": make("T g, T out", "T result", source.TANH_GRADIENT, "xgrad_tanh_gradient"),
             "relu_gradient": make("T g, T out", "T result", source.RELU_GRADIENT, "xgrad_relu_gradient"),
             "softmax_gradient": self.softmax_gradient,
             "log_softmax_gradient": self.log_softmax_gradient,
@@ -141,13 +142,20 @@ class Kernels:
         """Return `x` times a mask, and the mask."""
         threshold, scale = dropout_scale(p)
         out, mask = (self._cp.empty(x.shape, x.dtype) for _ in range(2))
-        first = out.reshape(-1)[::16]
-        self._dropout(self._word(draw.seed), self._word(draw.call), x, x.size, threshold, scale, first, out, mask)
+        if x.size:
+            words = map(self._word, (draw.seed, draw.call))
+            placed = [(word, np.uint64(0)) if self._is_array(word) else (None, word) for word in words]
+            given = self._cp.ascontiguousarray(x), out, mask, np.int32(threshold), np.float64(scale), np.int64(x.size)
+            kernel = self._raw("dropout", x.dtype.name, "int64")
+            kernel((-(-x.size // (16 * _DROPPING)),), (_DROPPING,), (*placed[0], *placed[1], *given))
         return out, mask
 
     def _word(self, value: Any) -> Any:
         """Return an integer below 2**64, or an array of no axes, as a kernel takes it."""
-        return value if isinstance(value, self._cp.ndarray) else np.uint64(value)
+        return value.astype(np.uint64, copy=False) if self._is_array(value) else np.uint64(value)
+
+    def _is_array(self, value: Any) -> bool:
+        return isinstance(value, self._cp.ndarray)
 
     # Rows
 
@@ -213,12 +221,12 @@ class Kernels:
         if x.size:
             rows = x.size // length
             block = (_WARP, _WARPS) if length <= _LONG else (_WARP * _WARPS, 1)
-            kernel = self._rows(name, x.dtype.name, classes.name)
+            kernel = self._raw(name, x.dtype.name, classes.name)
             kernel((-(-rows // block[1]),), block, (*given, np.int64(rows), np.int64(length)))
 
     def _compiled(self, name: str, dtype: str, classes: str) -> Any:
         types = f"typedef {_TYPES[dtype]} T;\ntypedef {_TYPES[classes]} I;\n"
-        return self._cp.RawKernel(types + source.ROWS, name)
+        return self._cp.RawKernel(types + (source.DROPOUT if name == "dropout" else source.ROWS), name)
 
     # Optimizers
 
@@ -227,7 +235,7 @@ class Kernels:
     ) -> Any:
         """Update by `optim.SGD`, in place."""
         lr, decay = self._factor(lr), self._factor(decay)
-        if not isinstance(momentum, self._cp.ndarray) and not momentum:
+        if not self._is_array(momentum) and not momentum:
             self._sgd(g, lr, decay, bool(maximize), p)
             return buffer
         begins, factors = buffer is None, (lr, decay, self._factor(momentum), self._factor(new))
@@ -259,4 +267,4 @@ class Kernels:
 
     def _factor(self, value: Any) -> Any:
         """Return a number, or an array of no axes, as a kernel takes it."""
-        return value.astype(np.float64, copy=False) if isinstance(value, self._cp.ndarray) else float(value)
+        return value.astype(np.float64, copy=False) if self._is_array(value) else float(value)

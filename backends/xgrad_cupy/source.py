@@ -36,19 +36,32 @@ philox(seed, call, i, block);
 for (int k = 0; k < 4; ++k) words[4 * i + k] = block[k];
 """
 
-# A thread for each block, which decides on 16 elements, 16 bits each. `first` is every 16th of the results.
-DROPOUT = """
-unsigned long long block[4];
-philox(seed, call, i, block);
-for (int k = 0; k < 16; ++k) {
-    long long place = 16 * (long long)i + k;
-    if (place >= size) break;
-    short bits = (short)(unsigned short)(block[k / 4] >> (16 * (k % 4)));
-    T factor = bits >= threshold ? (T)scale : (T)0;
-    mask[place] = factor;
-    out[place] = x[place] * factor;
+# The seed and the number of the call are read from memory where there is an address. Each thread makes a block, which
+# decides on 16 elements, 16 bits each, and the threads then go through the elements side by side, as memory wants it.
+# T, the type of the numbers, is defined before this.
+DROPOUT = (
+    PHILOX
+    + """
+extern "C" __global__ void dropout(
+    const unsigned long long *seed_at, unsigned long long seed, const unsigned long long *call_at,
+    unsigned long long call, const T *x, T *out, T *mask, int threshold, double scale, long long size
+) {
+    __shared__ unsigned long long words[4 * 128];
+    if (seed_at) seed = *seed_at;
+    if (call_at) call = *call_at;
+    philox(seed, call, blockIdx.x * 128LL + threadIdx.x, words + 4 * threadIdx.x);
+    __syncthreads();
+    for (int k = threadIdx.x; k < 16 * 128; k += 128) {
+        long long place = blockIdx.x * 2048LL + k;
+        if (place >= size) break;
+        short bits = (short)(unsigned short)(words[k / 4] >> (16 * (k % 4)));
+        T factor = bits >= threshold ? (T)scale : (T)0;
+        mask[place] = factor;
+        out[place] = x[place] * factor;
+    }
 }
 """
+)
 
 UNIFORM_32 = "out = (float)((bits >> 8) & 0xFFFFFF) * 5.9604644775390625e-8f"  # 2**-24
 UNIFORM_64 = "out = (double)((bits >> 11) & 0x1FFFFFFFFFFFFFLL) * 1.1102230246251565404e-16"  # 2**-53
@@ -59,6 +72,7 @@ SIGMOID = "T small = exp(-fabs(x)); out = (x < 0 ? small : (T)1) / ((T)1 + small
 SIGMOID_GRADIENT = "result = g * (out * ((T)1 - out))"
 SOFTPLUS = "out = (x > 0 || x != x ? x : (T)0) + log1p(exp(-fabs(x)))"
 SOFTPLUS_GRADIENT = "result = g * -expm1(-out)"
+TANH_GRADIENT = "result = g * ((T)1 - out * out)"
 RELU_GRADIENT = "result = out <= 0 ? (T)0 : g"
 
 # Optimizers: p and the state are changed in place, by the operations of the generic rules in their order.

@@ -121,7 +121,7 @@ def test_kernels_are_used_unless_the_pass_is_recorded(fused: Device, monkeypatch
 
 # Ops, by the rows of the table
 
-ROWS = ["relu", "sigmoid", "softplus", "softmax", "log_softmax", "cross_entropy", "dropout of a seed"]
+ROWS = ["relu", "sigmoid", "softplus", "tanh", "softmax", "log_softmax", "cross_entropy", "dropout of a seed"]
 
 
 def more(op: Op) -> list[Sample]:
@@ -146,7 +146,7 @@ def test_ops_agree_with_the_reference(name: str, dtype: str, fused: Device) -> N
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [name for name in ROWS if name not in ("relu", "softplus", "sigmoid")])
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in ("relu", "softplus", "sigmoid", "tanh")])
 def test_ops_agree_with_the_generic_rules(name: str, dtype: str, fused: Device) -> None:
     op = find(name)
     for sample in more(op):
@@ -301,7 +301,7 @@ def test_uniform_numbers_have_the_same_bits(width: int, dtype: str, fused: Devic
 @pytest.mark.parametrize("p", [1e-9, 0.3, 0.5, 1.0])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dropout_has_the_same_bits(p: float, dtype: str, fused: Device) -> None:
-    for shape in [(), (1,), (16,), (17,), (5, 7), (0, 3)]:
+    for shape in [(), (1,), (16,), (17,), (5, 7), (0, 3), (2049,)]:
         x = np.full(shape, 1.7, dtype)
         mask = dropout_mask(Device("cpu").xp, x, Draw(3, 7, Device("cpu")), p)
         kernel = fused.backend.kernels["dropout"]
@@ -453,24 +453,24 @@ def test_no_value_is_read(kernels: Kernels) -> None:
 
 # For the GPU
 
-CUDA = """
-#define CUPY_FOR(i, n) \\
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)blockDim.x * gridDim.x)
-"""
+LOOP, ON_GPU = (
+    "for (long long i = 0; i < n; ++i)",
+    "for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)",
+)
 FLAGS_OF_NVCC = ["-cubin", "-Werror=all-warnings", "-diag-suppress=177,550", "--fmad=false"]  # unused variables
 
 
 def as_cuda(kernels: Kernels) -> list[str]:
     """Return the source of every kernel in every type, in a namespace of its own."""
-    bodies = [text for name, text in vars(source).items() if name.isupper() and name not in ("PHILOX", "ROWS")]
+    texts = {text for name, text in vars(source).items() if name.isupper()}
     elementwise = list(host_cuda.ElementwiseKernel.made.values())
-    assert {kernel.operation for kernel in elementwise} == {*bodies} - {source._ADAM}
+    whole = {source.PHILOX, source.DROPOUT, source.ROWS, source._ADAM}
+    assert {kernel.operation for kernel in elementwise} == texts - whole
     made = [kernel.code({"T": dtype, "I": "int64"}, "") for kernel in elementwise for dtype in DTYPES]
     for dtype, classes in itertools.product(DTYPES, ("int64", "uint8")):
         types = f"typedef {host_cuda.C_TYPES[dtype]} T;\ntypedef {host_cuda.C_TYPES[classes]} I;\n"
-        made.append(types + source.ROWS)
-    loop, on_gpu = "for (long long i = 0; i < n; ++i)", "CUPY_FOR(i, n)"
-    plain = [text.replace(loop, on_gpu).replace('"C" void', '"C" __global__ void') for text in made]
+        made += [types + source.ROWS, types + source.DROPOUT]
+    plain = [text.replace(LOOP, ON_GPU).replace('"C" void', '"C" __global__ void') for text in made]
     return [f"namespace n{k} {{\n{text}\n}}\n".replace('extern "C" ', "") for k, text in enumerate(plain)]
 
 
@@ -478,7 +478,7 @@ def as_cuda(kernels: Kernels) -> list[str]:
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_kernels_compile_for_the_gpu(architecture: str, tmp_path: Path, kernels: Kernels) -> None:
     path = tmp_path / "kernels.cu"
-    path.write_text(CUDA + "".join(as_cuda(kernels)))
+    path.write_text("".join(as_cuda(kernels)))
     command = ["nvcc", f"-arch={architecture}", *FLAGS_OF_NVCC, "-o", path.with_suffix(".cubin"), path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr

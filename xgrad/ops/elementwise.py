@@ -129,7 +129,7 @@ sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
     doc="Return the hyperbolic sine.", example="[0.0, 1.0] -> [0.       , 1.1752...]", kind=FLOATING)
 cosh = elementwise("cosh", lambda g, xp, x: g * xp.sinh(x),
     doc="Return the hyperbolic cosine.", example="[0.0, 1.0] -> [1.       , 1.5430...]", kind=FLOATING)
-tanh = elementwise("tanh", lambda g, out: g * (1 - out * out),
+tanh = elementwise("tanh", fusable(lambda xp, g, out: g * (1 - out * out), "tanh_gradient"),
     doc="Return the hyperbolic tangent.", example="[0.0, 0.5] -> [0.        , 0.4621...]", kind=FLOATING)
 asinh = elementwise("asinh", lambda g, xp, x: g / xp.sqrt(1 + x * x),
     doc="Return the inverse of `sinh`.", example="[0.0, 1.0] -> [0.       , 0.8813...]", kind=FLOATING)
