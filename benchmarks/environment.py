@@ -16,16 +16,23 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("numpy", "torch", "jax", "jaxlib", "scikit-learn", "mygrad", "autograd", "scipy")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
+#: What takes from one library the choice of its kernels by the processor that it finds.
+KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA",
+           "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES", "XLA_FLAGS")  # fmt: skip
 TELLING = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "XLA_",
            "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "VECLIB_", "NPROC")  # fmt: skip
 
 
 def for_workers(threads: int, device: str) -> dict[str, str]:
-    """Return the environment of every peer's process: so many threads for each library (NPROC is XLA's word for it)."""
+    """Return the environment of every peer's process: so many threads for each library (NPROC is XLA's word for it).
+
+    Each library chooses its kernels by itself, whatever the environment says here of some.
+    """
     own = dict.fromkeys(THREADS, str(threads))
     own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, **own, "PYTHONPATH": path}
+    kept = {name: text for name, text in os.environ.items() if name not in KERNELS}
+    return {**kept, **own, "PYTHONPATH": path}
 
 
 def describe(env: Mapping[str, str]) -> dict[str, str]:

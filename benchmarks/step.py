@@ -18,6 +18,7 @@ from benchmarks.statistics import ratios, spread
 
 PEERS = {
     "xgrad": "ours:step",
+    "xgrad captured": "ours:step_captured",
     "NumPy in place": "by_hand:step",
     "NumPy plain": "by_hand:step_plain",
     "PyTorch": "pytorch:step",
@@ -31,6 +32,9 @@ PEERS = {
 RATIOS = {
     "PyTorch / xgrad": (["PyTorch"], ["xgrad"]),
     "xgrad / NumPy by hand": (["xgrad"], ["NumPy in place", "NumPy plain"]),
+    "PyTorch / xgrad captured": (["PyTorch"], ["xgrad captured"]),
+    "xgrad captured / NumPy by hand": (["xgrad captured"], ["NumPy in place", "NumPy plain"]),
+    "xgrad captured / JAX jit": (["xgrad captured"], ["JAX jit"]),
 }
 NETWORKS = (((2, 16, 16, 2), 32), ((784, 128, 10), 32), ((784, 256, 128, 10), 128), ((784, 1024, 1024, 10), 256))
 QUICK = (((5, 4, 3), 8),)

@@ -190,6 +190,8 @@ _TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "v
 def __getattr__(name: str) -> _Any:
     if name in ("data", "fft", "linalg", "special", "testing"):  # whose imports would make `import xgrad` slower
         return _import_module(f"xgrad.{name}")
+    if name == "capture":
+        return _import_module("xgrad.capturing").capture
     if name in _TRANSFORMS:  # not all programs need these either
         return getattr(_import_module("xgrad.transforms"), name)
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
@@ -236,6 +238,7 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_to",
     "can_cast",
+    "capture",
     "ceil",
     "clip",
     "complex64",

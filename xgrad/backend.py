@@ -41,6 +41,8 @@ class Backend:
         Whether products of float32 may take 10 bits of mantissa: see `set_tf32`.
     piece : int, optional
         How many elements at a time elementwise work on large arrays should take, to stay in a cache.
+    replays : str, optional
+        The module whose ``Replay`` runs programs that `xgrad.capture` has recorded; without one steps run eagerly.
     """
 
     library: ClassVar[str]
@@ -51,6 +53,7 @@ class Backend:
     writes: bool = False
     tf32: bool = False
     piece: int | None = None
+    replays: ClassVar[str | None] = None
 
     def count(self) -> int:
         """Return the number of devices."""
@@ -99,6 +102,14 @@ class Backend:
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         """Return `x`, which may be overwritten, with `values` added at `key`; repeated indices add up."""
         raise NotImplementedError
+
+    def holds(self, condition: Any) -> bool:
+        """Return whether an array of one bool is true, which is the check of an argument."""
+        return bool(condition)
+
+    def transparent(self, function: Any) -> bool:
+        """Return whether a function calls methods of its arrays and functions that a recording sees by itself."""
+        return False
 
     def references(self, x: Any) -> int | None:
         """Return a number that grows when another array comes to share the memory of `x`, or None if none is known."""

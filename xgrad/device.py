@@ -33,7 +33,7 @@ class Device:
     True
     """
 
-    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "native", "type", "xp")
+    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "key", "native", "type", "xp")
 
     _known: ClassVar[dict[str, Device]] = {}
     type: str
@@ -45,6 +45,7 @@ class Device:
     floats: tuple[Any, ...]
     guard: Callable[[], AbstractContextManager[Any]] | None
     native: Any
+    key: Any  # what functions keep its kernels under: another while a step is recorded, which has others
 
     def __new__(cls, name: str | Device) -> Device:
         if isinstance(name, Device):
@@ -71,7 +72,7 @@ class Device:
     def of(cls, kind: str, backend: Backend, index: int = 0) -> Device:
         """Return a device of a backend that need not be installed: only who holds it can use it."""
         device = object.__new__(cls)
-        device.type, device.index, device.backend = kind, index, backend
+        device.type, device.index, device.backend, device.key = kind, index, backend, device
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
             device.xp.special = SciPyKernels(backend)

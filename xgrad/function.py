@@ -178,7 +178,7 @@ def _caller(function: Function) -> Callable[..., Any]:
     crosses = function.crosses
     differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
     plans = function.plans
-    kernels: dict[Device, Callable[..., Any]] = {}
+    kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
     exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
     unpromoted = tuple([i for i in range(arity) if exempt >> i & 1])
 
@@ -217,9 +217,9 @@ def _caller(function: Function) -> Callable[..., Any]:
         if casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
-        kernel = kernels.get(device)
+        kernel = kernels.get(device.key)
         if kernel is None:
-            kernel = kernels[device] = function.kernel(device)
+            kernel = kernels[device.key] = function.kernel(device)
         try:
             if device.guard is None:
                 out = kernel(*raws, **options) if options else kernel(*raws)

@@ -6,7 +6,7 @@ import math
 import os
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -507,24 +507,9 @@ def randperm(n: int, *, device: str | Device | None = None, generator: Generator
     return _source("randperm", generator).randperm(n, device=device)
 
 
-class Draw(NamedTuple):
-    """What one call draws of a stream on a device, as often as it is asked for.
-
-    The seed and the number of the call are integers, or what stands for them where a backend takes that.
-    """
-
-    seed: Any
-    call: Any
-    device: Device
-
-    def bits(self, width: int, count: int) -> Any:
-        """Return the first `count` integers of 16, 32 or 64 bits, signed, as an array of the device's library."""
-        return self.device.backend.random_bits(self.seed, self.call, width, count, self.device.index)
-
-
-def draw(name: str, device: Device, generator: Generator | None) -> Draw:
-    """Return what the next call of a generator draws, by default of that of this thread or task."""
-    return Draw(*_source(name, generator)._next(), device)
+def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:
+    """Return the seed of a generator, by default that of this thread or task, and the number of its next call."""
+    return _source(name, generator)._next()
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
@@ -536,11 +521,11 @@ def dropout_scale(p: float) -> tuple[int, float]:
     return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
 
 
-def dropout_mask(xp: Any, x: Any, draw: Draw, p: float) -> Any:
+def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
     """Return what `dropout` multiplies an array or a tensor by: 0 with probability `p`, else ``1 / (1 - p)``."""
     threshold, scale = dropout_scale(p)
-    bits = draw.bits(16, math.prod(x.shape))
-    mask = xp.astype((wrap(bits, draw.device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
+    bits = device.backend.random_bits(seed, call, 16, math.prod(x.shape), device.index)
+    mask = xp.astype((wrap(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
     mask *= scale
     return xp.reshape(mask, x.shape)
 

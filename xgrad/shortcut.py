@@ -42,12 +42,12 @@ _numbers, _recording, _new = clock.numbers, grad_enabled.get, object.__new__
 
 def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     """Return a call of one input, of this name, which finds its function when it has to."""
-    ways: dict[Device, Way] = {}
+    ways: dict[Any, Way] = {}  # by the key of a device
 
     def call_with_one(x: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
         try:
             a, device, edge = x._data, x._device, x._edge
-            way, dtype = ways[device], a.dtype
+            way, dtype = ways[device.key], a.dtype
             plans, options = way.learnt[dtype], way.defaults
             if more or given:
                 if (more and given) or len(more) > len(way.names) or "dtype" in given:
@@ -83,12 +83,12 @@ def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
 
 def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     """Return a call of two inputs, of which the second may be a number."""
-    ways: dict[Device, Way] = {}
+    ways: dict[Any, Way] = {}  # by the key of a device
 
     def call_with_two(x1: Any, x2: Any, /) -> Any:
         try:
             a, device, e1 = x1._data, x1._device, x1._edge
-            way, dtype = ways[device], a.dtype
+            way, dtype = ways[device.key], a.dtype
             plans = way.plans if dtype is way.usual else way.learnt[dtype]
             kind = type(x2)
             if kind is float or kind is int:
@@ -128,13 +128,13 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     return call_with_two
 
 
-def _long(function: Function, ways: dict[Device, Way], given: Sequence[Any], options: Mapping[str, Any] = {}) -> Any:
+def _long(function: Function, ways: dict[Any, Way], given: Sequence[Any], options: Mapping[str, Any] = {}) -> Any:
     """Call a function the long way, and remember the short one for the next time, if there is one."""
     result = function.call(*given, **options)
     device: Any = getattr(given[0], "_device", None) if given else None
     if device is not None and device.guard is None and type(result) is not tuple:
-        way, dtype = ways.get(device), result._data.dtype
+        way, dtype = ways.get(device.key), result._data.dtype
         if dtype is given[0]._data.dtype and (way is None or dtype not in way.learnt):
-            way = ways[device] = way or Way(function, device, type(result))
+            way = ways[device.key] = way or Way(function, device, type(result))
             way.learnt[dtype] = function.plans_of(result._data)
     return result

@@ -20,7 +20,7 @@ import numpy as np
 from xgrad.fused import PARTS
 from xgrad.ops import log_softmax, sigmoid, softmax, softplus
 from xgrad.ops.nn import _cross_entropy, _dropout
-from xgrad.random import Draw, dropout_scale
+from xgrad.random import dropout_scale
 from xgrad_cupy import source
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
@@ -138,12 +138,12 @@ class Kernels:
         """Return the floats that integers of 32 or of 64 bits make: see `variates.uniform`."""
         return self._uniform[bits.dtype](bits).astype(dtype, copy=False)
 
-    def dropout(self, x: Any, draw: Draw, p: float) -> tuple[Any, Any]:
-        """Return `x` times a mask, and the mask."""
+    def dropout(self, x: Any, *, seed: Any, call: Any, device: Any, p: float) -> tuple[Any, Any]:
+        """Return `x` times a mask, and the mask, on the current device."""
         threshold, scale = dropout_scale(p)
         out, mask = (self._cp.empty(x.shape, x.dtype) for _ in range(2))
         if x.size:
-            words = map(self._word, (draw.seed, draw.call))
+            words = map(self._word, (seed, call))
             placed = [(word, np.uint64(0)) if self._is_array(word) else (None, word) for word in words]
             given = self._cp.ascontiguousarray(x), out, mask, np.int32(threshold), np.float64(scale), np.int64(x.size)
             kernel = self._raw("dropout", x.dtype.name, "int64")

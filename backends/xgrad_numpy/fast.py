@@ -22,7 +22,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     """Sum; the rows of a matrix, which is what the gradient of a bias is, by BLAS."""
     rows = (axis == 0 or axis == (0,)) and not keepdims and x.ndim == 2 and len(x) <= _MANY
     if rows and dtype is None and x.dtype in _BLAS and x.flags.forc:
-        return _ones(x.shape[0], x.dtype).dot(x)
+        return x.T.dot(_ones(x.shape[0], x.dtype))
     return _add(x, axis, dtype, None, keepdims)
 
 
@@ -92,18 +92,18 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
     NumPy branches at each element, and processors guess wrong at half of the elements of a random mask.
     """
-    if type(condition) is np.ndarray and condition.size >= _LARGE and condition.dtype == bool:
+    if getattr(condition, "size", 0) >= _LARGE and condition.dtype == bool:
         swap = type(x1) is int and x1 == 0
         x, other = (x2, x1) if swap else (x1, x2)
         if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:
-            bits = np.ascontiguousarray(x).view(_BITS[x.dtype])
+            bits = (x if x.flags.c_contiguous else x.copy()).view(_BITS[x.dtype])
             return np.multiply(bits, ~condition if swap else condition).view(x.dtype)
     return np.where(condition, x1, x2)
 
 
 def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
     """Move what lies outside between two numbers to them, in one pass; the standard's form for all else."""
-    if type(x) is np.ndarray and x.size >= _LARGE and type(min) in _NUMBERS and type(max) in _NUMBERS:
+    if getattr(x, "size", 0) >= _LARGE and type(min) in _NUMBERS and type(max) in _NUMBERS:
         return x.clip(min, max)
     x = x if min is None else np.maximum(x, min)
     return +x if max is None else np.minimum(x, max)

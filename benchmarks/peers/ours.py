@@ -39,6 +39,10 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], 
     return run
 
 
+def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
+    return xgrad.capture(step(sizes, batch, device))
+
+
 OPS = {
     "add": "x + y",
     "multiply": "x * y",

@@ -34,7 +34,7 @@ from xgrad.parity.row import NAN, Op, Sample, a
 from xgrad.parity.seeds import compare_seeds
 from xgrad.parity.table import find
 from xgrad.parity.text import as_text
-from xgrad.random import Draw, dropout_mask
+from xgrad.random import dropout_mask
 from xgrad.testing import gradgradcheck
 from xgrad_cupy import CupyBackend, source
 from xgrad_cupy.kernels import Kernels
@@ -303,10 +303,10 @@ def test_uniform_numbers_have_the_same_bits(width: int, dtype: str, fused: Devic
 def test_dropout_has_the_same_bits(p: float, dtype: str, fused: Device) -> None:
     for shape in [(), (1,), (16,), (17,), (5, 7), (0, 3), (2049,)]:
         x = np.full(shape, 1.7, dtype)
-        mask = dropout_mask(Device("cpu").xp, x, Draw(3, 7, Device("cpu")), p)
+        mask = dropout_mask(Device("cpu").xp, x, 3, 7, Device("cpu"), p)
         kernel = fused.backend.kernels["dropout"]
         for counter in (7, np.array(7, "uint64")):
-            got = kernel(x, draw=Draw(3, counter, fused), p=p)
+            got = kernel(x, seed=3, call=counter, device=fused, p=p)
             assert [part.tobytes() for part in got] == [(x * mask).tobytes(), mask.tobytes()]
 
 
@@ -443,7 +443,7 @@ def test_no_value_is_read(kernels: Kernels) -> None:
     number = np.array(0.5).view(Unread)
     counter = np.array(7, "uint64").view(Unread)
     kernels.bits(counter, counter, 32, 9)
-    kernels.dropout(x, Draw(counter, counter, Device("cpu")), 0.5)
+    kernels.dropout(x, seed=counter, call=counter, device=None, p=0.5)
     _, scale = kernels.cross_entropy(x, target, reduction="mean", label_smoothing=0.1)
     kernels.cross_entropy_gradient(number.astype("float32"), x, target, "mean", 0.1, scale)
     kernels.log_softmax_gradient(g, kernels.log_softmax(x, axis=0), 0)

@@ -8,7 +8,7 @@ from typing import Any
 from xgrad.grad_mode import no_grad
 from xgrad.nn.functional_call import functional_call
 from xgrad.ops import asarray, minimum, sqrt, square, sum
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "functional_call"]
 
@@ -59,7 +59,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
         return asarray(0.0)
     flat = _together(leaves)
     if flat is not None:
-        square_sum = sum(square(wrap(flat.buffer, leaves[0].device)))
+        square_sum = sum(square(flat.buffer))
     else:
         square_sum, *others = [sum(square(leaf.grad)) for leaf in leaves]
         for other in others:
@@ -68,7 +68,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     scale = minimum(max_norm / (norm + 1e-6), 1.0)
     if flat is not None:
         with leaves[0].device.active():
-            flat.buffer *= scale._data
+            buffer = flat.buffer._data
+            buffer *= scale._data
     else:
         for leaf in leaves:
             leaf.grad = leaf.grad * scale.astype(leaf.grad.dtype)

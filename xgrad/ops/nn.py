@@ -7,11 +7,12 @@ from numbers import Real
 from typing import Any
 
 from xgrad.declare import derivative
+from xgrad.device import Device
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.fused import fusable
 from xgrad.inputs import as_tensor
 from xgrad.ops.products import product
-from xgrad.random import Draw, Generator, draw, dropout_mask
+from xgrad.random import Generator, dropout_mask, next_call
 from xgrad.tensor import Tensor
 
 Axis = int | tuple[int, ...] | None
@@ -243,7 +244,9 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
     with device.active():
         # Below 0 is counted from the end, and above the last is out of bounds, unless it wraps around.
-        wrong = not checked and (int(device.xp.min(raw)) < 0 if kind == "i" else int(device.xp.max(raw)) > last)
+        wrong = not checked and (
+            device.backend.holds(device.xp.min(raw) < 0 if kind == "i" else device.xp.max(raw) > last)
+        )
     try:
         if not wrong:
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
@@ -307,13 +310,13 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     return _mse(input, target, reduction=reduction)
 
 
-def _dropout_gradient(g: Any, xp: Any, mask: Any, draw: Draw, p: float) -> Any:
-    return g * (dropout_mask(xp, g, draw, p) if mask is None else mask)
+def _dropout_rule(g: Any, xp: Any, mask: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
+    return g * (dropout_mask(xp, g, seed, call, device, p) if mask is None else mask)
 
 
-@derivative(_dropout_gradient, aside="mask")
-def _dropout(xp: Any, x: Any, *, draw: Draw, p: float) -> Any:
-    mask = dropout_mask(xp, x, draw, p)
+@derivative(_dropout_rule, aside="mask")
+def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float) -> Any:
+    mask = dropout_mask(xp, x, seed, call, device, p)
     return x * mask, mask
 
 
@@ -360,7 +363,10 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
     x = as_tensor("dropout", "x", x)
     if x.dtype.kind != "f":
         raise TypeError(f"dropout: expected a floating x, got {x.dtype}: use .astype(float32)")
-    return _dropout(x, draw=draw("dropout", x._device, generator), p=p) if training and p else x
+    if not (training and p):
+        return x
+    seed, call = next_call("dropout", generator)
+    return _dropout(x, seed=seed, call=call, device=x._device, p=p)
 
 
 def check_probability(name: str, p: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -102,9 +101,7 @@ class Adam(Optimizer):
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of one parameter."""
-        # float(): a NumPy scalar, as schedules compute them, would make float64 of everything.
-        lr, eps, decay = (float(options[name]) for name in ("lr", "eps", "weight_decay"))
-        beta1, beta2 = map(float, options["betas"])
+        lr, eps, decay, (beta1, beta2) = options["lr"], options["eps"], options["weight_decay"], options["betas"]
         if not state:
             state["step"] = 0
             state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)
@@ -112,7 +109,7 @@ class Adam(Optimizer):
         if options["amsgrad"] and "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = xp.zeros_like(p)
         # lr m̂ / (√v̂ + ε), with the scalar factors brought together: two passes over the array fewer.
-        root = math.sqrt(1 - beta2 ** state["step"])
+        root = (1 - beta2 ** state["step"]) ** 0.5
         rate = lr * root / (1 - beta1 ** state["step"])
         moments = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"] if options["amsgrad"] else None
         shrink, decay = (1 - lr * decay, 0.0) if self.decoupled else (1.0, decay)

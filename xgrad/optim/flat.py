@@ -2,6 +2,8 @@
 
 An update is then a handful of array calls, however many parameters there are. Nobody notices: an array that
 somebody else can see is never written to, but left to them.
+
+Arrays to compute with are held in tensors, as everywhere in `xgrad`: who follows the tensors follows all.
 """
 
 from __future__ import annotations
@@ -18,6 +20,23 @@ from xgrad.ops import astype
 from xgrad.tensor import Tensor, wrap
 
 Update = Callable[[Any, Any, Any, "State", Mapping[str, Any]], Any]
+
+
+def read(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers and options as an update is to see them: numbers of NumPy would make float64 of everything."""
+    return {key: value if type(value) in _PLAIN else _plain(value) for key, value in values.items()}
+
+
+_PLAIN = frozenset({bool, int, float, list})
+
+
+def _plain(value: Any) -> Any:
+    return tuple(map(_plain, value)) if type(value) is tuple else value.item() if hasattr(value, "item") else value
+
+
+def write(numbers: dict[str, Any], key: str, value: Any) -> None:
+    """Keep a number that an update remembers."""
+    numbers[key] = value
 
 
 class State(dict[str, Any]):
@@ -81,14 +100,18 @@ class Gradients:
     """The gradients of some leaves. One that somebody has looked at is theirs: the next pass takes another buffer."""
 
     def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+        self.layout, device = layout, layout.device
+        self.buffer, self.views = wrap(None, device), [wrap(None, device) for _ in layout.shapes]
         self.renew()
 
     def renew(self) -> None:
         """Leave the buffer to whoever looks at it, and take another."""
-        self.buffer, self.seen = self.layout.empty(), False
-        self.views = self.layout.views(self.buffer)
-        self.tensors = [wrap(view, self.layout.device) for view in self.views]
+        buffer, device, self.seen = self.layout.empty(), self.layout.device, False
+        views = self.layout.views(buffer)
+        self.buffer._data = buffer
+        for mine, view in zip(self.views, views, strict=True):
+            mine._data = view
+        self.tensors = [wrap(view, device) for view in views]  # for everybody to see
 
 
 class Slot:
@@ -102,7 +125,7 @@ class Slot:
     def holds(self, gradient: Tensor) -> bool:
         """Return whether a gradient is here, not an array from elsewhere."""
         mine = self.gradients.tensors[self.place]
-        return gradient is mine and mine._data is self.gradients.views[self.place]
+        return gradient is mine and mine._data is self.gradients.views[self.place]._data
 
     def reserve(self, leaf: Leaf) -> Any:
         """Return the array that is to be the gradient, for one walk to write to; None if it cannot."""
@@ -111,7 +134,7 @@ class Slot:
         if self.gradients.seen:
             self.gradients.renew()
         self.reserved = True
-        return self.gradients.views[self.place]
+        return self.gradients.views[self.place]._data
 
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
@@ -126,14 +149,15 @@ class Slot:
         if leaf.grad is None:
             if gradients.seen:
                 gradients.renew()
-            if g is not gradients.views[place]:
+            if g is not gradients.views[place]._data:
                 if self.reserved:  # by another thread's walk
                     leaf.grad = wrap(leaf.device.xp.asarray(g, copy=True), leaf.device)
                     return
-                gradients.views[place][...] = g
+                gradients.views[place]._data[...] = g
             leaf.grad = gradients.tensors[place]
         elif self.holds(leaf.grad) and not gradients.seen:
-            gradients.views[place][...] += g
+            held = gradients.views[place]._data
+            held += g
         else:
             leaf.grad = leaf.grad + wrap(g, leaf.device)
 
@@ -160,13 +184,15 @@ class Flat:
         self.layout = Layout([p.shape for p in params], first._data.dtype, self.device)
         with self.device.active():
             self.gradients = Gradients(self.layout)
-            self.state = State(self.device, self.layout.dtype, states[0])
-            for key in states[0]:
-                if states[0].is_array(key):
-                    arrays = [state[key] for state in states]
-                    self.state[key] = self._filled(arrays) if elementwise else arrays[0]
+            # What is remembered: numbers, and arrays as an update sees them
+            self.numbers = {key: value for key, value in states[0].items() if not states[0].is_array(key)}
+            self.arrays: dict[str, Tensor] = {}
+            for key in states[0].keys() - self.numbers.keys():
+                arrays = [state[key] for state in states]
+                self.arrays[key] = wrap(self._filled(arrays) if elementwise else arrays[0], self.device)
             for place, leaf in enumerate(self.leaves):
                 leaf.slot = Slot(self.gradients, place)
+            self.buffer, self.places = wrap(None, self.device), [wrap(None, self.device) for _ in params]
             self._settle()
 
     def _whole(self, buffer: Any) -> Any:
@@ -181,40 +207,42 @@ class Flat:
 
     def _settle(self) -> None:
         """Give the parameters a new buffer, and leave the arrays that they had to whoever sees them."""
-        self.buffer = self.layout.empty()
-        self.views = self.layout.views(self.buffer)
-        watchers = self._watchers()  # while nobody else can see them
-        self._private = watchers and (watchers[0], watchers[1] + len(self.views))
-        for p, view in zip(self.params, self.views, strict=True):
+        self._memory = self.layout.empty()
+        self._views = self.layout.views(self._memory)
+        self.buffer._data = self._memory
+        watchers = self.watchers()  # while nobody else can see them
+        self.private = watchers and (watchers[0], watchers[1] + 2 * len(self._views))
+        for p, place, view in zip(self.params, self.places, self._views, strict=True):
             view[...] = p._data
-            p._data = view
+            p._data = place._data = view
 
-    def _watchers(self) -> tuple[int, int] | None:
-        """Return how many references there are to the memory and to the views: more than `_private`, if others look."""
-        memory = self.device.backend.references(self.buffer)
-        return None if memory is None else (memory, sum(map(getrefcount, self.views)))
+    def watchers(self) -> tuple[int, int] | None:
+        """Return how many references there are to the memory and to the views: more than `private`, if others look."""
+        memory = self.device.backend.references(self._memory)
+        return None if memory is None else (memory, sum(map(getrefcount, self._views)))
 
     def states(self) -> list[State]:
         """Return what is remembered of each parameter, as views."""
         apart = {
-            key: self.layout.views(self.state[key]) if self.elementwise else [self.state[key]]
-            for key in self.state
-            if self.state.is_array(key)
+            key: self.layout.views(array._data) if self.elementwise else [array._data]
+            for key, array in self.arrays.items()
         }
         return [
-            State(self.device, self.layout.dtype, self.state | {key: views[i] for key, views in apart.items()})
+            State(self.device, self.layout.dtype, self.numbers | {key: views[i] for key, views in apart.items()})
             for i in range(len(self.params))
         ]
 
     def intact(self) -> bool:
-        """Return whether the parameters are still what they were here, and all of them have a gradient, or none."""
-        found = 0
+        """Return whether the parameters are still what they were here."""
         for p, leaf in zip(self.params, self.leaves, strict=True):
             slot, same = leaf.slot, p._leaf is leaf  # a leaf that went to another device, dtype or shape has no slot
             if not same or slot is None or slot.gradients is not self.gradients:
                 return False
-            found += leaf.grad is not None
-        return found in (0, len(self.params))
+        return True
+
+    def even(self) -> bool:
+        """Return whether all parameters have a gradient, or none."""
+        return sum([leaf.grad is not None for leaf in self.leaves]) in (0, len(self.leaves))
 
     def step(self, update: Update, options: Mapping[str, Any]) -> None:
         """Update all parameters, if they have gradients."""
@@ -224,29 +252,40 @@ class Flat:
 
     def _step(self, update: Update, options: Mapping[str, Any]) -> None:
         self._gather()
-        moved = any(p._data is not view for p, view in zip(self.params, self.views, strict=True))
-        if moved or self._private is None or self._watchers() != self._private:
-            self._settle()
-        p, g, state = self._whole(self.buffer), self._whole(self.gradients.buffer), self.state
+        self.keep_private()
+        p, g = self._whole(self.buffer._data), self._whole(self.gradients.buffer._data)
         size, piece = self.layout.size, self.device.backend.piece
+        before, options = (read(self.numbers), dict(self.arrays)), read(options)
         if not self.elementwise or piece is None or size <= piece:
-            self._apply(update, p, g, state, options)
+            self._update(update, p, g, before, None, options)
         else:  # in pieces that fit in a cache
-            before = State(state.device, state.dtype, state)
             for start in range(0, size, piece):
                 part = slice(start, start + piece)
-                self._apply_to_part(update, p[part], g[part], before, part, options)
-        self.stepped, when = True, clock.change()
-        for param, leaf in zip(self.params, self.leaves, strict=True):
-            param._changed = leaf.changed = when
-            if hasattr(param, "_owner"):
-                param._change(param._data, self.device)
+                self._update(update, p[part], g[part], before, part, options)
+        self.changed()
+
+    def _update(
+        self,
+        update: Update,
+        p: Any,
+        g: Any,
+        before: tuple[dict[str, Any], dict[str, Tensor]],
+        part: slice | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Update a part, or all, given what was remembered before, and keep what is then to be remembered."""
+        numbers, arrays = before
+        given = {k: array._data if part is None else array._data[part] for k, array in arrays.items()}
+        state = State(self.device, self.layout.dtype, numbers | given)
+        self._apply(update, p, g, state, options)
+        if state or given or numbers:
+            self._remember(state, given, part)
 
     def _apply(self, update: Update, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> None:
         """Run the rule, and see that what it returns is good and what it remembers its own."""
         new = update(self.device.xp, p, g, state, options)
         if new is not p:
-            new = new if type(new) is self.device.array_type or new is None else self.device.coerce(new)
+            new = new if hasattr(new, "dtype") or new is None else self.device.coerce(new)
             if new is None or new.shape != p.shape or new.dtype != p.dtype:
                 got = "None" if new is None else f"shape {tuple(new.shape)}, {new.dtype}"
                 name = getattr(update, "__qualname__", "update")
@@ -256,24 +295,52 @@ class Flat:
             if value is g or value is p:
                 state[key] = self.device.xp.asarray(value, copy=True)
 
-    def _apply_to_part(
-        self, update: Update, p: Any, g: Any, before: State, part: slice, options: Mapping[str, Any]
-    ) -> None:
-        """Run the rule on a part, with its part of the state, and keep what the state then is."""
-        state = State(before.device, before.dtype)
-        for key, value in before.items():
-            state[key] = value[part] if before.is_array(key) else value
-        given = dict(state)
-        self._apply(update, p, g, state, options)
+    def _remember(self, state: State, given: Mapping[str, Any], part: slice | None) -> None:
+        """Keep what an update of the whole, or of a part, has left in the state that it was given."""
         for key in given.keys() - state.keys():
-            self.state.pop(key, None)
+            self.arrays.pop(key, None)
+        for key in self.numbers.keys() - state.keys():
+            del self.numbers[key]
         for key, value in state.items():
-            if not state.is_array(key):
-                self.state[key] = value
+            if not hasattr(value, "shape"):
+                self.arrays.pop(key, None)
+                write(self.numbers, key, value)
             elif value is not given.get(key):
-                if part.start == 0 and (key not in before or not before.is_array(key)):
-                    self.state[key] = self.layout.empty()
-                self.state[key][part] = value
+                self.numbers.pop(key, None)
+                if key not in self.arrays:
+                    self.arrays[key] = wrap(value if part is None else self.layout.empty(), self.device)
+                if part is None:
+                    self.arrays[key]._data = value
+                else:
+                    self.arrays[key]._data[part] = value
+
+    def keep_private(self) -> bool:
+        """See that the parameters are views of a buffer that nobody else sees; return whether they moved."""
+        strays = any(p._data is not place._data for p, place in zip(self.params, self.places, strict=True))
+        if strays or self.private is None or self.watchers() != self.private:
+            self._settle()
+            return True
+        return False
+
+    def unseen(self) -> None:
+        """See that nobody else sees the parameters or gradients which a replay is to write to."""
+        if self.gradients.seen:
+            self.gradients.renew()
+        self.keep_private()
+
+    def allow(self, earlier: tuple[int, int] | None) -> None:
+        """Count those who have come to see the parameters since `watchers` told how many there were, as of us."""
+        now = self.watchers()
+        if earlier and now and self.private:
+            self.private = (self.private[0] + now[0] - earlier[0], self.private[1] + now[1] - earlier[1])
+
+    def changed(self) -> None:
+        """Note that the parameters have other values."""
+        self.stepped, when = True, clock.change()
+        for param, leaf in zip(self.params, self.leaves, strict=True):
+            param._changed = leaf.changed = when
+            if hasattr(param, "_owner"):
+                param._change(param._data, self.device)
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""
@@ -282,4 +349,4 @@ class Flat:
             strangers = [(place, leaf.grad) for place, leaf in enumerate(self.leaves)]
             self.gradients.renew()
         for place, gradient in strangers:
-            self.gradients.views[place][...] = gradient._data
+            self.gradients.views[place]._data[...] = gradient._data

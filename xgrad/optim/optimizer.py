@@ -147,7 +147,7 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 leaf = p._leaf
-                if leaf is not None and leaf.grad is not None:
+                if leaf is not None and (set_to_none or leaf.grad is not None):
                     leaf.grad = None if set_to_none else zeros_like(p.detach())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -172,12 +172,25 @@ class Optimizer:
             if laid is None or laid.ids != list(map(id, group["params"])):  # groups were added, or edited
                 self._scatter()
                 laid = self._lay(group)
-            elif not all(map(Flat.intact, laid.flats)) or any(map(_LEAF, laid.waiting)):
+            elif not self.lies(group, laid) or not all(map(Flat.even, laid.flats)):
                 self._apart |= laid.states()
                 laid = self._lay(group)
             for flat in laid.flats:
                 flat.step(self.update, group)
         return loss
+
+    def laid(self) -> list[tuple[dict[str, Any], _Laid]]:
+        """Return how the parameters of each group that was updated lie."""
+        return [(group, self._laid[id(group)]) for group in self.param_groups if id(group) in self._laid]
+
+    def lies(self, group: dict[str, Any], laid: _Laid) -> bool:
+        """Return whether the parameters of a group still lie as they did."""
+        return (
+            self._laid.get(id(group)) is laid
+            and laid.ids == list(map(id, group["params"]))
+            and all(map(Flat.intact, laid.flats))
+            and not any(map(_LEAF, laid.waiting))
+        )
 
     def _lay(self, group: dict[str, Any]) -> _Laid:
         """Lay the parameters of a group side by side, as far as they are alike in all that matters to an update."""

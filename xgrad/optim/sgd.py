@@ -97,9 +97,8 @@ class SGD(Optimizer):
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of one parameter."""
-        # float(): a NumPy scalar, as schedules compute them, would make float64 of everything.
-        lr, momentum, decay = float(options["lr"]), float(options["momentum"]), float(options["weight_decay"])
-        new, buffer = 1 - float(options["dampening"]), state.get("momentum_buffer")
+        lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
+        new, buffer = 1 - options["dampening"], state.get("momentum_buffer")
         buffer = sgd_step(xp, p, g, buffer, lr, decay, momentum, new, options["nesterov"], options["maximize"])
         if momentum:
             state["momentum_buffer"] = buffer

@@ -1,0 +1,97 @@
+"""A plan of memory: values that are not needed at the same time share it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xgrad.capturing.program import Value
+
+_ALIGNED = 64  # bytes of a cache line
+
+
+class Place:
+    """Where a value will lie; called, the array there."""
+
+    __slots__ = ("end", "nbytes", "offset", "plan", "start", "value")
+
+    def __init__(self, plan: Plan, value: Value, start: int, end: int) -> None:
+        self.plan, self.value, self.start, self.end = plan, value, start, end
+        self.nbytes = -(-max(value.nbytes, 1) // _ALIGNED) * _ALIGNED
+        self.offset: int | None = None
+
+    def __call__(self) -> Any:
+        value = self.value
+        return np.ndarray(value.shape, value.dtype, self.plan.memory, self.offset, value.strides)
+
+
+class Plan:
+    """Memory for values, each needed from one call to another.
+
+    Attributes
+    ----------
+    memory : array of uint8
+        All of it, once it has been allocated.
+    nbytes : int
+        How much.
+    """
+
+    def __init__(self) -> None:
+        self._live: dict[int, Place] = {}  # by the id of the storage of their value
+        self._free: list[tuple[int, int]] = []  # offsets and sizes, in order
+        self.nbytes = 0
+
+    def add(self, value: Value, start: int, end: int, reuse: tuple[Value, ...]) -> Place:
+        """Find memory for a value that calls `start` to `end` need: that of another if one is given, and free then."""
+        place = Place(self, value, start, end)
+        for other in reuse:
+            earlier = self._live.get(id(other.storage))
+            if earlier is not None and earlier.nbytes == place.nbytes and earlier.value.nbytes == other.nbytes:
+                del self._live[id(other.storage)]
+                place.offset = earlier.offset
+                break
+        else:
+            place.offset = self._take(place.nbytes)
+        self._live[id(value.storage)] = place
+        return place
+
+    def _take(self, nbytes: int) -> int:
+        fitting = [(size, offset) for offset, size in self._free if size >= nbytes]
+        if fitting:
+            size, offset = min(fitting)
+            self._free.remove((offset, size))
+            if size > nbytes:
+                self._give(offset + nbytes, size - nbytes)
+            return offset
+        if self._free and sum(self._free[-1]) == self.nbytes:  # the end can grow
+            offset, _ = self._free.pop()
+        else:
+            offset = self.nbytes
+        self.nbytes = offset + nbytes
+        return offset
+
+    def _give(self, offset: int, nbytes: int) -> None:
+        self._free.append((offset, nbytes))
+        self._free.sort()
+        joined: list[tuple[int, int]] = []
+        for start, size in self._free:
+            if joined and sum(joined[-1]) == start:
+                joined[-1] = (joined[-1][0], joined[-1][1] + size)
+            else:
+                joined.append((start, size))
+        self._free = joined
+
+    def release(self, at: int) -> None:
+        """Free the memory of values that no call after this one needs."""
+        for key, place in list(self._live.items()):
+            if place.end <= at:
+                del self._live[key]
+                assert place.offset is not None
+                self._give(place.offset, place.nbytes)
+
+    def allocate(self) -> None:
+        """Get the memory."""
+        spare = np.empty(self.nbytes + _ALIGNED, np.uint8)
+        start = -spare.ctypes.data % _ALIGNED
+        self.memory = spare[start : start + self.nbytes]

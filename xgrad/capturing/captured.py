@@ -1,0 +1,301 @@
+"""`capture`: a step that is recorded when it is first called, and replayed from then on."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable
+from functools import update_wrapper
+from threading import Lock
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from xgrad import trees
+from xgrad.capturing.arrays import Recorded, concrete
+from xgrad.capturing.doors import original, recording_with
+from xgrad.capturing.frame import MISS, Frame, Unusable
+from xgrad.capturing.recorder import Recorder, active, line_of_step
+from xgrad.capturing.surroundings import watched
+from xgrad.device import Device
+from xgrad.devices import _default, current_device
+from xgrad.grad_mode import grad_enabled
+from xgrad.graph import Node
+from xgrad.tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_TRIES = 4  # recordings in which a step may still settle, as its first does that makes an optimizer's state
+
+
+class CaptureWarning(UserWarning):
+    """A step cannot be captured, and runs eagerly; or it is recorded over and over."""
+
+
+def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
+    """Return a function that records what `step` does with arrays when it is first called, and replays it later.
+
+    A replay makes the same calls of the array library, to the last bit, in memory that was planned beforehand, without
+    going through Python's functions, the graph and the rules. For what it computes and leaves behind, in parameters,
+    ``.grad``, optimizers and generators, it is as if the step had run.
+
+    A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
+    tensors, while modules are in the same mode (`Module.train`, `Module.eval`) and the numbers and strings among the
+    variables that the step's own code names are the same. For others the step is recorded anew. Learning rates and
+    other numeric options of optimizers, their counts of steps, and the state of generators are read at each replay.
+    Whatever else Python code computes with, or does besides, such as printing, is as it was when the step was recorded.
+
+    What cannot be replayed is noticed while it is recorded: a value that is read, to branch on it or to print it; a
+    shape that depends on values; an array of another library; a tensor that is kept outside. Then a `CaptureWarning`
+    names the line, and the step runs eagerly from then on, as it does on devices that cannot replay.
+
+    Parameters
+    ----------
+    step : callable
+        What takes tensors, or containers of them, and other things, and returns such.
+    limit : int, default 16
+        How many recordings to keep. The one that was used least recently goes; there is a warning when the first does.
+
+    Returns
+    -------
+    Captured
+        The function, with a method `program` that tells what was recorded.
+
+    Raises
+    ------
+    TypeError
+        If `step` cannot be called.
+
+    Notes
+    -----
+    It may be called from several threads; one replays at a time. Within another captured step it is part of that.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> from xgrad import nn, optim
+    >>> model = nn.Linear(3, 1)
+    >>> optimizer = optim.SGD(model.parameters(), lr=0.1)
+    >>> @xgrad.capture
+    ... def step(x, y):
+    ...     optimizer.zero_grad()
+    ...     loss = nn.functional.mse_loss(model(x), y)
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> x, y = xgrad.ones((8, 3)), xgrad.zeros((8, 1))
+    >>> losses = [step(x, y).item() for _ in range(20)]
+    >>> losses[-1] < losses[0] / 100
+    True
+    """
+    if not callable(step):
+        raise TypeError(f"capture: expected a function, got {type(step).__name__}")
+    return Captured(step, limit)
+
+
+class Captured(Generic[P, R]):
+    """A step that is recorded and replayed: what `capture` returns.
+
+    Attributes
+    ----------
+    refusal : str or None
+        Why the step runs eagerly, if it does.
+    recordings : int
+        How often it has been recorded.
+    """
+
+    def __init__(self, step: Callable[P, R], limit: int = 16) -> None:
+        update_wrapper(self, step)
+        self._step, self._limit = step, limit
+        self._frames: dict[Any, Frame] = {}
+        self._lock = Lock()
+        self._unsettled: dict[Any, int] = {}
+        self._watched = watched(step)
+        self._warned = False
+        self.refusal: str | None = None
+        self.recordings = 0
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Replay the step, or run and record it."""
+        if self.refusal is not None or active.get() is not None:  # within another step, it is part of that
+            return self._step(*args, **kwargs)
+        structure, tensors = None, args
+        key: list[Any] = [grad_enabled.get(), _default.get()]
+        for arg in args:
+            if type(arg) is not Tensor:
+                structure, leaves = _flattened(args, kwargs)
+                break
+        else:
+            if kwargs:
+                structure, leaves = _flattened(args, kwargs)
+            else:
+                leaves = args
+        if structure is not None:
+            key.append(structure)
+            tensors = tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])
+        key += map(_described, leaves)
+        if self._watched:
+            key += [w() for w in self._watched]
+        if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
+            key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
+        with self._lock:
+            return self._called(tuple(key), tensors, args, kwargs)
+
+    def _called(self, key: Any, tensors: tuple[Tensor, ...], args: Any, kwargs: Any) -> Any:
+        frame = self._frames.get(key)
+        if frame is not None:
+            results = frame.replay(tensors)
+            if results is not MISS:
+                return results
+            self._frames.pop(key).release()
+        return self._record(key, args, kwargs, list(tensors))
+
+    def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        """Run the step, and write down what it does."""
+        device = tensors[0]._device if tensors else current_device()
+        if device.backend.replays is None:
+            self._refuse(f"{line_of_step()}: steps on {device} cannot be replayed yet")
+            return self._step(*args, **kwargs)
+        for tensor in tensors:
+            if isinstance(tensor._edge, Node):
+                self._refuse(
+                    f"{line_of_step()}: an argument was computed with a graph behind it: give .detach(), or compute "
+                    "it inside"
+                )
+                return self._step(*args, **kwargs)
+        self.recordings += 1
+        recorder = Recorder(tensors, device, original(device)["xp"])
+        before = [w() for w in self._watched]
+        with recording_with(recorder):
+            results = self._step(*args, **kwargs)
+        for name, w, value in zip(self._watched_names(), self._watched, before, strict=True):
+            if w() != value:
+                recorder.refuse(f"the step changes {name}, which is not a tensor", line=_line_of(self._step))
+        try:
+            self._keep(key, recorder, tensors, results)
+        except Unusable as error:
+            recorder.refuse(str(error), line=_line_of(self._step))
+        if recorder.refusal is not None:
+            self._refuse(recorder.refusal)
+        if recorder.refusal is not None or recorder.unsettled:
+            _forget_recording(list(recorder.tensors_made()))
+        return results
+
+    def _watched_names(self) -> list[str]:
+        return [w.name for w in self._watched]
+
+    def _keep(self, key: Any, recorder: Recorder, tensors: list[Tensor], results: Any) -> None:
+        """Keep a recording for the next call, if it can be used."""
+        if recorder.refusal is not None:
+            return
+        leaked = _leaked(recorder, results)
+        if leaked and not recorder.unsettled:
+            gc.collect()
+            leaked = _leaked(recorder, results)
+        if leaked and not recorder.unsettled:
+            recorder.unsettled = leaked
+        if recorder.unsettled:
+            count = self._unsettled[key] = self._unsettled.get(key, 0) + 1
+            if count >= _TRIES:
+                recorder.refuse(recorder.unsettled, line=_line_of(self._step))
+            return
+        backend = original(recorder.device)["backend"]
+        frame = Frame(recorder, tensors, results, recorder.last, backend)
+        if len(self._frames) >= self._limit:
+            self._frames.pop(next(iter(self._frames))).release()
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"capture: {_line_of(self._step)} has been recorded for more than {self._limit} kinds of "
+                    "arguments, and the recordings of some are given up: pass what changes as tensors of one shape, or "
+                    "raise limit",
+                    CaptureWarning,
+                    stacklevel=5,
+                )
+        self._frames[key] = frame
+
+    def _refuse(self, why: str) -> None:
+        self.refusal = why
+        for frame in self._frames.values():
+            frame.release()
+        self._frames.clear()
+        warnings.warn(f"capture: {why}: the step runs eagerly from now on", CaptureWarning, stacklevel=5)
+
+    def program(self) -> str:
+        """Return what is replayed: the calls of each recording with their shapes, memory and bytes.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> double = xgrad.capture(lambda x: 2 * x + 1)
+        >>> _ = double(xgrad.ones(4))
+        >>> print(double.program().splitlines()[0])
+        1 recording
+        """
+        from xgrad.capturing.listing import listing
+
+        if self.refusal is not None:
+            return f"runs eagerly: {self.refusal}"
+        count = len(self._frames)
+        parts = [f"{count} recording{'s' * (count != 1)}"]
+        return "\n\n".join([*parts, *(listing(frame) for frame in self._frames.values())])
+
+
+def _flattened(args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
+    """Return what is in the containers that are given, and where."""
+    pairs = list(trees.leaves((args, kwargs)))
+    return tuple([path for path, _ in pairs]), [leaf for _, leaf in pairs]
+
+
+def _described(leaf: Any) -> Any:
+    """Return what a recording depends on, of one argument."""
+    if isinstance(leaf, Tensor):
+        raw = leaf._data
+        return type(leaf), raw.shape, raw.dtype, raw.strides, leaf._device, leaf._edge is not None
+    try:
+        hash(leaf)
+    except TypeError:
+        return type(leaf), id(leaf)
+    return type(leaf), leaf if leaf == leaf else repr(leaf)
+
+
+def _leaked(recorder: Recorder, results: Any) -> str | None:
+    """Return which tensor that was made in a step is kept where a replay would not put it, if there is one."""
+    known = {id(leaf) for _, leaf in trees.leaves(results)}
+    known |= {id(leaf.grad) for leaf in recorder.gradients.values()} | set(recorder.rebound)
+    for flat in recorder.flats.values():
+        mine = flat.gradients
+        known |= {id(t) for t in (*mine.tensors, *mine.views, mine.buffer, flat.buffer, *flat.places)}
+        known |= {id(t) for t in flat.arrays.values()}
+    for tensor in recorder.tensors_made():
+        if id(tensor) not in known:
+            array = recorder.last.get(id(tensor))
+            made = [call.line for call in recorder.calls if array is not None and array.value in call.results]
+            return f"a tensor that is made at {made[0] if made else '?'} is kept outside of the step"
+    return None
+
+
+def _forget_recording(tensors: list[Tensor]) -> None:
+    """Let graphs that are still there keep arrays, not recorded ones."""
+    nodes = [tensor._edge for tensor in tensors if tensor._edge is not None]
+    seen = set(map(id, nodes))
+    for node in nodes:  # which grows on the way
+        if isinstance(node, Node) and node.kept is not None:
+            for edge in node.edges:
+                if edge is not None and id(edge) not in seen:
+                    seen.add(id(edge))
+                    nodes.append(edge)
+            node.kept = tuple([_unrecorded(value) for value in node.kept])
+
+
+def _unrecorded(value: Any) -> Any:
+    return concrete(value) if type(value) in (Recorded, list, tuple) else value
+
+
+def _line_of(step: Any) -> str:
+    code = getattr(step, "__code__", None)
+    if code is None:
+        return getattr(step, "__qualname__", type(step).__name__)
+    return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+
+
+__all__ = ["CaptureWarning", "Captured", "Device", "capture"]

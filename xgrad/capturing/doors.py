@@ -1,0 +1,351 @@
+"""The doors through which a step reaches arrays and numbers, and who stands in them while it is recorded.
+
+Nothing of the library knows of this. An attribute of a class, such as the array that a tensor holds, is for a while a
+property that hands out recording arrays to the thread that records; all others get what they always get.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import RLock
+from typing import Any
+
+from xgrad import autograd, inputs
+from xgrad.capturing import recorder as recording
+from xgrad.capturing.arrays import Recorded, arrays_in, concrete
+from xgrad.capturing.numbers import Number
+from xgrad.capturing.recorder import Recorder, active
+from xgrad.device import Device
+from xgrad.graph import Leaf
+from xgrad.nn.module import Module
+from xgrad.ops import conversion
+from xgrad.optim import flat
+from xgrad.optim.flat import Flat
+from xgrad.optim.optimizer import Optimizer
+from xgrad.philox import words
+from xgrad.random import Generator
+from xgrad.tensor import Tensor
+
+_CREATES = frozenset("arange empty eye full linspace ones zeros".split())
+_lock = RLock()
+_open: list[Recorder] = []  # those at work, in any thread
+
+
+@contextmanager
+def recording_with(recorder: Recorder) -> Iterator[None]:
+    """Let a recorder follow what this thread does."""
+    with _lock:
+        if not _open:
+            _stand_in_the_doors()
+        _open.append(recorder)
+        _double(recorder.device)
+    token = active.set(recorder)
+    try:
+        yield
+    finally:
+        active.reset(token)
+        with _lock:
+            _settle(recorder)
+            recorder.closed = True
+            _open.remove(recorder)
+            if all(other.device is not recorder.device for other in _open):
+                _restore(recorder.device)
+            if not _open:
+                _leave_the_doors()
+
+
+def _settle(recorder: Recorder) -> None:
+    """Leave no recorded array behind in a tensor."""
+    for tensor in recorder.survivors():
+        array = recording.held.__get__(tensor)
+        if type(array) is Recorded:
+            recorder.last[id(tensor)] = array
+            recording.held.__set__(tensor, array.array)
+
+
+# Devices: those of a recorded one are for a while the functions of a namespace that records
+
+
+class Namespace:
+    """The functions of a namespace, which write down what they are called with if that is recorded.
+
+    Parameters
+    ----------
+    xp : namespace
+        The functions.
+    transparent : callable
+        Whether a function is made of others that record by themselves, given it.
+    """
+
+    def __init__(self, xp: Any, transparent: Callable[[Any], bool]) -> None:
+        self._xp, self._transparent = xp, transparent
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._xp, name)
+        if name in ("linalg", "fft", "special"):
+            value = Namespace(value, self._transparent)
+        elif callable(value) and not isinstance(value, type):
+            value = recorded(name, value, self._transparent(value))
+        setattr(self, name, value)
+        return value
+
+
+def recorded(name: str, function: Callable[..., Any], transparent: bool = False) -> Callable[..., Any]:
+    """Return a function that writes down its calls."""
+    if name == "index_add":
+
+        def add(x: Any, key: Any, values: Any) -> Any:
+            found = next(arrays_in((x, key, values)), None)
+            return function(x, key, values) if found is None else found.recorder.write(function, x, (x, key, values))
+
+        return add
+    if transparent:
+        return function
+    if name in _CREATES:
+
+        def create(*args: Any, **options: Any) -> Any:
+            recorder = active.get()
+            return function(*args, **options) if recorder is None else recorder.call(function, args, options)
+
+        return create
+
+    def call(*args: Any, **options: Any) -> Any:
+        found = next(arrays_in((*args, *options.values())), None)
+        return function(*args, **options) if found is None else found.recorder.call(function, args, options)
+
+    return call
+
+
+class Backend:
+    """A backend whose functions write down what they are called with if that is recorded."""
+
+    def __init__(self, backend: Any, transparent: Callable[[Any], bool]) -> None:
+        self._backend = backend
+        self.kernels = {name: recorded(name, f, transparent(f)) for name, f in backend.kernels.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def to_host(self, x: Any) -> Any:
+        return self._backend.to_host(_value(x, "the value of a tensor is read"))
+
+    def lend(self, x: Any, **options: Any) -> Any:
+        return self._backend.lend(_value(x, "a tensor is handed to another library"), **options)
+
+    def transfer(self, x: Any, index: int) -> Any:
+        return self._backend.transfer(_value(x, "a tensor is moved to another device"), index)
+
+    def from_host(self, x: Any, index: int) -> Any:
+        return self._backend.from_host(_value(x, "an array is moved to another device"), index)
+
+    def holds(self, condition: Any) -> bool:
+        if type(condition) is not Recorded:
+            return self._backend.holds(condition)  # type: ignore[no-any-return]
+        return condition.recorder.check(condition, self._backend.holds(condition.array))
+
+    def random_bits(self, seed: Any, call: Any, *rest: Any) -> Any:
+        if type(seed) is not Number:
+            return self._backend.random_bits(seed, call, *rest)
+        return seed.recorder.call(self._backend.random_bits, (seed, call, *rest))
+
+
+def _value(x: Any, why: str) -> Any:
+    if type(x) is Recorded:
+        x.recorder.refuse(why)
+        return x.array
+    return x
+
+
+_DOUBLED = ("xp", "coerce", "backend", "key")
+_doubles: dict[Device, dict[str, Any]] = {}
+_originals: dict[Device, dict[str, Any]] = {}
+
+
+def original(device: Device) -> dict[str, Any]:
+    """Return the namespace and the like of a device as they are when nobody records."""
+    return _originals.get(device) or {name: getattr(device, name) for name in _DOUBLED}
+
+
+def _double(device: Device) -> None:
+    """Put functions that record in the place of those of a device."""
+    if device in _originals:
+        return
+    _originals[device] = {name: getattr(device, name) for name in _DOUBLED}
+    if device not in _doubles:
+        backend, coerce = device.backend, device.coerce
+        place = os.path.dirname(os.path.abspath(str(sys.modules[type(backend).__module__].__file__))) + os.sep
+        recording.ours = (*recording.ours, place)
+        transparent = backend.transparent
+        _doubles[device] = {
+            "xp": Namespace(device.xp, transparent),
+            "coerce": lambda x: x if type(x) is Recorded else coerce(x),
+            "backend": Backend(backend, transparent),
+            "key": object(),
+        }
+    for name, value in _doubles[device].items():
+        setattr(device, name, value)
+
+
+def _restore(device: Device) -> None:
+    for name, value in _originals.pop(device).items():
+        setattr(device, name, value)
+
+
+# Attributes and functions
+
+
+def _get_array(tensor: Tensor) -> Any:
+    array, recorder = recording.held.__get__(tensor), active.get()
+    if type(array) is Recorded:
+        return array if array.recorder is recorder else array.array
+    return array if recorder is None or array is None else recorder.get(tensor, array)
+
+
+def _set_array(tensor: Tensor, array: Any) -> None:
+    recorder = active.get()
+    if recorder is None:
+        recording.held.__set__(tensor, array)
+    else:
+        recorder.set(tensor, array)
+
+
+_gradient: Any = vars(Leaf)["grad"]
+
+
+def _get_gradient(leaf: Leaf) -> Any:
+    gradient, recorder = _gradient.__get__(leaf), active.get()
+    if recorder is not None:
+        recorder.gradient_of(leaf, gradient)
+    return gradient
+
+
+def _set_gradient(leaf: Leaf, gradient: Any) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.set_gradient(leaf)
+    _gradient.__set__(leaf, gradient)
+
+
+def _get_mode(module: Module) -> bool:
+    mode: bool = vars(module)["training"]
+    recorder = active.get()
+    if recorder is not None and id(module) not in recorder.modes:
+        recorder.modules.setdefault(id(module), (module, mode))
+    return mode
+
+
+def _set_mode(module: Module, mode: bool) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.modes[id(module)] = module, mode
+    vars(module)["training"] = mode
+
+
+_next, _from_host = Generator._next, Generator._from_host
+_changed, _step, _lay = Flat.changed, Optimizer.step, Optimizer._lay
+_read, _write = flat.read, flat.write
+_device_of = conversion.device_of
+
+
+def _draw(generator: Generator) -> tuple[Any, Any]:
+    seed, call = _next(generator)
+    recorder = active.get()
+    return (seed, call) if recorder is None else recorder.draw(generator, seed, call)
+
+
+def _make_on_host(
+    generator: Generator, make: Callable[[Any], Any], count: int, shape: tuple[int, ...], device: Any
+) -> Any:
+    recorder = active.get()
+    if recorder is None:
+        return _from_host(generator, make, count, shape, device)
+    place = recorder.device if device is None else Device(device)
+    if place is not recorder.device:
+        recorder.refuse(f"random numbers are drawn on {place}, where the arguments are on {recorder.device}")
+    backend = original(place)["backend"]
+
+    def drawn(seed: int, call: int) -> Any:
+        return backend.from_host(make(words(seed, call, count)).reshape(shape), place.index)
+
+    tensor: Tensor = object.__new__(Tensor)
+    tensor._device, tensor._edge = place, None
+    tensor._data = recorder.call(drawn, generator._next())
+    return tensor
+
+
+def _note_change(of: Flat) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.flats[id(of)] = of
+    _changed(of)
+
+
+def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.optimizers[id(optimizer)] = optimizer
+    return _step(optimizer, closure)
+
+
+def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.unsettled = "an optimizer laid out its parameters"
+    return _lay(optimizer, group)
+
+
+def _read_numbers(values: Any) -> Any:
+    recorder = active.get()
+    return _read(values) if recorder is None else recorder.read(values)
+
+
+def _write_number(numbers: dict[str, Any], key: str, value: Any) -> None:
+    recorder = active.get()
+    _write(numbers, key, value if recorder is None else recorder.keep(numbers, key, value))
+
+
+def _note_foreign(x: Any) -> Any:
+    recorder = active.get()
+    if recorder is not None and type(x) is not Recorded and hasattr(x, "shape"):
+        recorder.refuse(f"an array of {type(x).__module__.partition('.')[0]} comes in: give a tensor, as an argument")
+    return _device_of(x)
+
+
+_DOORS: list[tuple[Any, str, Any]] = [
+    (Tensor, "_data", property(_get_array, _set_array)),
+    (Leaf, "grad", property(_get_gradient, _set_gradient)),
+    (Module, "training", property(_get_mode, _set_mode)),
+    (Generator, "_next", _draw),
+    (Generator, "_from_host", _make_on_host),
+    (Flat, "changed", _note_change),
+    (Optimizer, "step", _note_step),
+    (Optimizer, "_lay", _note_laying),
+    (autograd, "_ones", autograd._ones.__wrapped__),  # which keeps arrays for later
+    (flat, "read", _read_numbers),
+    (flat, "write", _write_number),
+    (conversion, "device_of", _note_foreign),
+    (inputs, "device_of", _note_foreign),
+]
+_closed: list[tuple[Any, str, Any]] = []  # what stood there before
+
+
+def _stand_in_the_doors() -> None:
+    for owner, name, ours in _DOORS:
+        _closed.append((owner, name, vars(owner).get(name)))
+        setattr(owner, name, ours)
+
+
+def _leave_the_doors() -> None:
+    while _closed:
+        owner, name, before = _closed.pop()
+        if before is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+
+__all__ = ["concrete", "original", "partial", "recording_with"]

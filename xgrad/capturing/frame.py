@@ -1,0 +1,424 @@
+"""One way through a step: a program, on which conditions it holds, and what it leaves behind beside its results.
+
+All that is known when it was recorded is written out as one function of Python, `Frame.replay`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from xgrad import trees
+from xgrad.capturing.arrays import Recorded
+from xgrad.capturing.numbers import Number
+from xgrad.capturing.program import Program, Value, simplified
+from xgrad.capturing.recorder import Place, Recorder, held, root_of
+from xgrad.device import Device
+from xgrad.graph import Leaf, Node, clock
+from xgrad.random import Generator
+from xgrad.tensor import Tensor, wrap
+
+#: What a frame returns when it is not the one for a call.
+MISS: Any = type("Miss", (), {"__slots__": ()})()
+
+
+class Unusable(Exception):
+    """A recording cannot be replayed; the message says why."""
+
+
+class Frame:
+    """A recorded way through a step.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        What was written down.
+    arguments : list of Tensor
+        The tensors among the step's arguments.
+    results : object
+        What the step returned, containers of tensors and other things.
+    last : dict of int to Recorded
+        What the tensors that were made hold, by their id.
+    backend : Backend
+        Who runs programs.
+    """
+
+    def __init__(
+        self, recorder: Recorder, arguments: list[Tensor], results: Any, last: dict[int, Recorded], backend: Any
+    ) -> None:
+        self._recorder, self._device = recorder, recorder.device
+        self._scope: dict[str, Any] = {"MISS": MISS, "device": self._device, "is_": operator.is_, "change": clock.change}
+        self._names: dict[int, str] = {}
+        self._lines: list[str] = []
+        self._last = last
+        self._arguments = {id(tensor): i for i, tensor in enumerate(arguments)}
+        self._outputs: list[Value] = []
+        self._effects: list[str] = []
+
+        returned = self._returned(results)
+        self._leave_behind()
+        dynamic = self._dynamic()
+        program = simplified(recorder.program(self._outputs))
+        found = [value for value in program.inputs if value in dynamic or _is_dynamic(value, dynamic)]
+        self.run = import_module(backend.replays).Replay(program, found)
+        self.program = self.run.program
+        self._statics: list[tuple[Tensor, Value]] = [(v.source.holder, v) for v in self.run.statics if v.source]
+        self._flats = list(recorder.flats.values())
+        self.link()
+
+        self._guard(arguments, found)
+        numbers = self._computed()
+        handed = [self._argument(value) for value in found] + numbers
+        outputs = [f"o{i}" for i in range(len(self._outputs))]
+        target = f"({', '.join(outputs)},) = " if outputs else ""
+        self._lines.append(f"{target}run({', '.join(handed)})")
+        self._lines += self._effects
+        self._lines.append(f"return {returned}")
+        self._scope["run"] = self.run.run
+        body = "\n    ".join(self._lines)
+        self.source = f"def replay(args):\n    {body}\n"
+        exec(compile(self.source, "<captured step>", "exec"), self._scope)
+        self.replay: Callable[[Any], Any] = self._scope["replay"]
+        del self._recorder, self._last
+
+    def _object(self, thing: Any, prefix: str = "x") -> str:
+        """Return the name of an object."""
+        if id(thing) not in self._names:
+            name = self._names[id(thing)] = f"{prefix}{len(self._names)}"
+            self._scope[name] = thing
+        return self._names[id(thing)]
+
+    def _text(self, thing: Any) -> str:
+        return repr(thing) if thing is None or type(thing) in (bool, int, str) else self._object(thing)
+
+    # Results
+
+    def _returned(self, results: Any) -> str:
+        """Return the code of what the step returned."""
+        codes = [self._leaf(value) for _, value in trees.leaves(results)]
+        if codes == ["None"] or results is None:
+            return "None"
+        if len(codes) == 1 and not isinstance(results, (dict, list, tuple)):
+            return codes[0]
+        if type(results) is tuple:
+            return f"({', '.join(codes)},)" if all(not _container(r) for r in results) else self._rebuilt(results, codes)
+        return self._rebuilt(results, codes)
+
+    def _rebuilt(self, results: Any, codes: list[str]) -> str:
+        self._scope["rebuild"] = _Rebuild(results)
+        return f"rebuild(({', '.join(codes)},))"
+
+    def _leaf(self, value: Any) -> str:
+        """Return the code of one thing that the step returned."""
+        if isinstance(value, Tensor):
+            if id(value) in self._arguments:
+                return f"args[{self._arguments[id(value)]}]"
+            if id(value) not in self._last:
+                return self._object(value)
+            edge = value._edge
+            if isinstance(edge, Node) and edge.kept is not None:
+                raise Unusable(
+                    f"a result has a graph behind it, from {edge.name!r}, which was not used: compute the gradient "
+                    "inside the step, return .detach(), or use no_grad()"
+                )
+            return self._tensor(self._last[id(value)], type(value), type(edge) is Leaf)
+        if type(value) is Recorded or type(value) is Number:
+            raise Unusable("an array or number of the recording was returned")
+        return self._text(value)
+
+    def _tensor(self, array: Recorded, kind: type = Tensor, leaf: bool = False) -> str:
+        """Return the code of a new tensor."""
+        code = f"tensor({self._output(array)})"
+        self._scope.setdefault("tensor", _maker(self._device))
+        if kind is not Tensor:
+            raise Unusable(f"a {kind.__name__} is made in the step: make it before")
+        return f"{code}.requires_grad_()" if leaf else code
+
+    def _output(self, array: Recorded) -> str:
+        """Return the name of an array that the program hands out."""
+        if array.value not in self._outputs:
+            self._outputs.append(array.value)
+        return f"o{self._outputs.index(array.value)}"
+
+    # What is left behind
+
+    def _leave_behind(self) -> None:
+        """Write the code that does to tensors, leaves and numbers what the step did."""
+        recorder, write = self._recorder, self._effects.append
+        private = {
+            id(tensor): f"{self._object(flat.gradients)}.tensors[{i}]"
+            for flat in recorder.flats.values()
+            for i, tensor in enumerate(flat.gradients.tensors)
+        }
+        for leaf in recorder.gradients.values():
+            gradient, target = leaf.grad, self._leaf_code(leaf)
+            if gradient is None:
+                write(f"{target}.grad = None")
+            elif leaf.slot is not None and leaf.slot.holds(gradient):
+                gradients, place = self._object(leaf.slot.gradients), leaf.slot.place
+                write(f"{target}.grad = {gradients}.tensors[{place}]")
+            elif id(gradient) in self._last:
+                write(f"{target}.grad = {self._tensor(self._last[id(gradient)])}")
+            elif id(gradient) not in private:
+                write(f"{target}.grad = {self._object(gradient)}")
+        for tensor in recorder.rebound.values():
+            if id(tensor) not in self._last:
+                continue
+            name = self._output(self._last[id(tensor)])
+            number = self._arguments.get(id(tensor))
+            holder = self._object(tensor) if number is None else f"args[{number}]"
+            if (tensor._edge or tensor._leaf) is not None or hasattr(tensor, "_owner"):
+                write(f"{holder}._change({name}, device)")
+            else:
+                write(f"{holder}._data = {name}")
+        for numbers, key, value in recorder.written.values():
+            code = self._expression(value) if type(value) is Number else self._text(value)
+            write(f"{self._object(numbers)}[{key!r}] = {code}")
+        for generator, count in recorder.draws.values():
+            name = self._object(generator)
+            write(f"seed, count = {name}._state")
+            write(f"{name}._state = seed, count + {count}")
+        if recorder.flats:
+            write("when = change()")
+        for flat in recorder.flats.values():
+            write(f"{self._object(flat)}.stepped = True")
+            for p, leaf in zip(flat.params, flat.leaves, strict=True):
+                number = self._arguments.get(id(p))
+                name = self._object(p) if number is None else f"a{number}"
+                write(f"{name}._changed = {self._object(leaf)}.changed = when")
+                if hasattr(p, "_owner"):
+                    write(f"{name}._change({name}._data, device)")
+        for module, mode in recorder.modes.values():
+            write(f"{self._object(vars(module))}['training'] = {mode}")
+
+    def _leaf_code(self, leaf: Leaf) -> str:
+        for i, tensor in enumerate(self._tensors_of_arguments()):
+            if tensor._leaf is leaf:
+                return f"args[{i}]._leaf"
+        return self._object(leaf)
+
+    def _tensors_of_arguments(self) -> list[Tensor]:
+        return self._recorder.arguments
+
+    def _dynamic(self) -> set[Value]:
+        """Return the inputs that are found anew at each replay: arguments, and what the step itself replaces."""
+        rebound = self._recorder.rebound
+        dynamic = set()
+        for value in self._recorder.inputs:
+            assert value.source is not None
+            if value.source.kind != "tensor" or id(value.source.holder) in rebound:
+                value.storage.kind = "input"
+                dynamic.add(value)
+        return dynamic
+
+    # Conditions
+
+    def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
+        """Write the code that finds out whether this is the way to go."""
+        recorder, write = self._recorder, self._lines.append
+        for i in range(len(arguments)):
+            write(f"a{i} = args[{i}]")
+        for value in found:
+            write(f"{self._argument(value)} = {self._place(value)}")
+            if value.source is None or value.source.kind != "argument":
+                shape, dtype, strides = value.shape, self._object(value.dtype), value.strides
+                name = self._argument(value)
+                write(
+                    f"if {name} is None or {name}.shape != {shape} or {name}.dtype is not {dtype} or "
+                    f"{name}.strides != {strides}: return MISS"
+                )
+        conditions = [f"{self._object(vars(m))}['training'] is {mode}" for m, mode in recorder.modules.values()]
+        for leaf, had in recorder.leaves.values():
+            conditions.append(f"{self._leaf_code(leaf)}.grad is {'not ' if had else ''}None")
+        for mapping, key, value in recorder.constants:
+            conditions.append(f"{self._object(mapping)}[{key!r}] == {self._text(value)}")
+        for optimizer in recorder.optimizers.values():
+            name = self._object(optimizer)
+            for group, laid in optimizer.laid():
+                members = self._object(group["params"])
+                conditions.append(f"{name}._laid.get({id(group)}) is {self._object(laid)}")
+                conditions.append(f"{self._object(group)}['params'] is {members} and len({members}) == {len(laid.ids)}")
+                conditions.append(f"all(map(is_, {members}, {self._object(tuple(group['params']))}))")
+                conditions += [f"{self._object(p)}._edge is None" for p in laid.waiting]
+                for flat in laid.flats:
+                    conditions += [self._lies(p, leaf) for p, leaf in zip(flat.params, flat.leaves, strict=True)]
+            conditions.append(f"len({name}.param_groups) == {len(optimizer.param_groups)}")
+        for i, tensor in enumerate(arguments):
+            if tensor._leaf is not None:
+                conditions.append(f"a{i}._leaf is not None")
+        if conditions:
+            write(f"if not ({' and '.join(conditions)}): return MISS")
+        self._read_numbers()
+        if recorder.conditions:
+            asked = {n.key: f"({self._expression(n)}) is {bool(n.value)}" for n in recorder.conditions}
+            write(f"if not ({' and '.join(asked.values())}): return MISS")
+        still = [f"{self._object(tensor)}._data is {self._raw(i)}" for i, (tensor, _) in enumerate(self._statics)]
+        for flat in self._flats:
+            name = self._object(flat)
+            still += [f"not {self._object(flat.gradients)}.seen", f"{name}.watchers() == {name}.private"]
+        if still:
+            write(f"if not ({' and '.join(still)}) and not relink(): return MISS")
+        self._scope["relink"] = self._relink
+
+    def _lies(self, p: Tensor, leaf: Leaf) -> str:
+        """Return the code that finds out whether a parameter is still where an optimizer has laid it."""
+        number = self._arguments.get(id(p))
+        name = self._object(p) if number is None else f"a{number}"
+        edge = "_edge" if p._edge is not None else "_leaf"
+        return f"{name}.{edge} is {self._object(leaf)} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
+
+    def _relink(self) -> bool:
+        for flat in self._flats:
+            flat.unseen()
+        return self.link()
+
+    def _place(self, value: Value) -> str:
+        source = value.source
+        assert source is not None
+        if source.kind == "argument":
+            return f"a{source.holder}._data"
+        if source.kind == "gradient":
+            leaf = self._leaf_code(source.holder)
+            return f"None if {leaf}.grad is None else {leaf}.grad._data"
+        return f"{self._object(source.holder)}._data"
+
+    def _argument(self, value: Value) -> str:
+        return f"d{value.number}"
+
+    def _raw(self, i: int) -> str:
+        return f"raw{i}"
+
+    # Numbers
+
+    def _read_numbers(self) -> None:
+        """Write the code that reads the numbers that are needed."""
+        written = [value for _, _, value in self._recorder.written.values() if type(value) is Number]
+        needed = _read_for([*self._recorder.conditions, *written, *self.run.numbers])
+        for number in self._recorder.reads():
+            if id(number) not in needed:
+                continue
+            place: Place = number.operands[0]
+            name = self._reading(number)
+            holder = self._object(place.holder)
+            if isinstance(place.holder, Generator):
+                self._lines.append(f"{name} = {holder}._state[{place.path[0]}]")
+            else:
+                path = "".join(f"[{key!r}]" for key in place.path)
+                self._lines.append(f"{name} = {holder}{path}")
+                kind = place.kind.__name__
+                self._scope.setdefault("plain", _plain)
+                self._lines.append(f"if type({name}) is not {kind}:")
+                self._lines.append(f"    {name} = plain({name})")
+                self._lines.append(f"    if type({name}) is not {kind}: return MISS")
+
+    def _expression(self, number: Any) -> str:
+        """Return the code of a number."""
+        if type(number) is not Number:
+            return f"({number!r})" if type(number) in (int, float, bool, complex) else self._object(number)
+        if number.operator == "read":
+            return self._reading(number)
+        parts = [self._expression(part) for part in number.operands]
+        if len(parts) == 1:
+            prefix = {"abs": "abs", "bool": "bool"}.get(number.operator, number.operator)
+            return f"{prefix}({parts[0]})"
+        return f"({parts[0]} {number.operator} {parts[1]})"
+
+    def _reading(self, number: Number) -> str:
+        return f"r{[id(n) for n in self._recorder.reads()].index(id(number))}"
+
+    def _computed(self) -> list[str]:
+        """Write the code of the numbers that the program takes, and return their names."""
+        names = []
+        for i, number in enumerate(self.run.numbers):
+            if number.operator == "read":
+                names.append(self._reading(number))
+                continue
+            self._lines.append(f"n{i} = {self._expression(number)}")
+            names.append(f"n{i}")
+        return names
+
+    # Memory
+
+    def link(self) -> bool:
+        """Follow tensors to the memory where they are now; return whether they can be followed."""
+        if not self._same():
+            return False
+        before = [flat.watchers() for flat in self._flats]
+        self._follow()
+        for flat, earlier in zip(self._flats, before, strict=True):
+            flat.allow(earlier)
+        return True
+
+    def release(self) -> None:
+        """Let go of the memory that is seen, for optimizers count who sees it."""
+        before = [flat.watchers() for flat in self._flats]
+        self._scope.clear()
+        self.run.release()
+        for flat, earlier in zip(self._flats, before, strict=True):
+            flat.allow(earlier)
+
+    def _same(self) -> bool:
+        arrays = [tensor._data for tensor, _ in self._statics]
+        roots: dict[int, int] = {}
+        for (tensor, value), array in zip(self._statics, arrays, strict=True):
+            same = array.shape == value.shape and array.dtype == value.dtype and array.strides == value.strides
+            if not same or tensor._device is not self._device:
+                return False
+            if roots.setdefault(id(value.storage), id(root_of(array))) != id(root_of(array)):
+                return False
+        if len(set(roots.values())) != len(roots):
+            return False
+        return True
+
+    def _follow(self) -> None:
+        arrays = [tensor._data for tensor, _ in self._statics]
+        self.run.link(arrays)
+        self._scope.update((self._raw(i), array) for i, array in enumerate(arrays))
+
+
+def _read_for(numbers: list[Any]) -> set[int]:
+    """Return the ids of the numbers that are read in order to compute some."""
+    found, waiting = set(), list(numbers)
+    while waiting:
+        number = waiting.pop()
+        if type(number) is Number:
+            if number.operator == "read":
+                found.add(id(number))
+            else:
+                waiting += number.operands
+    return found
+
+
+class _Rebuild:
+    """Put tensors into containers like those that the step returned."""
+
+    def __init__(self, results: Any) -> None:
+        self.marks = trees.rebuild(results, [_LEAF] * sum(1 for _ in trees.leaves(results)))
+
+    def __call__(self, values: Any) -> Any:
+        return trees.rebuild(self.marks, values)
+
+
+_LEAF = object()
+
+
+def _container(value: Any) -> bool:
+    return isinstance(value, (dict, list, tuple)) or value is None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _maker(device: Device) -> Callable[[Any], Tensor]:
+    """Return what makes tensors of arrays."""
+    return lambda array: wrap(array, device)
+
+
+def _is_dynamic(value: Value, dynamic: set[Value]) -> bool:
+    return value.storage.kind == "input"
+
+
+__all__ = ["MISS", "Frame", "Unusable", "held"]

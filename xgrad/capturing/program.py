@@ -1,0 +1,234 @@
+"""What a recording writes down: values, the memory that they are in, and calls that make and change them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from xgrad.capturing.numbers import Number
+
+
+class Storage:
+    """A piece of memory, in which one or several values are.
+
+    Attributes
+    ----------
+    kind : str
+        "temporary", made and forgotten within the step; "input", found anew at each replay; or "memory", which was there
+        before, stays where it is, and is changed in place.
+    writes : int
+        How often it has been changed in place.
+    """
+
+    __slots__ = ("kind", "number", "writes")
+
+    def __init__(self, kind: str, number: int) -> None:
+        self.kind, self.number, self.writes = kind, number, 0
+
+
+class Value:
+    """An array of a program. `source` is where to find one that was there before; None of what a call makes."""
+
+    __slots__ = ("dtype", "number", "scalar", "shape", "source", "storage", "strides")
+
+    def __init__(self, number: int, storage: Storage, array: Any, source: Source | None = None) -> None:
+        self.number, self.storage, self.source = number, storage, source
+        self.shape, self.dtype = tuple(array.shape), array.dtype
+        self.strides = getattr(array, "strides", None)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its elements take."""
+        count = 1
+        for n in self.shape:
+            count *= n
+        return count * int(self.dtype.itemsize)
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a value is found: the array of a tensor, which is an argument, the gradient of a leaf, or any other."""
+
+    kind: str  # "argument", "gradient" or "tensor"
+    holder: Any  # the number of the argument, the leaf, or the tensor
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a program.
+
+    Attributes
+    ----------
+    function : callable
+        What is called, with arrays in the place of values.
+    args, options
+        Of values, numbers, constants, and tuples and lists of such.
+    results : list of Value
+        What it makes, in the order in which they come; empty if it writes.
+    single : bool
+        Whether it returns one array, not a tuple.
+    target : Value, optional
+        What it changes in place.
+    out : bool
+        Whether the target is given as ``out``; otherwise it is among the arguments.
+    line : str
+        Where in the user's code it comes from.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+    results: list[Value]
+    single: bool = True
+    target: Value | None = None
+    out: bool = False
+    line: str = ""
+    check: bool | None = None  # what the value of a check was
+
+    @property
+    def name(self) -> str:
+        """The name of the function, with its method if that is one of an elementwise function."""
+        owner = getattr(self.function, "__self__", None)
+        name = str(getattr(self.function, "__name__", type(self.function).__name__))
+        return f"{owner.__name__}.{name}" if hasattr(owner, "__name__") and hasattr(owner, "nin") else name
+
+    def reads(self) -> Iterator[Value]:
+        """Return the values among the arguments."""
+        yield from values_in(self.args)
+        yield from values_in(tuple(self.options.values()))
+
+    def numbers(self) -> Iterator[Number]:
+        """Return the numbers among the arguments."""
+        yield from _found(self.args, Number)
+        yield from _found(tuple(self.options.values()), Number)
+
+
+def values_in(args: Any) -> Iterator[Value]:
+    """Return the values in arguments."""
+    return _found(args, Value)
+
+
+def _found(args: Any, wanted: type) -> Iterator[Any]:
+    for arg in args:
+        kind = type(arg)
+        if kind is wanted:
+            yield arg
+        elif kind is tuple or kind is list:
+            yield from _found(arg, wanted)
+        elif kind is slice:
+            yield from _found((arg.start, arg.stop, arg.step), wanted)
+
+
+def replaced(arg: Any, new: Callable[[Any], Any]) -> Any:
+    """Return an argument in which `new` has replaced what is no tuple or list."""
+    kind = type(arg)
+    return kind([replaced(part, new) for part in arg]) if kind is tuple or kind is list else new(arg)
+
+
+@dataclass(eq=False)
+class Program:
+    """All that a step does with arrays, and the numbers that it needs.
+
+    Attributes
+    ----------
+    inputs : list of Value
+        Those that were there before, in the order of their first use.
+    calls : list of Call
+        What is called, in order.
+    outputs : list of Value
+        What is handed out, each time in memory of its own unless it is a view of an input.
+    """
+
+    inputs: list[Value]
+    calls: list[Call]
+    outputs: list[Value]
+    numbers: list[Number] = field(default_factory=list)
+
+
+def simplified(program: Program) -> Program:
+    """Leave out what is computed twice, or for nothing."""
+    return _without_dead(_without_repeated(program))
+
+
+def _without_repeated(program: Program) -> Program:
+    """Compute the same of the same but once: gradients use much of what the step has computed before.
+
+    Only results that nobody changes in place, and that are not handed out, can stand for each other.
+    """
+    kept = {id(value.storage) for value in program.outputs}
+    stands_for: dict[int, Value] = {}
+    known: dict[Any, Call] = {}
+    writes: dict[int, int] = {}  # so far
+    calls = []
+
+    def current(part: Any) -> Any:
+        return stands_for.get(id(part), part) if type(part) is Value else part
+
+    for call in program.calls:
+        call.args = replaced(call.args, current)
+        call.options = {name: replaced(value, current) for name, value in call.options.items()}
+        if call.target is not None:
+            call.target = current(call.target)
+            storage = call.target.storage
+            writes[id(storage)] = writes.get(id(storage), 0) + 1
+            calls.append(call)
+            continue
+        if call.check is None and not any(r.storage.writes or id(r.storage) in kept for r in call.results):
+            key = _key(call, writes)
+            earlier = known.get(key) if key is not None else None
+            if earlier is not None:
+                for mine, theirs in zip(call.results, earlier.results, strict=True):
+                    stands_for[id(mine)] = theirs
+                continue
+            if key is not None:
+                known[key] = call
+        calls.append(call)
+    outputs = [current(value) for value in program.outputs]
+    return Program(program.inputs, calls, outputs, program.numbers)
+
+
+def _key(call: Call, writes: dict[int, int]) -> Any:
+    """Return what is equal of two calls that give the same; None if that cannot be told."""
+
+    def part(arg: Any) -> Any:
+        kind = type(arg)
+        if kind is Value:
+            return "value", arg.number, writes.get(id(arg.storage), 0)
+        if kind is Number:
+            return "number", arg.key
+        if kind is tuple or kind is list:
+            return (kind, *map(part, arg))
+        if kind is slice:
+            return (slice, part(arg.start), part(arg.stop), part(arg.step))
+        if hasattr(arg, "shape") and hasattr(arg, "dtype"):
+            return "constant", id(arg)
+        return kind, arg if arg == arg and not (kind is float and arg == 0) else repr(arg)
+
+    try:
+        key = (call.function, part(call.args), *((name, part(value)) for name, value in call.options.items()))
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _without_dead(program: Program) -> Program:
+    """Leave out calls whose results nobody uses; a change of memory that was there before is always of use."""
+    needed = {id(value.storage) for value in program.outputs}
+    calls = []
+    for call in reversed(program.calls):
+        if call.target is not None:
+            live = call.target.storage.kind != "temporary" or id(call.target.storage) in needed
+        else:
+            live = call.check is not None or any(id(value.storage) in needed for value in call.results)
+        if live:
+            calls.append(call)
+            needed |= {id(value.storage) for value in call.reads()}
+            if call.target is not None:
+                needed.add(id(call.target.storage))
+    inputs = [value for value in program.inputs if id(value.storage) in needed]
+    return Program(inputs, calls[::-1], program.outputs, program.numbers)

@@ -1,0 +1,445 @@
+"""Who writes down what one step does: its calls on arrays, the numbers that it reads, and what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from xgrad.capturing.arrays import Recorded, arrays_in, concrete
+from xgrad.capturing.numbers import Number
+from xgrad.capturing.program import Call, Program, Source, Storage, Value
+from xgrad.device import Device
+from xgrad.graph import Leaf, clock
+from xgrad.tensor import Tensor
+
+held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is while another stands in its place
+
+#: Whose shape depends on values.
+_SHAPED_BY_VALUES = frozenset(
+    "nonzero argwhere flatnonzero unique unique_all unique_counts unique_inverse unique_values compress extract".split()
+)
+#: What tells something about arrays that is no value of theirs.
+_QUESTIONS = frozenset("shape ndim size result_type can_cast isdtype iscomplexobj isrealobj".split())
+
+
+class Recorder:
+    """The recording of one step, in one thread.
+
+    Parameters
+    ----------
+    arguments : list of Tensor
+        Those of the step, whose arrays are found anew at each replay.
+    device : Device
+        The only one that is recorded.
+    xp : namespace
+        Its functions, which do not record.
+    """
+
+    def __init__(self, arguments: list[Tensor], device: Device, xp: Any) -> None:
+        self.device, self.xp = device, xp
+        self.closed = False  # whether the recording is over: what is still about then only computes
+        self.refusal: str | None = None  # why the step cannot be replayed
+        self.unsettled: str | None = None  # why this program cannot be used again, though another could be
+        self.started = clock.tick()
+        self.calls: list[Call] = []
+        self.inputs: list[Value] = []
+        self.arguments = arguments
+        self._arguments = {id(tensor): i for i, tensor in enumerate(arguments)}
+        self.last: dict[int, Recorded] = {}  # what tensors that were given an array hold at the end, by id
+        self._known: dict[int, Recorded] = {}  # by the id of the array of a tensor that was there before
+        self._storages: dict[int, Storage] = {}  # of those, by the id of what owns the memory
+        self._before: dict[int, Tensor] = {}  # tensors that were there before, by id
+        self._count = 0
+        self._made: list[ref[Tensor]] = []  # tensors that were given an array here
+        self.rebound: dict[int, Tensor] = {}  # those of before that were
+        self.conditions: list[Number] = []
+        self.constants: list[tuple[Mapping[Any, Any], Any, Any]] = []  # what mappings must still hold
+        self._reads: dict[Any, Number] = {}
+        self.written: dict[tuple[int, Any], tuple[dict[str, Any], str, Any]] = {}
+        self.draws: dict[int, tuple[Any, int]] = {}  # generators, and how often they were asked
+        self._drawn_from: dict[int, tuple[int, int]] = {}
+        self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
+        self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
+        self.leaves: dict[int, tuple[Leaf, bool]] = {}  # whose gradient was asked for before it was set, and had one
+        self.gradients: dict[int, Leaf] = {}  # whose gradient was set
+        self.optimizers: dict[int, Any] = {}
+        self.flats: dict[int, Any] = {}
+        self._of_gradients: dict[int, Leaf] = {}
+
+    # Refusals
+
+    def refuse(self, why: str, line: str | None = None) -> None:
+        """Note why the step cannot be replayed; the first reason counts."""
+        if self.refusal is None:
+            self.refusal = f"{line or line_of_step()}: {why}"
+
+    # Tensors
+
+    def held(self, tensor: Tensor | None) -> Any:
+        """Return the array that a tensor holds."""
+        return held.__get__(tensor)
+
+    def get(self, tensor: Tensor, array: Any) -> Any:
+        """Return what stands for the array of a tensor that was there before the recording."""
+        known = self._known.get(id(array))
+        if known is not None and known.owner is not None and held.__get__(known.owner) is array:
+            return known
+        if tensor._device is not self.device:
+            self.refuse(f"a tensor on {tensor._device} is used, where the arguments are on {self.device}")
+            return array
+        if tensor._edge is not None and type(tensor._edge) is not Leaf:
+            self.refuse(
+                "a tensor is used that was computed before with a graph behind it: use .detach(), or compute it inside"
+            )
+        source, kind = self._source(tensor)
+        root = id(root_of(array))
+        storage = self._storages.get(root)
+        if storage is None:
+            storage = self._storages[root] = Storage(kind, self._next())
+        elif kind == "input":
+            storage.kind = "input"
+        value = Value(self._next(), storage, array, source)
+        self.inputs.append(value)
+        self._before[id(tensor)] = tensor
+        recorded = self._known[id(array)] = Recorded(self, value, None, tensor)
+        return recorded
+
+    def _source(self, tensor: Tensor) -> tuple[Source, str]:
+        number = self._arguments.get(id(tensor))
+        if number is not None:
+            return Source("argument", number), "input"
+        leaf = self._of_gradients.get(id(tensor))
+        if leaf is not None and not (leaf.slot is not None and leaf.slot.holds(tensor)):
+            return Source("gradient", leaf), "input"
+        return Source("tensor", tensor), "memory"
+
+    def set(self, tensor: Tensor, array: Any) -> None:
+        """Note that a tensor is given another array."""
+        before = id(tensor) in self._before or (id(tensor) in self._arguments)
+        if before:
+            self.rebound[id(tensor)] = tensor
+            if type(array) is not Recorded:
+                self.unsettled = "a tensor was moved to other memory"
+        else:
+            self._made.append(ref(tensor))
+            if type(array) is not Recorded and array is not None:
+                array = self.constant(array)
+        held.__set__(tensor, array)
+
+    def constant(self, array: Any) -> Recorded:
+        """Return what stands for an array that is the same at each replay."""
+        call = Call(same, (array,), {}, [])
+        recorded: Recorded = self._result(call, array, ())
+        self._write_down(call)
+        return recorded
+
+    def tensors_made(self) -> list[Tensor]:
+        """Return the tensors that were given an array for the first time, as far as they exist."""
+        return [tensor for made in self._made if (tensor := made()) is not None]
+
+    def survivors(self) -> list[Tensor]:
+        """Give the tensors that hold recorded arrays these arrays, and return those that still exist."""
+        found = {id(tensor): tensor for tensor in [*self.tensors_made(), *self.rebound.values()]}
+        return list(found.values())
+
+    # Calls
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any] = {}) -> Any:
+        """Call a function, and write it down."""
+        options = dict(options)
+        out = options.pop("out", None)
+        if out is not None:
+            return self.write(function, out, args, options, out=True)
+        result = function(*concrete(args), **{name: concrete(value) for name, value in options.items()})
+        name = getattr(function, "__name__", "")
+        if self.closed or name in _QUESTIONS:
+            return result
+        sources = tuple(arrays_in((*args, *options.values())))
+        if name in _SHAPED_BY_VALUES or (name == "where" and len(args) == 1) or _repeats(name, args, options):
+            self.refuse(f"the shape of what {name} returns depends on values")
+        call = Call(function, self._stored(args), {k: self._stored(v) for k, v in options.items()}, [])
+        if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
+            call.single = False
+            parts = [self._result(call, part, sources) for part in result]
+            self._write_down(call)
+            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        wrapped = self._result(call, result, sources)
+        if type(wrapped) is Recorded and call.results:
+            self._write_down(call)
+        return wrapped
+
+    def _write_down(self, call: Call) -> None:
+        call.line = line_of_step()
+        self.calls.append(call)
+
+    def _result(self, call: Call, result: Any, sources: tuple[Recorded, ...]) -> Any:
+        """Return what stands for a result, which may be new, a view of what was given, or that itself."""
+        scalar = False
+        if not isinstance(result, self.device.array_type):
+            if not isinstance(result, np.generic):
+                if type(result) in (bool, int, float, complex):
+                    self.refuse(f"the value of an array is read by {call.name}")
+                return result
+            result, scalar = np.asarray(result), True
+        for source in sources:
+            if source.array is result:
+                return source
+        root, storage = root_of(result), None
+        for source in sources:
+            if root_of(source.array) is root:
+                storage = source.value.storage
+        kind = "constant" if call.function is same else "temporary"
+        value = Value(self._next(), storage or Storage(kind, self._next()), result)
+        call.results.append(value)
+        return Recorded(self, value, result, scalar=scalar)
+
+    def write(
+        self, function: Callable[..., Any], target: Any, args: Any, options: Mapping[str, Any] = {}, *, out: bool = False
+    ) -> Any:
+        """Call a function that changes an array in place, and write it down."""
+        given = {name: concrete(value) for name, value in options.items()}
+        if out:
+            given["out"] = concrete(target)
+        function(*concrete(tuple(args)), **given)
+        if self.closed:
+            return concrete(target)
+        if type(target) is not Recorded or target.value.storage.kind == "constant":
+            self.refuse(f"{getattr(function, '__name__', function)} changes an array that no tensor holds")
+        if type(target) is not Recorded:
+            return target
+        target.value.storage.writes += 1
+        stored = {name: self._stored(value) for name, value in options.items()}
+        self._write_down(Call(function, self._stored(tuple(args)), stored, [], target=target.value, out=out))
+        return target
+
+    def _stored(self, arg: Any) -> Any:
+        """Return an argument as a program has it: values, numbers and constants."""
+        kind = type(arg)
+        if kind is Recorded:
+            return arg.value
+        if kind is tuple or kind is list:
+            return kind(map(self._stored, arg))
+        if isinstance(arg, self.device.array_type) and id(root_of(arg)) in self._storages:
+            self.refuse("the memory of a tensor is used by another way than the tensor")
+        return arg
+
+    # Operators
+
+    def operate(self, name: str, *args: Any) -> Any:
+        """Apply an operator."""
+        if not all(_operand(arg, self.device.array_type) for arg in args):
+            return NotImplemented
+        return self.call(getattr(self.xp, name), args)
+
+    def operate_in_place(self, name: str, x: Recorded, y: Any) -> Any:
+        """Apply an operator such as ``+=``."""
+        if x.scalar:
+            return self.operate(name, x, y)
+        if not _operand(y, self.device.array_type):
+            return NotImplemented
+        return self.write(IN_PLACE[name], x, (x, y))
+
+    def power(self, x: Recorded, exponent: Any) -> Any:
+        """Raise to a power, as the operator of the library does."""
+        if not _operand(exponent, self.device.array_type):
+            return NotImplemented
+        return self.call(operator.pow, (x, exponent))
+
+    def item(self, x: Recorded, key: Any) -> Any:
+        """Return the elements at a key."""
+        if any(is_mask(part) for part in (key if type(key) is tuple else (key,))):
+            self.refuse("the shape of what x[mask] returns depends on values")
+        return self.call(getitem, (x, key))
+
+    def assign(self, x: Recorded, key: Any, value: Any) -> None:
+        """Write to the elements at a key."""
+        masks = any(is_mask(part) for part in (key if type(key) is tuple else (key,)))
+        if masks and getattr(value, "shape", ()):
+            self.refuse("what x[mask] = array takes of the array depends on values")
+        self.write(setitem, x, (x, key, value))
+
+    # Checks of values by ops themselves, such as that classes exist
+
+    def check(self, condition: Recorded, value: bool) -> bool:
+        """Note what a check of values found; at each replay it must be the same."""
+        call = Call(same, (condition.value,), {}, [], check=value)
+        self._write_down(call)
+        return value
+
+    # Numbers
+
+    def condition(self, number: Number) -> None:
+        """Note what a question about numbers was answered; at each replay it must be the same."""
+        self.conditions.append(number)
+
+    def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return numbers and options as an update is to see them: see `xgrad.optim.flat.read`."""
+        return {key: self._option(values, key, value) for key, value in values.items()}
+
+    def _option(self, values: Mapping[str, Any], key: str, value: Any) -> Any:
+        if key == "params":
+            return value
+        written = self.written.get((id(values), key))
+        if written is not None:
+            return written[2]
+        kind = type(value)
+        if kind is int or kind is float:
+            return self._number(values, (key,), value)
+        if kind is tuple and all(type(part) in (int, float) for part in value):
+            return tuple([self._number(values, (key, i), part) for i, part in enumerate(value)])
+        if hasattr(value, "item") and getattr(value, "shape", ()) == () and not isinstance(value, Tensor):
+            return self._number(values, (key,), value.item())
+        if isinstance(value, Tensor):
+            self.refuse(f"the option {key!r} of an optimizer is a tensor: give a number")
+            return value.item()
+        self.constants.append((values, key, value))
+        return value
+
+    def _number(self, values: Mapping[str, Any], path: tuple[Any, ...], value: Any) -> Number:
+        place = (id(values), *path)
+        if place not in self._reads:
+            self._reads[place] = Number(self, value, "read", (Place(values, path, type(value)),))
+        return self._reads[place]
+
+    def keep(self, numbers: dict[str, Any], key: str, value: Any) -> Any:
+        """Note that a number is to be remembered, and return it: see `xgrad.optim.flat.write`."""
+        self.written[id(numbers), key] = numbers, key, value
+        return value.value if type(value) is Number else value
+
+    def draw(self, generator: Any, seed: int, call: int) -> tuple[Number, Number]:
+        """Return the seed and the number of a call of a generator."""
+        known, count = self.draws.get(id(generator), (generator, 0))
+        if count == 0:
+            self._drawn_from[id(generator)] = (seed, call)
+        elif self._drawn_from[id(generator)] != (seed, call - count):
+            self.refuse("a generator of random numbers is set within the step: set it before")
+        self.draws[id(generator)] = known, count + 1
+        numbers = []
+        for i, value in enumerate((seed, call - count)):
+            place = (id(generator), i)
+            if place not in self._reads:
+                self._reads[place] = Number(self, value, "read", (Place(generator, (i,), int),))
+            numbers.append(self._reads[place])
+        return numbers[0], numbers[1] + count if count else numbers[1]
+
+    # Gradients
+
+    def gradient_of(self, leaf: Leaf, gradient: Tensor | None) -> None:
+        """Note that somebody asks for the gradient of a leaf."""
+        if id(leaf) not in self.gradients and leaf.order > -self.started:
+            self.leaves.setdefault(id(leaf), (leaf, gradient is not None))
+        if gradient is not None:
+            self._of_gradients.setdefault(id(gradient), leaf)
+
+    def set_gradient(self, leaf: Leaf) -> None:
+        """Note that the gradient of a leaf is set, or taken away."""
+        if leaf.order > -self.started:
+            self.gradients[id(leaf)] = leaf
+
+    # What comes of it
+
+    def reads(self) -> list[Number]:
+        """Return the numbers that were read."""
+        return list(self._reads.values())
+
+    def program(self, outputs: list[Value]) -> Program:
+        """Return what was written down."""
+        return Program(self.inputs, self.calls, outputs)
+
+
+class Place:
+    """Where a number is read: in a mapping, by a key and perhaps a place; or in the state of a generator."""
+
+    __slots__ = ("holder", "kind", "path")
+
+    def __init__(self, holder: Any, path: tuple[Any, ...], kind: type) -> None:
+        self.holder, self.path, self.kind = holder, path, kind
+
+
+def is_mask(part: Any) -> bool:
+    """Return whether part of a key is a recorded array of bools."""
+    return type(part) is Recorded and "bool" in str(part.dtype)
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """Return the elements at a key."""
+    return x[key]
+
+
+def setitem(x: Any, key: Any, value: Any) -> None:
+    """Write to the elements at a key."""
+    x[key] = value
+
+
+def same(x: Any) -> Any:
+    """Return what is given: a constant, or what is checked."""
+    return x
+
+
+#: What operators such as ``+=`` call.
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "add": operator.iadd,
+    "subtract": operator.isub,
+    "multiply": operator.imul,
+    "divide": operator.itruediv,
+    "floor_divide": operator.ifloordiv,
+    "remainder": operator.imod,
+    "pow": operator.ipow,
+    "bitwise_and": operator.iand,
+    "bitwise_or": operator.ior,
+    "bitwise_xor": operator.ixor,
+    "bitwise_left_shift": operator.ilshift,
+    "bitwise_right_shift": operator.irshift,
+    "matmul": operator.imatmul,
+}
+
+
+def _operand(arg: Any, array_type: type) -> bool:
+    return type(arg) in (Recorded, Number, int, float, bool, complex) or isinstance(arg, array_type) or is_scalar(arg)
+
+
+def is_scalar(arg: Any) -> bool:
+    """Return whether something is a scalar of a library."""
+    return hasattr(arg, "dtype") and hasattr(arg, "item") and getattr(arg, "shape", None) == ()
+
+
+def _repeats(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    counts = args[1] if name == "repeat" and len(args) > 1 else options.get("repeats") if name == "repeat" else None
+    return type(counts) is Recorded
+
+
+def root_of(array: Any) -> Any:
+    """Return the array that owns the memory of one."""
+    base = getattr(array, "base", None)
+    while base is not None and hasattr(base, "shape"):
+        array, base = base, getattr(base, "base", None)
+    return array
+
+
+def line_of_step() -> str:
+    """Return where in the user's code we are: the innermost line that is not of `xgrad` or a backend."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(ours) and name != contextlib.__file__:
+            return f"{os.path.basename(name)}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "?"
+
+
+#: Where our code is: that of backends is added as they are recorded.
+ours: tuple[str, ...] = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<")
+
+active: ContextVar[Recorder | None] = ContextVar("xgrad_capture_recorder", default=None)

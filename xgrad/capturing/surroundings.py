@@ -1,0 +1,60 @@
+"""Which numbers and strings of Python a step's own code names: a recording holds only as long as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_ABSENT: Any = object()
+
+
+class Watched:
+    """A variable or attribute that is a number or a string. Called, it returns what it is now.
+
+    Parameters
+    ----------
+    name : str
+        How the step's code names it.
+    read : callable
+        Returns its value.
+    """
+
+    __slots__ = ("name", "read")
+
+    def __init__(self, name: str, read: Callable[[], Any]) -> None:
+        self.name, self.read = name, read
+
+    def __call__(self) -> Any:
+        value = self.read()
+        return (type(value), value) if isinstance(value, _PLAIN) else None
+
+
+def watched(step: Any) -> list[Watched]:
+    """Return the variables of a function, and attributes of the object that it is a method of, that are to be watched."""
+    return [w for w in _named(step) if w() is not None]
+
+
+def _named(step: Any) -> Iterator[Watched]:
+    owner, function = getattr(step, "__self__", None), getattr(step, "__func__", step)
+    if not hasattr(function, "__code__"):
+        owner, function = step, getattr(type(step), "__call__", None)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        yield Watched(name, lambda cell=cell: _content(cell))
+    variables = function.__globals__
+    for name in code.co_names:
+        if name in variables:
+            yield Watched(name, lambda name=name: variables.get(name, _ABSENT))
+        elif owner is not None and name in getattr(owner, "__dict__", {}):
+            attributes = owner.__dict__
+            yield Watched(f"self.{name}", lambda name=name, attributes=attributes: attributes.get(name, _ABSENT))
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned to yet
+        return _ABSENT
