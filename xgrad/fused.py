@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The generic forms, by name.
-PARTS: dict[str, Callable[..., Any]] = {}
+
+class Part(NamedTuple):
+    """What is declared `fusable`: its generic form, and the names of the arguments that it changes in place."""
+
+    generic: Callable[..., Any]
+    changes: tuple[str, ...]
 
 
-def fusable(generic: F, name: str = "") -> F:
+#: All parts, by name.
+PARTS: dict[str, Part] = {}
+
+
+def fusable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     """Declare a function of a namespace and arrays that a backend may have as one kernel.
 
     Where the backend's `kernels` have an entry of its name, that is called in place of the function, with the same
@@ -31,6 +39,8 @@ def fusable(generic: F, name: str = "") -> F:
         and is the reference by which kernels are judged.
     name : str, optional
         Its name; by default its own, without leading underscores.
+    changes : tuple of str, optional
+        The arguments that it changes in place, as a kernel is to. All others stay as they are.
 
     Returns
     -------
@@ -40,7 +50,7 @@ def fusable(generic: F, name: str = "") -> F:
     Raises
     ------
     ValueError
-        If there is one of that name already.
+        If there is one of that name already, or no such argument.
 
     Examples
     --------
@@ -56,10 +66,12 @@ def fusable(generic: F, name: str = "") -> F:
     name, code = name or generic.__name__.lstrip("_"), generic.__code__
     if name in PARTS:
         raise ValueError(f"fusable: expected a name of its own for each part, got {name!r} twice")
-    PARTS[name] = generic
+    first, *rest = code.co_varnames[: code.co_argcount]
+    if unknown := set(changes) - set(rest):
+        raise ValueError(f"fusable: {name} has no arguments {sorted(unknown)}: expected some of {rest}")
+    PARTS[name] = Part(generic, changes)
     # Written out, as a plan's steps are: to pass on arguments that have no names takes three times as long. A namespace
     # that looks up names by itself would look for a long time, so it is asked for those that it has.
-    first, *rest = code.co_varnames[: code.co_argcount]
     chosen: Any = eval(
         f"lambda {', '.join([first, *rest])}: generic({', '.join([first, *rest])}) if "
         f"(kernels := {first}.__dict__.get('kernels')) is None or (kernel := kernels.get({name!r})) is None else "

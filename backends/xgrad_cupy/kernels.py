@@ -113,7 +113,7 @@ class Kernels:
         }
         functions: dict[Any, Any] = {op.function: kernel for op, kernel in ops.items()}  # type: ignore[attr-defined]
         table = {function.name: self._for_floats(kernel, function.forward) for function, kernel in functions.items()}
-        table |= {name: self._for_floats(kernel, PARTS[name]) for name, kernel in parts.items()}
+        table |= {name: self._for_floats(kernel, PARTS[name].generic) for name, kernel in parts.items()}
         return table | {"uniform": self.uniform}
 
     def _for_floats(self, kernel: Callable[..., Any], generic: Callable[..., Any]) -> Callable[..., Any]:

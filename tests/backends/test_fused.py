@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import shutil
 import subprocess
@@ -27,7 +28,7 @@ from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.parity.compare import compare
 from xgrad.parity.evaluate import options, tensors
-from xgrad.parity.fused import CASES, compare_fused
+from xgrad.parity.fused import CASES, Case, compare_fused
 from xgrad.parity.page import as_page
 from xgrad.parity.report import run
 from xgrad.parity.row import NAN, Op, Sample, a
@@ -102,6 +103,21 @@ def test_a_part_has_a_name_of_its_own() -> None:
 
     with pytest.raises(ValueError, match="'relu_gradient' twice"):
         fusable(relu_gradient)
+    with pytest.raises(ValueError, match=r"other has no arguments \['x'\]: expected some of \['g', 'out'\]"):
+        fusable(relu_gradient, "other", changes=("x",))
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES.values() if case.kernel in PARTS], ids=lambda case: case.kernel
+)
+def test_a_part_changes_what_it_says(case: Case) -> None:
+    part, given, kept = PARTS[case.kernel], case.arguments("float32"), case.arguments("float32")
+    part.generic(Device("cpu").xp, *given)
+    names = list(inspect.signature(part.generic).parameters)[1:]
+    same = [not isinstance(x, np.ndarray) or np.array_equal(x, before) for x, before in zip(given, kept, strict=True)]
+    changed = {name for name, alike in zip(names, same, strict=True) if not alike}
+    there = {name for name, x in zip(names, given, strict=True) if isinstance(x, np.ndarray)}
+    assert changed == set(part.changes) & there
 
 
 def test_kernels_are_used_unless_the_pass_is_recorded(fused: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +200,7 @@ def test_special_values(name: str, dtype: str, kernels: Kernels) -> None:
     rtol = 8 * np.finfo(dtype).eps
     np.testing.assert_allclose(kernels.table()[name](rows, **given), out, rtol=rtol, strict=True)
     gradient = f"{name}_gradient"
-    expected = PARTS[gradient](xp, rows, out, *given.values())
+    expected = PARTS[gradient].generic(xp, rows, out, *given.values())
     got = kernels.table()[gradient](rows, out, *given.values())
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=0, strict=True)
 
@@ -204,7 +220,7 @@ def test_special_values_of_losses(dtype: str, kernels: Kernels) -> None:
         for ours, theirs in zip(kept, scale, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=rtol, strict=True)
         g = np.ones(len(rows), dtype)
-        expected = PARTS["cross_entropy_gradient"](xp, g, rows, target, "none", smoothing, scale)
+        expected = PARTS["cross_entropy_gradient"].generic(xp, g, rows, target, "none", smoothing, scale)
         got = kernels.cross_entropy_gradient(g, rows, target, "none", smoothing, scale)
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol, strict=True)
 
@@ -212,7 +228,7 @@ def test_special_values_of_losses(dtype: str, kernels: Kernels) -> None:
 @needs_compiler
 def test_the_gradient_of_relu_has_the_same_bits(kernels: Kernels) -> None:
     g, out = (np.array(x, "float32") for x in zip(*itertools.product(SPECIAL, repeat=2), strict=True))
-    expected = PARTS["relu_gradient"](Device("cpu").xp, g, out)
+    expected = PARTS["relu_gradient"].generic(Device("cpu").xp, g, out)
     assert kernels.table()["relu_gradient"](g, out).tobytes() == expected.tobytes()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from xgrad.fused import fusable
@@ -117,7 +118,7 @@ class Adam(Optimizer):
         return p
 
 
-@fusable
+@partial(fusable, changes=("p", "m", "v", "largest"))
 def adam_step(
     xp: Any,
     p: Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from xgrad.fused import fusable
@@ -105,7 +106,7 @@ class SGD(Optimizer):
         return p
 
 
-@fusable
+@partial(fusable, changes=("p", "buffer"))
 def sgd_step(
     xp: Any,
     p: Any,

@@ -63,7 +63,7 @@ def _sgd(
         kept = None if begins or not momentum else buffer
         return p, g, kept, 0.1, decay, momentum, 1.0 if nesterov else 0.7, nesterov, maximize
 
-    return Case("sgd_step", PARTS["sgd_step"], arguments, {}, factors=bool(momentum))
+    return Case("sgd_step", PARTS["sgd_step"].generic, arguments, {}, factors=bool(momentum))
 
 
 def _adam(shrink: float, decay: float, *, amsgrad: bool = False, maximize: bool = False) -> Case:
@@ -72,7 +72,7 @@ def _adam(shrink: float, decay: float, *, amsgrad: bool = False, maximize: bool 
         most = np.abs(largest) if amsgrad else None
         return p, g, m, np.abs(v), most, 0.9, 0.999, shrink, decay, 1e-8, 1e-3, maximize
 
-    return Case("adam_step", PARTS["adam_step"], arguments, {}, factors=True)
+    return Case("adam_step", PARTS["adam_step"].generic, arguments, {}, factors=True)
 
 
 def _rows(name: str) -> Iterator[tuple[str, Case]]:
@@ -84,7 +84,7 @@ def _rows(name: str) -> Iterator[tuple[str, Case]]:
         return g, forward(Device("cpu").xp, x, axis=-1), -1
 
     gradient = f"{name}_gradient"
-    yield f"the gradient of {name} of long rows", Case(gradient, PARTS[gradient], arguments, {}, LIMIT)
+    yield f"the gradient of {name} of long rows", Case(gradient, PARTS[gradient].generic, arguments, {}, LIMIT)
 
 
 def _losses(dtype: str) -> tuple[Any, ...]:
