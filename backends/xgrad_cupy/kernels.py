@@ -37,6 +37,7 @@ _TYPES = {
     "uint64": "unsigned long long",
 }
 _WARP, _WARPS, _LONG = 32, 8, 1024  # rows up to that length are a warp's, of which there are so many in a block
+_HUGE, _FEW = 1 << 16, 64  # rows longer than that, and fewer, would leave most of the GPU idle
 _DROPPING = 128  # threads of a block of `dropout`
 
 # The operations of the generic rules, each rounded by itself, so that results are those of these to the bit. Memory is
@@ -117,12 +118,11 @@ class Kernels:
         return table | {"uniform": self.uniform}
 
     def _for_floats(self, kernel: Callable[..., Any], generic: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a kernel that leaves arrays of other dtypes, such as float16, to the generic rule."""
+        """Return a kernel that leaves to the generic rule what it declines, and dtypes such as float16."""
 
         def chosen(x: Any, *args: Any, **options: Any) -> Any:
-            if x.dtype in _FLOATS:
-                return kernel(x, *args, **options)
-            return generic(self._xp, x, *args, **options)
+            result = kernel(x, *args, **options) if x.dtype in _FLOATS else NotImplemented
+            return generic(self._xp, x, *args, **options) if result is NotImplemented else result
 
         return chosen
 
@@ -175,11 +175,13 @@ class Kernels:
         """Return the gradient of the input of `log_softmax`."""
         return self._by_rows("log_softmax_gradient", axis, g, out)
 
-    def cross_entropy(self, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> tuple[Any, Any]:
-        """Return the loss, and the largest logit of each row and the sum of its exponentials."""
+    def cross_entropy(self, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
+        """Return the loss; and the largest logit of each row and the sum of its exponentials, aside."""
         axis = 0 if input.ndim == 1 else 1
         if not input.shape[axis] and target.size:
             raise IndexError("expected classes, got none")
+        if input.shape[axis] > _HUGE and target.size < _FEW:
+            return NotImplemented
         x = self._cp.ascontiguousarray(input if input.ndim == axis + 1 else self._cp.moveaxis(input, axis, -1))
         losses, tops, totals = (self._cp.empty(target.shape, x.dtype) for _ in range(3))
         given = x, self._cp.ascontiguousarray(target), losses, tops, totals, np.float64(label_smoothing)
@@ -211,6 +213,8 @@ class Kernels:
         length = math.prod([shape[i] for i in axes])
         if not length:
             raise ValueError(f"{name}: expected elements along the axis {axis}, got shape {shape}")
+        if length > _HUGE and arrays[0].size < _FEW * length:
+            return NotImplemented
         out = cp.empty(moved[0].shape, moved[0].dtype)
         self._launch(name, np.dtype("int64"), (*map(cp.ascontiguousarray, moved), out), length)
         return out if placed else cp.moveaxis(out, last, axes)

@@ -16,8 +16,10 @@ import pytest
 import xgrad
 import xgrad_cupy
 from xgrad.backend import DeviceError
+from xgrad.fused import PARTS
 from xgrad.ops.products import product
 from xgrad.optim.flat import Layout
+from xgrad_cupy.kernels import Kernels
 
 ROOT = Path(xgrad_cupy.__file__).parents[2]
 
@@ -210,6 +212,13 @@ def test_matmul_writes_where_it_is_told_to() -> None:
     a, b, into = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4), np.empty((4, 2)).T
     assert product(SimpleNamespace(matmul=xgrad_cupy._matmul, matrix_transpose=np.matrix_transpose), a, b, into) is into
     np.testing.assert_array_equal(into, a @ b)
+
+
+def test_cupy_reads_the_declarations_of_the_kernels() -> None:
+    """They are compiled when they are first called, which takes a GPU."""
+    cupy = pytest.importorskip("cupy")
+    kernels = Kernels(cupy, xgrad_cupy.namespace(cupy))
+    assert set(kernels.table()) >= set(PARTS)
 
 
 # TF32

@@ -267,6 +267,18 @@ def test_rows_of_nothing_are_refused(kernels: Kernels) -> None:
     assert kernels.softmax(np.ones((0, 2), "float32"), axis=-1).shape == (0, 2)
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_a_few_huge_rows_are_left_to_the_generic_rules(name: str, kernels: Kernels) -> None:
+    x = numbers((2, 70_000), "float32")
+    forward = getattr(xgrad.ops, name).function.forward
+    out = forward(Device("cpu").xp, x, axis=-1)
+    assert kernels.table()[name](x, axis=-1).tobytes() == out.tobytes()
+    expected = PARTS[f"{name}_gradient"].generic(Device("cpu").xp, x, out, -1)
+    assert kernels.table()[f"{name}_gradient"](x, out, -1).tobytes() == expected.tobytes()
+    loss, (top, total) = kernels.table()["cross_entropy"](x, np.array([3, 5]), reduction="none", label_smoothing=0.0)
+    assert loss.shape == (2,) and top.shape == total.shape == (2, 1)
+
+
 @needs_compiler
 def test_other_floats_are_left_to_the_generic_rules(fused: Device) -> None:
     found = []
