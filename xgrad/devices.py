@@ -64,8 +64,9 @@ def transfer(x: Any, source: Device, target: Device) -> Any:
 def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
     """Let matrix products of float32 take TF32, which has 10 bits of mantissa for 23, or not: by default they do not.
 
-    The products of an NVIDIA GPU are then several times as fast, and about as exact as those of float16; sums and all
-    other ops stay float32. It holds for all GPUs and threads of this process, and for steps captured from then on.
+    Products of two matrices, or of a stack and a matrix, are then several times as fast on an NVIDIA GPU, and about as
+    exact as those of float16. Their sums stay float32, and so do all other ops, and products of two stacks. It holds
+    for all GPUs and threads of this process.
 
     Parameters
     ----------

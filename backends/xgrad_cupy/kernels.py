@@ -37,7 +37,7 @@ _TYPES = {
     "uint64": "unsigned long long",
 }
 _WARP, _WARPS, _LONG = 32, 8, 1024  # rows up to that length are a warp's, of which there are so many in a block
-_HUGE, _FEW = 1 << 16, 64  # rows longer than that, and fewer, would leave most of the GPU idle
+_HUGE, _FEW = 1 << 16, 64
 _DROPPING = 128  # threads of a block of `dropout`
 
 # The operations of the generic rules, each rounded by itself, so that results are those of these to the bit. Memory is
@@ -83,10 +83,6 @@ class Kernels:
         self._momentum = make(
             "T g, float64 lr, float64 decay, float64 momentum, float64 fresh, bool nesterov, bool maximize, "
             "bool begins", "T p, T buffer", source.SGD_WITH_MOMENTUM, "xgrad_sgd_with_momentum", options=_EXACT,
-        )  # fmt: skip
-        self._cross_entropy_gradient = make(
-            "T g, T x, I target, T top, T total, float64 smoothing, int64 classes, int64 inner, int64 count",
-            "T result", source.CROSS_ENTROPY_GRADIENT, "xgrad_cross_entropy_gradient",
         )  # fmt: skip
         self._raw = cache(self._compiled)
 
@@ -177,15 +173,16 @@ class Kernels:
 
     def cross_entropy(self, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
         """Return the loss; and the largest logit of each row and the sum of its exponentials, aside."""
-        axis = 0 if input.ndim == 1 else 1
-        if not input.shape[axis] and target.size:
+        cp, axis = self._cp, 0 if input.ndim == 1 else 1
+        classes = input.shape[axis]
+        if not classes and target.size:
             raise IndexError("expected classes, got none")
-        if input.shape[axis] > _HUGE and target.size < _FEW:
+        if _idle(target.size, classes):
             return NotImplemented
-        x = self._cp.ascontiguousarray(input if input.ndim == axis + 1 else self._cp.moveaxis(input, axis, -1))
-        losses, tops, totals = (self._cp.empty(target.shape, x.dtype) for _ in range(3))
-        given = x, self._cp.ascontiguousarray(target), losses, tops, totals, np.float64(label_smoothing)
-        self._launch("cross_entropy", target.dtype, given, input.shape[axis])
+        x = cp.ascontiguousarray(self._moved(input, axis, -1))
+        losses, tops, totals = (cp.empty(target.shape, x.dtype) for _ in range(3))
+        given = x, cp.ascontiguousarray(target), losses, tops, totals, np.float64(label_smoothing)
+        self._launch("cross_entropy", x, target.dtype, given, classes)
         kept = (*input.shape[:axis], 1, *input.shape[axis + 1 :])
         loss = losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
         return loss, (tops.reshape(kept), totals.reshape(kept))
@@ -194,14 +191,21 @@ class Kernels:
         self, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: tuple[Any, Any]
     ) -> Any:
         """Return the gradient of the logits."""
-        axis = 0 if input.ndim == 1 else 1
-        target = target.reshape(*target.shape[:axis], 1, *target.shape[axis:])
-        if reduction == "none":
-            g = g.reshape(target.shape)
-        classes, inner = input.shape[axis], math.prod(input.shape[axis + 1 :])
-        count = target.size if reduction == "mean" else 1
-        smoothing = float(label_smoothing)
-        return self._cross_entropy_gradient(g, input, target, *scale, smoothing, classes, inner, count)
+        cp, axis = self._cp, 0 if input.ndim == 1 else 1
+        classes = input.shape[axis]
+        if _idle(target.size, classes):
+            return NotImplemented
+        arrays = g, self._moved(input, axis, -1), target, *scale
+        g, x, target, tops, totals = map(cp.ascontiguousarray, arrays)
+        result = cp.empty(x.shape, x.dtype)
+        each, count = np.int32(reduction == "none"), np.int64(target.size if reduction == "mean" else 1)
+        given = g, each, x, target, tops, totals, result, np.float64(label_smoothing), count
+        self._launch("cross_entropy_gradient", x, target.dtype, given, classes)
+        return self._moved(result, -1, axis)
+
+    def _moved(self, x: Any, source: int, target: int) -> Any:
+        """Return a view with an axis elsewhere; where it is there already, `moveaxis` would take its time as well."""
+        return x if (source - target) % x.ndim == 0 else self._cp.moveaxis(x, source, target)
 
     def _by_rows(self, name: str, axis: Any, *arrays: Any) -> Any:
         """Run a kernel on arrays of one shape whose rows are what lies along an axis, along several, or everything."""
@@ -213,15 +217,14 @@ class Kernels:
         length = math.prod([shape[i] for i in axes])
         if not length:
             raise ValueError(f"{name}: expected elements along the axis {axis}, got shape {shape}")
-        if length > _HUGE and arrays[0].size < _FEW * length:
+        if _idle(arrays[0].size // length, length):
             return NotImplemented
         out = cp.empty(moved[0].shape, moved[0].dtype)
-        self._launch(name, np.dtype("int64"), (*map(cp.ascontiguousarray, moved), out), length)
+        self._launch(name, out, np.dtype("int64"), (*map(cp.ascontiguousarray, moved), out), length)
         return out if placed else cp.moveaxis(out, last, axes)
 
-    def _launch(self, name: str, classes: Any, given: tuple[Any, ...], length: int) -> None:
-        """Run a kernel on the rows of contiguous arrays, of that length in the first of them."""
-        x = given[0]
+    def _launch(self, name: str, x: Any, classes: Any, given: tuple[Any, ...], length: int) -> None:
+        """Run a kernel on rows of a length, of which there are as many as in `x`."""
         if x.size:
             rows = x.size // length
             block = (_WARP, _WARPS) if length <= _LONG else (_WARP * _WARPS, 1)
@@ -272,3 +275,8 @@ class Kernels:
     def _factor(self, value: Any) -> Any:
         """Return a number, or an array of no axes, as a kernel takes it."""
         return value.astype(np.float64, copy=False) if self._is_array(value) else float(value)
+
+
+def _idle(rows: int, length: int) -> bool:
+    """Return whether rows are too few, and so long that a block for each would leave most of the GPU idle."""
+    return length > _HUGE and rows < _FEW

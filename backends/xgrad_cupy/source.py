@@ -202,12 +202,21 @@ extern "C" __global__ void cross_entropy(
     tops[row] = largest;
     totals[row] = total;
 }
-"""
 
-# An element of the gradient. `classes` and `inner` are the lengths of the class axis and of all behind it together.
-CROSS_ENTROPY_GRADIENT = """
-long long label = (long long)i / inner % classes;
-T wanted = label == (long long)target ? (T)1 : (T)0;
-if (smoothing != 0) wanted = wanted * (T)(1 - smoothing) + (T)(smoothing / classes);
-result = (exp(x - top) / total - wanted) * (g / (T)count);
+// `g` has a gradient for each row, or one for all.
+extern "C" __global__ void cross_entropy_gradient(
+    const T *g, int each, const T *x, const I *target, const T *tops, const T *totals, T *result, double smoothing,
+    long long count, long long rows, long long length
+) {
+    ROW
+    x += row * length;
+    result += row * length;
+    T top = tops[row], total = totals[row], factor = g[each ? row : 0] / (T)count, miss = 0, hit = 1;
+    if (smoothing != 0) {
+        miss = (T)(smoothing / length);
+        hit = (T)(1 - smoothing) + miss;
+    }
+    long long wanted = (long long)target[row];
+    EACH result[k] = (exp(x[k] - top) / total - (k == wanted ? hit : miss)) * factor;
+}
 """

@@ -91,10 +91,18 @@ def _losses(dtype: str) -> tuple[Any, ...]:
     return *_numbers(1, (3, LENGTH), dtype), np.array([0, LENGTH - 1, 7])
 
 
+def _gradients_of_losses(dtype: str) -> tuple[Any, ...]:
+    x, target = _losses(dtype)
+    _, scale = _LOSS.forward(Device("cpu").xp, x, target, reduction="mean", label_smoothing=0.1)
+    return np.array(0.7, dtype), x, target, "mean", 0.1, scale
+
+
 def _numbers(count: int, shape: tuple[int, ...], dtype: str) -> Iterator[np.ndarray]:
     generator = np.random.default_rng(0)
     return (generator.normal(size=shape).astype(dtype) for _ in range(count))
 
+
+_LOSS = ops.nn._cross_entropy.function  # type: ignore[attr-defined]
 
 CASES: dict[str, Case] = {
     "SGD": _sgd(0.0, 0.01),
@@ -107,8 +115,10 @@ CASES: dict[str, Case] = {
     **dict(_rows("softmax")),
     **dict(_rows("log_softmax")),
     "cross_entropy of long rows": Case(
-        "cross_entropy", ops.nn._cross_entropy.function.forward, _losses,  # type: ignore[attr-defined]
-        {"reduction": "none", "label_smoothing": 0.1}, LIMIT,
+        "cross_entropy", _LOSS.forward, _losses, {"reduction": "none", "label_smoothing": 0.1}, LIMIT
+    ),
+    "the gradient of cross_entropy of long rows": Case(
+        "cross_entropy_gradient", PARTS["cross_entropy_gradient"].generic, _gradients_of_losses, {}, LIMIT
     ),
 }  # fmt: skip
 
@@ -137,6 +147,8 @@ def _results(
     """Return what a call gives back, and what it makes of its arguments."""
 
     def moved(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(moved, value))
         if isinstance(value, np.ndarray) or (arrays and type(value) is float):
             return device.xp.asarray(device.backend.from_host(np.array(value), device.index), copy=True)
         return value
