@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import itertools
 import shutil
@@ -477,6 +478,56 @@ def test_no_value_is_read(kernels: Kernels) -> None:
     kernels.log_softmax_gradient(g, kernels.log_softmax(x, axis=0), 0)
     kernels.sgd_step(p, g, m, number, number, number, number, True, False)
     kernels.adam_step(p, g, m, v, None, *[number] * 6, False)
+
+
+# On the GPU
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_kernels_of_a_device_agree_with_the_generic_rules(dtype: str, device: str) -> None:
+    found = compare_fused(Device(device), dtype)
+    assert [f for f in found if not f.passed] == []
+    assert bool(found) == (Device(device).type == "cuda")
+
+
+def test_a_cuda_graph_reads_factors_and_calls_anew(device: str) -> None:
+    place = Device(device)
+    if place.type != "cuda":
+        pytest.skip("CUDA graphs are of the device cuda")
+    cp: Any = importlib.import_module("cupy")
+    kernels, stream, pool = place.backend.kernels, cp.cuda.Stream(non_blocking=True), cp.cuda.MemoryPool()
+    start, gradient, logits = (numbers((40, 10), "float32", seed) for seed in range(3))
+    cp.cuda.Device().synchronize()
+    with place.active(), cp.cuda.using_allocator(pool.malloc), stream:
+        p, g, x, target = map(cp.asarray, (start, gradient, logits, np.arange(40) % 10))
+        m, v, call, rate = cp.zeros_like(p), cp.zeros_like(p), cp.asarray(7, np.uint64), cp.asarray(0.1)
+
+        def step() -> Any:
+            loss, scale = kernels["cross_entropy"](x, target, reduction="mean", label_smoothing=0.0)
+            slopes = kernels["cross_entropy_gradient"](loss, x, target, "mean", 0.0, scale)
+            kernels["adam_step"](p, g, m, v, None, 0.9, 0.999, 1.0, 0.0, 1e-8, rate, False)
+            return slopes, kernels["dropout"](g, seed=3, call=call, device=place, p=0.5)
+
+        def values() -> list[bytes]:
+            return [part.get(stream=stream).tobytes() for part in (slopes, *dropped, p, m, v)]
+
+        step()  # compiles, and fills the pool
+        stream.synchronize()
+        stream.begin_capture()
+        try:
+            slopes, dropped = step()
+        finally:
+            graph = stream.end_capture()
+        found = []
+        for captured in (True, False):
+            for array, value in ((p, start), (m, 0), (v, 0), (call, 8), (rate, 0.3)):
+                array[...] = cp.asarray(value, array.dtype)
+            if captured:
+                graph.launch(stream)
+            else:
+                slopes, dropped = step()
+            found.append(values())
+    assert found[0] == found[1]
 
 
 # For the GPU
