@@ -43,6 +43,8 @@ _COMPARISONS: dict[Any, str] = {
     np.equal: "==",
     np.not_equal: "!=",
 }
+_PLACES: dict[Any, str] = {np.minimum: "argmin", np.maximum: "argmax"}
+_FEW = 1 << 11  # elements up to which a branch at each is sooner done than three passes
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _SMALL = 1 << 16  # elements up to which a constant, or a row, is written out in full: NumPy's inner loops then are long
 
@@ -60,7 +62,8 @@ class Replay:
     Attributes
     ----------
     run : callable
-        Takes the arrays of `found`, then the numbers that `numbers` lists, and returns the outputs.
+        Takes the arrays of `found`, then the numbers that `numbers` lists, and returns the outputs; None if the step
+        is to run eagerly: a check came out otherwise, or there was an error. Then nothing has been changed.
     numbers : list of Number
         What is computed before.
     source : str
@@ -89,6 +92,7 @@ class Replay:
         self._fold()
         self._calls = _forwarded(self._calls)
         self._uses = Counter(value.number for call in self._calls for value in call.reads())
+        self._items: dict[int, str] = {}  # code of numbers that need no array
         self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
         self._plan = Plan()
         for value in found:
@@ -106,10 +110,18 @@ class Replay:
         self._plan.allocate()
         self.nbytes = self._plan.nbytes
         parameters = ", ".join([self._name(value) for value in found] + list(self._numbers.values()))
-        body = "\n    ".join(self._lines)
+        body = "\n    ".join(self._guarded())
         self.source = f"def run({parameters}):\n    {body}\n"
         exec(compile(self.source, "<captured step>", "exec"), self._scope)
         self.run: Callable[..., tuple[np.ndarray, ...]] = self._scope["run"]
+
+    def _guarded(self) -> list[str]:
+        """Return the lines; an error before anything is changed makes `run` return None, for the step to run eagerly."""
+        first = len(self._lines) if self._first_write is None else self._first_write
+        if not first:
+            return self._lines
+        tried = ["    " + line for line in self._lines[:first]]
+        return ["try:", *tried, "except Exception:", "    return None", *self._lines[first:]]
 
     def link(self, arrays: list[np.ndarray]) -> None:
         """Take the arrays of `statics`, and find all others that stay where they are."""
@@ -198,7 +210,7 @@ class Replay:
         """Write the code of a call."""
         if call.check is not None:
             self._emit_check(call)
-        elif call.single and call.function in _COMPARISONS and self._is_asked(call):
+        elif self._comparison_asked(call):
             self._asked[call.results[0].number] = call
         elif call.target is not None:
             self._emit_write(call, call.target)
@@ -206,6 +218,9 @@ class Replay:
             self._emit_view(call)
         elif not self._emit_into(call):
             self._emit_plain(call)
+
+    def _comparison_asked(self, call: Call) -> bool:
+        return call.single and call.function in _COMPARISONS and self._is_asked(call)
 
     def _is_asked(self, call: Call) -> bool:
         """Return whether a comparison of single numbers is of use but to a check."""
@@ -220,9 +235,15 @@ class Replay:
         if asked is None:
             text = f"bool({self._text(value)})"
         else:
-            texts = [f"{self._text(arg)}.item()" if type(arg) is Value else self._text(arg) for arg in asked.args]
+            texts = [self._item(arg) for arg in asked.args]
             text = f"({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
         self._lines.append(f"if {text} is not {call.check}: raise Diverged")
+
+    def _item(self, arg: Any) -> str:
+        """Return the code of a number that an array without axes holds."""
+        if type(arg) is not Value:
+            return self._text(arg)
+        return self._items.get(arg.number) or f"{self._text(arg)}.item()"
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
@@ -288,6 +309,8 @@ class Replay:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ufunc) and function.__name__ == "reduce" and not call.options.keys() - {*_REDUCTIONS}:
             given = dict(zip(_REDUCTIONS, call.args[1:], strict=False)) | call.options
+            if self._emit_extreme(call, owner, given) or self._emit_pair(call, owner, given):
+                return True
             x, out = self._text(call.args[0]), self._new(result)
             parts = [given.get("axis", 0), given.get("dtype")]
             rest = "".join(f", {name}={self._text(given[name])}" for name in ("initial", "where") if name in given)
@@ -311,6 +334,49 @@ class Replay:
             return True
         return False
 
+    def _emit_extreme(self, call: Call, function: np.ufunc, given: Mapping[str, Any]) -> bool:
+        """Find the least or largest of all integers by its place, which is sooner known; return whether."""
+        x, result = call.args[0], call.results[0]
+        plain = not given.get("keepdims") and not given.keys() - {"axis", "keepdims", "dtype", "out"}
+        every = given.get("axis", 0) is None or (given.get("axis", 0) == 0 and len(x.shape) == 1)
+        if not plain or not every or given.get("dtype") is not None or type(x) is not Value or x.dtype.kind not in "iu":
+            return False
+        if function not in _PLACES or not math.prod(x.shape):
+            return False
+        name = self._text(x)
+        item = f"{name}.item({name}.{_PLACES[function]}())"
+        if self._uses[result.number] == 1 and any(result in c.args for c in self._calls if self._comparison_asked(c)):
+            self._items[result.number] = item  # of use but to a check
+        else:
+            self._lines.append(f"{self._new(result)}[()] = {item}")
+        return True
+
+    def _emit_pair(self, call: Call, function: np.ufunc, given: Mapping[str, Any]) -> bool:
+        """Reduce an axis of two in one call for all pairs, not one for each; return whether."""
+        x, result, axis = call.args[0], call.results[0], given.get("axis", 0)
+        axis = axis[0] if type(axis) is tuple and len(axis) == 1 else axis
+        plain = not given.keys() - {"axis", "keepdims", "dtype", "out"} and given.get("dtype") is None
+        if not plain or type(axis) is not int or type(x) is not Value or x.number in self._constants:
+            return False
+        if x.dtype not in _FLOATS or x.shape[axis] != 2 or function not in (np.add, np.maximum, np.minimum):
+            return False
+        keeps, mine, axis = bool(given.get("keepdims")), self._name(x), axis % len(x.shape)
+        names = []
+        for i in range(2):
+            key = (slice(None),) * axis + ((slice(i, i + 1) if keeps else i), ...)
+            name = self._names[-len(self._names) - 1] = f"h{len(self._names)}"
+            if x.number in self._fixed:
+                self._links.append((name, lambda key=key: self._scope[mine][key]))  # type: ignore[misc]
+            else:
+                self._lines.append(f"{name} = {mine}[{self._object(key)}]")
+            names.append(name)
+        out = self._new(result)
+        self._lines.append(self._elementwise(function, names, out))
+        if function is np.add:  # NumPy begins with 0, which makes a difference to -0
+            zero = self._kept(np.asarray(0, x.dtype))
+            self._lines.append(self._elementwise(function, [out, zero], out))
+        return True
+
     def _emit_choice(self, call: Call, result: Value) -> bool:
         """Choose between an array and 0 by its bits, where NumPy would branch at each element; return whether."""
         condition, *sides = call.args
@@ -322,6 +388,13 @@ class Replay:
         if not alike or x.dtype != result.dtype or result.dtype not in _BITS or condition.dtype != bool:
             return False
         bits = _BITS[result.dtype]
+        if zeros[0] and math.prod(result.shape) <= _FEW and self._replaceable(x, result):
+            source = self._text(x)
+            self._links.append((self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,))))
+            self._fixed.add(result.number)
+            zero = self._kept(np.asarray(0, result.dtype))
+            self._lines.append(f"{self._object(np.putmask, 'f')}({source}, {self._text(condition)}, {zero})")
+            return True
         mask = self._spare(result.shape, bits)
         self._lines.append(f"{mask}[...] = {self._text(condition)}")
         one = self._kept(np.asarray(1, bits))
@@ -357,15 +430,13 @@ class Replay:
         """Write the code of a call that changes what it is given."""
         if target.storage.kind != "temporary" and self._first_write is None:
             self._first_write = len(self._lines)
-            self._scope["begun"] = [False]
-            self._lines.append("begun[0] = True")
         function, name = call.function, self._text(target)
         if function in _IN_PLACE:
             if _IN_PLACE[function] in _ELEMENTWISE:
                 args = self._operands(_IN_PLACE[function], call.args, target)
             else:
                 args = [self._text(arg) for arg in call.args]
-            self._lines.append(f"{self._object(_IN_PLACE[function], 'f')}({', '.join(args)}, out={name})")
+            self._lines.append(self._elementwise(_IN_PLACE[function], args, name))
         elif function is setitem:
             x, key, value = call.args
             self._lines.append(f"{self._text(x)}[{self._text(key)}] = {self._text(value)}")
@@ -373,8 +444,7 @@ class Replay:
             if function is _DOT:
                 self._lines.append(f"{self._text(call.args[0])}.dot({self._text(call.args[1])}, {name})")
             elif function in _ELEMENTWISE and not call.options:
-                args = self._operands(function, call.args, target)
-                self._lines.append(f"{self._object(function, 'f')}({', '.join(args)}, out={name})")
+                self._lines.append(self._elementwise(function, self._operands(function, call.args, target), name))
             else:
                 self._lines.append(self._called(call, out=name))
         else:
@@ -388,6 +458,11 @@ class Replay:
         extra = set(call.options)
         if extra - {"dtype", "casting"}:
             return False
+        if result.shape == () and id(result.storage) in self._handed_out and elementwise and not extra:
+            texts = self._operands(function, call.args, result)
+            code = f"{self._object(function, 'f')}({', '.join(texts)})"
+            self._lines.append(f"{self._name(result)} = asarray({code})")
+            return True
         reuse: tuple[Value, ...] = ()
         if elementwise and not call.options:
             texts = self._operands(function, call.args, result)
@@ -396,9 +471,13 @@ class Replay:
             texts = [self._text(arg) for arg in call.args]
         out = self._new(result, reuse)
         options = "".join(f", {name}={self._text(value)}" for name, value in call.options.items())
-        keyword = "out=" if options or function in (np.maximum, np.minimum) or len(call.args) != function.nin else ""
-        self._lines.append(f"{self._object(function, 'f')}({', '.join(texts)}, {keyword}{out}{options})")
+        self._lines.append(self._elementwise(function, texts, out, options))
         return True
+
+    def _elementwise(self, function: np.ufunc, texts: list[str], out: str, options: str = "") -> str:
+        """Return the code of a call of an elementwise function."""
+        keyword = "out=" if options or function in (np.maximum, np.minimum) else ""  # which warn otherwise
+        return f"{self._object(function, 'f')}({', '.join(texts)}, {keyword}{out}{options})"
 
     def _replaceable(self, arg: Value, result: Value) -> bool:
         """Return whether a result may take the place of an argument, which is needed no longer."""
@@ -432,7 +511,8 @@ class Replay:
         if constant is not None:
             long = constant.size > 1 or function in (np.maximum, np.minimum)
             if constant.dtype != dtype or (constant.shape != result.shape and long and count <= _SMALL):
-                constant = np.broadcast_to(constant, result.shape if count <= _SMALL else constant.shape).astype(dtype)
+                shape = result.shape if count <= _SMALL else constant.shape
+                constant = np.broadcast_to(constant, shape).astype(dtype, order="C")
                 return self._kept(constant)
             return self._kept(constant) if kind in (int, float) else self._text(arg)
         if kind is not Value:
@@ -446,7 +526,7 @@ class Replay:
 
     def _kept(self, constant: np.ndarray) -> str:
         """Return the name of a constant, the same for equal ones."""
-        key = (constant.dtype, constant.shape, constant.tobytes()) if constant.size <= _SMALL else id(constant)
+        key = (constant.dtype, constant.shape, constant.strides, constant.tobytes()) if constant.size <= _SMALL else id(constant)
         if key not in self._cells:
             name = self._cells[key] = f"k{len(self._cells)}"
             self._scope[name] = constant
@@ -573,7 +653,7 @@ def _forwarded(calls: list[Call]) -> list[Call]:
         if (target.shape, target.dtype) != (value.shape, value.dtype) or value.storage is not maker.results[0].storage:
             continue
         between = calls[calls.index(maker) : i]
-        if any(target.storage is v.storage for c in between for v in (*c.reads(), *([c.target] if c.target else []))):
+        if any(target.overlaps(v) for c in between for v in (*c.reads(), *([c.target] if c.target else []))):
             continue
         maker.target, maker.out, maker.results = target, True, []
         dropped.add(id(call))

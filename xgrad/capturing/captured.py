@@ -108,6 +108,7 @@ class Captured(Generic[P, R]):
         self._step, self._limit = step, limit
         self._frames: dict[Any, Frame] = {}
         self._lock = Lock()
+        self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
         self._watched = watched(step)
         self._warned = False
@@ -116,8 +117,19 @@ class Captured(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and record it."""
+        if self._recent is not None and not kwargs:
+            with self._lock:
+                results = self._recent(args)
+                if results is not MISS:
+                    return results  # type: ignore[no-any-return]
         if self.refusal is not None or active.get() is not None:  # within another step, it is part of that
             return self._step(*args, **kwargs)
+        key, tensors = self._key(args, kwargs)
+        with self._lock:
+            return self._called(key, tensors, args, kwargs)  # type: ignore[no-any-return]
+
+    def _key(self, args: Any, kwargs: Any) -> tuple[Any, tuple[Tensor, ...]]:
+        """Return what a recording depends on, and the tensors among the arguments."""
         structure, tensors = None, args
         key: list[Any] = [grad_enabled.get(), _default.get()]
         for arg in args:
@@ -137,15 +149,16 @@ class Captured(Generic[P, R]):
             key += [w() for w in self._watched]
         if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
             key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
-        with self._lock:
-            return self._called(tuple(key), tensors, args, kwargs)
+        return tuple(key), tensors
 
     def _called(self, key: Any, tensors: tuple[Tensor, ...], args: Any, kwargs: Any) -> Any:
         frame = self._frames.get(key)
         if frame is not None:
             results = frame.replay(tensors)
             if results is not MISS:
+                self._recent = frame.replay if tensors is args else None
                 return results
+            self._recent = None
             self._frames.pop(key).release()
         return self._record(key, args, kwargs, list(tensors))
 
@@ -199,8 +212,9 @@ class Captured(Generic[P, R]):
                 recorder.refuse(recorder.unsettled, line=_line_of(self._step))
             return
         backend = original(recorder.device)["backend"]
-        frame = Frame(recorder, tensors, results, recorder.last, backend)
+        frame = Frame(recorder, tensors, results, recorder.last, backend, self._watched)
         if len(self._frames) >= self._limit:
+            self._recent = None
             self._frames.pop(next(iter(self._frames))).release()
             if not self._warned:
                 self._warned = True
@@ -214,7 +228,7 @@ class Captured(Generic[P, R]):
         self._frames[key] = frame
 
     def _refuse(self, why: str) -> None:
-        self.refusal = why
+        self.refusal, self._recent = why, None
         for frame in self._frames.values():
             frame.release()
         self._frames.clear()

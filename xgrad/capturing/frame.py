@@ -6,7 +6,7 @@ All that is known when it was recorded is written out as one function of Python,
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +16,8 @@ from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Program, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
 from xgrad.device import Device
+from xgrad.devices import _default
+from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf, Node, clock
 from xgrad.random import Generator
 from xgrad.tensor import Tensor, wrap
@@ -43,13 +45,21 @@ class Frame:
         What the tensors that were made hold, by their id.
     backend : Backend
         Who runs programs.
+    watched : sequence of callable
+        Return what must be as it is now.
     """
 
     def __init__(
-        self, recorder: Recorder, arguments: list[Tensor], results: Any, last: dict[int, Recorded], backend: Any
+        self,
+        recorder: Recorder,
+        arguments: list[Tensor],
+        results: Any,
+        last: dict[int, Recorded],
+        backend: Any,
+        watched: Sequence[Callable[[], Any]],
     ) -> None:
         self._recorder, self._device = recorder, recorder.device
-        self._scope: dict[str, Any] = {"MISS": MISS, "device": self._device, "is_": operator.is_, "change": clock.change}
+        self._scope: dict[str, Any] = {"MISS": MISS, "Tensor": Tensor, "device": self._device, "is_": operator.is_, "change": clock.change}
         self._names: dict[int, str] = {}
         self._lines: list[str] = []
         self._last = last
@@ -68,12 +78,16 @@ class Frame:
         self._flats = list(recorder.flats.values())
         self.link()
 
+        self._guard_arguments(arguments, watched)
         self._guard(arguments, found)
         numbers = self._computed()
         handed = [self._argument(value) for value in found] + numbers
         outputs = [f"o{i}" for i in range(len(self._outputs))]
         target = f"({', '.join(outputs)},) = " if outputs else ""
-        self._lines.append(f"{target}run({', '.join(handed)})")
+        self._lines.append(f"out = run({', '.join(handed)})")
+        self._lines.append("if out is None: return MISS")
+        if outputs:
+            self._lines.append(f"{target}out")
         self._lines += self._effects
         self._lines.append(f"return {returned}")
         self._scope["run"] = self.run.run
@@ -215,13 +229,38 @@ class Frame:
 
     # Conditions
 
+    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Callable[[], Any]]) -> None:
+        """Write the code that finds out whether arguments, all of them tensors, are like those that were recorded."""
+        default, write = _default.get(), self._lines.append
+        write(f"if len(args) != {len(arguments)} or recording() is not {grad_enabled.get()}: return MISS")
+        write(f"if default() is not {self._text(default)}: return MISS")
+        self._scope |= {"recording": grad_enabled.get, "default": _default.get}
+        named = {}
+        for value in self._recorder.inputs:
+            if value.source is not None and value.source.kind == "argument":
+                named[value.source.holder] = value
+        for i, tensor in enumerate(arguments):
+            raw = named.get(i, tensor._data)
+            name = self._argument(named[i]) if i in named else f"b{i}"
+            kind = "Tensor" if type(tensor) is Tensor else self._object(type(tensor))
+            edge = "is not" if tensor._edge is None else "is"
+            write(f"a{i} = args[{i}]")
+            write(f"if type(a{i}) is not {kind} or a{i}._device is not device or a{i}._edge {edge} None: return MISS")
+            write(f"{name} = a{i}._data")
+            dtype = self._object(raw.dtype)
+            write(f"if {name}.shape != {raw.shape} or {name}.dtype is not {dtype} or {name}.strides != {raw.strides}: return MISS")
+            earlier = [f"a{i} is {'not ' if arguments[j] is tensor else ''}a{j}" for j in range(i)]
+            if earlier:
+                write(f"if {' or '.join(earlier)}: return MISS")
+        for watch in watched:
+            write(f"if {self._object(watch)}() != {self._object(watch())}: return MISS")
+
     def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
         """Write the code that finds out whether this is the way to go."""
         recorder, write = self._recorder, self._lines.append
-        for i in range(len(arguments)):
-            write(f"a{i} = args[{i}]")
         for value in found:
-            write(f"{self._argument(value)} = {self._place(value)}")
+            if value.source is None or value.source.kind != "argument":
+                write(f"{self._argument(value)} = {self._place(value)}")
             if value.source is None or value.source.kind != "argument":
                 shape, dtype, strides = value.shape, self._object(value.dtype), value.strides
                 name = self._argument(value)
@@ -267,7 +306,10 @@ class Frame:
         number = self._arguments.get(id(p))
         name = self._object(p) if number is None else f"a{number}"
         edge = "_edge" if p._edge is not None else "_leaf"
-        return f"{name}.{edge} is {self._object(leaf)} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
+        same = f"{name}.{edge} is {self._object(leaf)}"
+        if any(tensor is p for tensor, _ in self._statics):  # whoever takes the slot moves the parameter
+            return same
+        return f"{same} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
 
     def _relink(self) -> bool:
         for flat in self._flats:

@@ -30,12 +30,14 @@ class Storage:
 class Value:
     """An array of a program. `source` is where to find one that was there before; None of what a call makes."""
 
-    __slots__ = ("dtype", "number", "scalar", "shape", "source", "storage", "strides")
+    __slots__ = ("dtype", "number", "shape", "source", "start", "storage", "strides")
 
     def __init__(self, number: int, storage: Storage, array: Any, source: Source | None = None) -> None:
         self.number, self.storage, self.source = number, storage, source
         self.shape, self.dtype = tuple(array.shape), array.dtype
         self.strides = getattr(array, "strides", None)
+        about = getattr(array, "__array_interface__", None)
+        self.start = about["data"][0] if about else None  # where it was, to compare with others of the same memory
 
     @property
     def nbytes(self) -> int:
@@ -44,6 +46,20 @@ class Value:
         for n in self.shape:
             count *= n
         return count * int(self.dtype.itemsize)
+
+    def overlaps(self, other: Value) -> bool:
+        """Return whether two values may have an element in common."""
+        if self.storage is not other.storage:
+            return False
+        if self.start is None or other.start is None:
+            return True
+        (low, high), (lowest, highest) = self._extent(), other._extent()
+        return low < highest and lowest < high
+
+    def _extent(self) -> tuple[int, int]:
+        steps = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
+        first = self.start + sum(step for step in steps if step < 0)
+        return first, self.start + sum(step for step in steps if step > 0) + int(self.dtype.itemsize)
 
     def __repr__(self) -> str:
         return f"%{self.number}"
