@@ -172,7 +172,7 @@ class Kernels:
         return self._by_rows("log_softmax_gradient", axis, g, out)
 
     def cross_entropy(self, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
-        """Return the loss; and the largest logit of each row and the sum of its exponentials, aside."""
+        """Return the loss; and the largest logits of rows and the sums of their exponentials aside, in one array."""
         cp, axis = self._cp, 0 if input.ndim == 1 else 1
         classes = input.shape[axis]
         if not classes and target.size:
@@ -180,22 +180,21 @@ class Kernels:
         if _idle(target.size, classes):
             return NotImplemented
         x = cp.ascontiguousarray(self._moved(input, axis, -1))
-        losses, tops, totals = (cp.empty(target.shape, x.dtype) for _ in range(3))
-        given = x, cp.ascontiguousarray(target), losses, tops, totals, np.float64(label_smoothing)
+        losses, scale = cp.empty(target.shape, x.dtype), cp.empty((2, target.size), x.dtype)
+        given = x, cp.ascontiguousarray(target), losses, scale, np.float64(label_smoothing)
         self._launch("cross_entropy", x, target.dtype, given, classes)
-        kept = (*input.shape[:axis], 1, *input.shape[axis + 1 :])
         loss = losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
-        return loss, (tops.reshape(kept), totals.reshape(kept))
+        return loss, scale.reshape(2, *input.shape[:axis], 1, *input.shape[axis + 1 :])
 
     def cross_entropy_gradient(
-        self, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: tuple[Any, Any]
+        self, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any
     ) -> Any:
         """Return the gradient of the logits."""
         cp, axis = self._cp, 0 if input.ndim == 1 else 1
         classes = input.shape[axis]
         if _idle(target.size, classes):
             return NotImplemented
-        arrays = g, self._moved(input, axis, -1), target, *scale
+        arrays = g, self._moved(input, axis, -1), target, scale[0], scale[1]
         g, x, target, tops, totals = map(cp.ascontiguousarray, arrays)
         result = cp.empty(x.shape, x.dtype)
         each, count = np.int32(reduction == "none"), np.int64(target.size if reduction == "mean" else 1)

@@ -185,7 +185,7 @@ extern "C" __global__ void log_softmax_gradient(const T *g, const T *out, T *res
 }
 
 extern "C" __global__ void cross_entropy(
-    const T *x, const I *target, T *losses, T *tops, T *totals, double smoothing, long long rows, long long length
+    const T *x, const I *target, T *losses, T *scale, double smoothing, long long rows, long long length
 ) {
     ROW
     x += row * length;
@@ -199,8 +199,8 @@ extern "C" __global__ void cross_entropy(
     T logs = log(total), loss = logs - (x[wanted < 0 ? wanted + length : wanted] - largest);
     if (smoothing != 0) loss = loss * (T)(1 - smoothing) + (T)smoothing * (logs - mean);
     losses[row] = loss;
-    tops[row] = largest;
-    totals[row] = total;
+    scale[row] = largest;
+    scale[rows + row] = total;
 }
 
 // `g` has a gradient for each row, or one for all.

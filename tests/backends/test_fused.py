@@ -256,7 +256,7 @@ def test_losses_of_nothing(shape: tuple[int, ...], kernels: Kernels) -> None:
     x = np.ones(shape, "float32")
     target = np.zeros(shape[:1] + shape[2:], "int64")
     losses, scale = kernels.cross_entropy(x, target, reduction="none", label_smoothing=0)
-    assert losses.shape == target.shape and [part.shape for part in scale] == [(shape[0], 1, *shape[2:])] * 2
+    assert losses.shape == target.shape and scale.shape == (2, shape[0], 1, *shape[2:])
     assert kernels.cross_entropy_gradient(losses, x, target, "none", 0, scale).shape == shape
 
 
