@@ -403,12 +403,12 @@ class Replay:
                 (self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,)))
             )
             self._fixed.add(result.number)
-            zero = self._kept(np.asarray(0, result.dtype))
+            zero = self._kept(np.zeros((), result.dtype))
             self._lines.append(f"{self._object(np.putmask, 'f')}({source}, {self._text(condition)}, {zero})")
             return True
         mask = self._spare(result.shape, bits)
         self._lines.append(f"{mask}[...] = {self._text(condition)}")
-        one = self._kept(np.asarray(1, bits))
+        one = self._kept(np.ones((), bits))
         if zeros[0]:
             self._lines.append(f"{self._object(np.subtract, 'f')}({mask}, {one}, {mask})")
         else:

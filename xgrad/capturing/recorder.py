@@ -172,6 +172,8 @@ class Recorder:
         call = Call(function, self._stored(args), {k: self._stored(v) for k, v in options.items()}, [])
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
             call.single = False
+            if any(type(part) is tuple or type(part) is list for part in result):
+                self.refuse(f"{name} returns arrays in containers within containers")
             parts = [self._result(call, part, sources) for part in result]
             self._write_down(call)
             return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
