@@ -34,7 +34,7 @@ _IN_PLACE: dict[Any, np.ufunc] = {
 }
 _DOT, _ASTYPE, _COPY = method("dot"), method("astype"), method("copy")
 _REDUCTIONS = ("axis", "dtype", "out", "keepdims", "initial", "where")
-_BITS = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
 _COMPARISONS: dict[Any, str] = {
     operator.lt: "<",
     operator.le: "<=",
