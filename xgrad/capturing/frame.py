@@ -13,7 +13,7 @@ from typing import Any
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.numbers import Number
-from xgrad.capturing.program import Value, simplified
+from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
 from xgrad.device import Device
 from xgrad.devices import _default
@@ -77,7 +77,10 @@ class Frame:
         returned = self._returned(results)
         self._leave_behind()
         dynamic = self._dynamic()
-        program = simplified(recorder.program(self._outputs))
+        try:
+            program = simplified(recorder.program(self._outputs))
+        except Unchecked as error:
+            raise Unusable(f"values that the step has changed before are checked at {error}") from error
         found = [value for value in program.inputs if value in dynamic or _is_dynamic(value, dynamic)]
         self.run = import_module(backend.replays).Replay(program, found)
         self.program = self.run.program
