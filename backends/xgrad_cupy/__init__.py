@@ -12,6 +12,8 @@ What is not as on ``cpu``:
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
+`xgrad.capture` records a step as a CUDA graph (`xgrad_cupy.replay`), which has not yet run on a GPU.
+
 Fused kernels (`xgrad_cupy.kernels`) take the place of generic rules that would be several launches. They were
 compiled by CuPy for compute capability 8.0 and 9.0, and run on the host, and have not yet run on a GPU.
 
@@ -55,6 +57,7 @@ class CupyBackend(Backend):
     library = "cupy"
     asynchronous = True
     writes = True
+    replays = "xgrad_cupy.replay"
 
     def __init__(self) -> None:
         self._cp, count = _open_cupy()
@@ -74,8 +77,7 @@ class CupyBackend(Backend):
     # to come apart.
     @property
     def tf32(self) -> bool:  # type: ignore[override]
-        products = self._cp._core
-        return bool(products.get_compute_type(np.float32) == products._routines_linalg.COMPUTE_TYPE_TF32)
+        return takes_tf32(self._cp)
 
     def set_tf32(self, enabled: bool) -> None:
         for device in self._devices if enabled else ():
@@ -195,6 +197,12 @@ class CupySpecial(SciPyKernels):
         kernel: Callable[..., Any] = getattr(import_module("cupyx.scipy.special"), name)
         setattr(self, name, _of_arrays(kernel) if name == "polygamma" else kernel)
         return self.__dict__[name]  # type: ignore[no-any-return]
+
+
+def takes_tf32(cp: Any) -> bool:
+    """Return whether products of float32 may take TF32: CuPy's own setting."""
+    products = cp._core
+    return bool(products.get_compute_type(np.float32) == products._routines_linalg.COMPUTE_TYPE_TF32)
 
 
 def _of_arrays(polygamma: Callable[..., Any]) -> Callable[..., Any]:

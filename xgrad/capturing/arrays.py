@@ -124,6 +124,18 @@ class Recorded:
             return self.recorder.write(function, target, inputs, options, out=True)
         return self.recorder.call(function, inputs, options)
 
+    def __cupy_override_elementwise_kernel__(self, kernel: Any, *args: Any, out: Any = None, **options: Any) -> Any:
+        """Record a call of a kernel of CuPy's, which asks for this where one of its operands is no array."""
+        inputs, written = args[: kernel.nin], args[kernel.nin :]
+        if out is not None:
+            written = out if isinstance(out, tuple) else (out,)
+        if not written:
+            return self.recorder.call(kernel, inputs, options)
+        if len(written) > 1 or not hasattr(kernel, "types"):  # which only those of one result have
+            self.recorder.refuse(f"{kernel.name} changes arrays in a way that cannot be followed")
+            return kernel(*concrete(inputs), *concrete(written), **options)
+        return self.recorder.write(kernel, written[0], inputs, options, out=True)
+
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         return self.recorder.call(function, args, options)
 

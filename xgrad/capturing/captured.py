@@ -190,7 +190,7 @@ class Captured(Generic[P, R]):
         try:
             self._keep(key, recorder, tensors, results)
         except Unusable as error:
-            recorder.refuse(str(error), line=_line_of(self._step))
+            recorder.refuse(str(error), line=error.line or _line_of(self._step))
         if recorder.refusal is not None:
             self._refuse(recorder.refusal)
         if recorder.refusal is not None or recorder.unsettled:

@@ -20,6 +20,7 @@ from xgrad.capturing.arrays import Recorded, arrays_in, concrete
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.recorder import Recorder, active
 from xgrad.device import Device
+from xgrad.fused import PARTS
 from xgrad.graph import Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
@@ -83,6 +84,11 @@ class Namespace:
 
     def __init__(self, xp: Any, transparent: Callable[[Any], bool]) -> None:
         self._xp, self._transparent = xp, transparent
+        self.kernels = {  # where `fused.fusable` finds them
+            name: changing(name, kernel) if PARTS[name].changes else recorded(name, kernel)
+            for name, kernel in vars(xp).get("kernels", {}).items()
+            if name in PARTS
+        }
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._xp, name)
@@ -116,6 +122,19 @@ def recorded(name: str, function: Callable[..., Any], transparent: bool = False)
     def call(*args: Any, **options: Any) -> Any:
         found = next(arrays_in((*args, *options.values())), None)
         return function(*args, **options) if found is None else found.recorder.call(function, args, options)
+
+    return call
+
+
+def changing(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that changes arguments in place, and writes down its calls."""
+    part = PARTS[name]
+    parameters = part.generic.__code__.co_varnames[1 : part.generic.__code__.co_argcount]
+    places = [parameters.index(changed) for changed in part.changes]
+
+    def call(*args: Any) -> Any:
+        found = next(arrays_in(args), None)
+        return kernel(*args) if found is None else found.recorder.change(kernel, args, places)
 
     return call
 

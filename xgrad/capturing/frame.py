@@ -27,7 +27,11 @@ MISS: Any = type("Miss", (), {"__slots__": ()})()
 
 
 class Unusable(Exception):
-    """A recording cannot be replayed; the message says why."""
+    """A recording cannot be replayed; the message says why, and `line` at which line of the user's, if known."""
+
+    def __init__(self, why: str, line: str | None = None) -> None:
+        super().__init__(why)
+        self.line = line
 
 
 class Frame:
@@ -82,7 +86,8 @@ class Frame:
         except Unchecked as error:
             raise Unusable(f"values that the step has changed before are checked at {error}") from error
         found = [value for value in program.inputs if value in dynamic or _is_dynamic(value, dynamic)]
-        self.run = import_module(backend.replays).Replay(program, found)
+        with self._device.active():
+            self.run = import_module(backend.replays).Replay(program, found)
         self.program = self.run.program
         self._statics: list[tuple[Tensor, Value]] = [(v.source.holder, v) for v in self.run.statics if v.source]
         self._flats = list(recorder.flats.values())
@@ -328,7 +333,11 @@ class Frame:
     def _relink(self) -> bool:
         for flat in self._flats:
             flat.unseen()
-        return self.link()
+        try:
+            return self.link()
+        except Unusable as error:
+            self.error = error
+            return False
 
     def _place(self, value: Value) -> str:
         source = value.source

@@ -107,6 +107,7 @@ class Call:
     out: bool = False
     line: str = ""
     check: bool | None = None  # what the value of a check was
+    changes: tuple[Value, ...] = ()  # what else it changes in place, of its arguments
 
     @property
     def name(self) -> str:
@@ -114,6 +115,12 @@ class Call:
         owner: Any = getattr(self.function, "__self__", None)
         name = str(getattr(self.function, "__name__", type(self.function).__name__))
         return f"{owner.__name__}.{name}" if hasattr(owner, "__name__") and hasattr(owner, "nin") else name
+
+    def targets(self) -> Iterator[Value]:
+        """Return all values that it changes in place."""
+        if self.target is not None:
+            yield self.target
+        yield from self.changes
 
     def reads(self) -> Iterator[Value]:
         """Return the values among the arguments."""
@@ -194,9 +201,9 @@ def _without_repeated(program: Program) -> Program:
         for value in call.results:
             value.storage = moved.get(id(value.storage), value.storage)
         if call.target is not None:
-            call.target = current(call.target)
-            storage = call.target.storage
-            writes[id(storage)] = writes.get(id(storage), 0) + 1
+            call.target, call.changes = current(call.target), tuple(map(current, call.changes))
+            for value in call.targets():
+                writes[id(value.storage)] = writes.get(id(value.storage), 0) + 1
             calls.append(call)
             continue
         if call.check is None and not any(r.storage.writes or id(r.storage) in kept for r in call.results):
@@ -248,7 +255,7 @@ def _checked_first(program: Program) -> Program:
         If a check needs what the step changes before.
     """
     makers = {value.number: call for call in program.calls for value in call.results}
-    changed = {id(call.target.storage) for call in program.calls if call.target is not None}
+    changed = {id(value.storage) for call in program.calls for value in call.targets()}
     first: dict[int, Call] = {}
 
     def bring(call: Call) -> None:
@@ -276,13 +283,12 @@ def _without_dead(program: Program) -> Program:
     calls = []
     for call in reversed(program.calls):
         if call.target is not None:
-            live = call.target.storage.kind != "temporary" or id(call.target.storage) in needed
+            live = any(v.storage.kind != "temporary" or id(v.storage) in needed for v in call.targets())
         else:
             live = call.check is not None or any(id(value.storage) in needed for value in call.results)
         if live:
             calls.append(call)
             needed |= {id(value.storage) for value in call.reads()}
-            if call.target is not None:
-                needed.add(id(call.target.storage))
+            needed |= {id(value.storage) for value in call.targets()}
     inputs = [value for value in program.inputs if id(value.storage) in needed]
     return Program(inputs, calls[::-1], program.outputs, program.numbers)

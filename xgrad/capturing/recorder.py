@@ -6,7 +6,7 @@ import contextlib
 import operator
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 from weakref import ref
@@ -228,6 +228,26 @@ class Recorder:
         stored = {name: self._stored(value) for name, value in options.items()}
         self._write_down(Call(function, self._stored(tuple(args)), stored, [], target=target.value, out=out))
         return target
+
+    def change(self, function: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int]) -> Any:
+        """Call a function that changes the arguments at some places, those that are no arrays excepted."""
+        result = function(*concrete(args))
+        if self.closed:
+            return result
+        targets = [args[i] for i in places if hasattr(args[i], "shape")]
+        if any(type(x) is not Recorded or x.value.storage.kind == "constant" for x in targets):
+            self.refuse(f"{getattr(function, '__name__', function)} changes an array that no tensor holds")
+            return result
+        for x in targets:
+            x.value.storage.writes += 1
+        values = [x.value for x in targets]
+        self._write_down(Call(function, self._stored(args), {}, [], target=values[0], changes=tuple(values[1:])))
+        for arg in arrays_in(args):
+            if result is arg.array:
+                return arg
+        if result is not None:
+            self.unsettled = f"{getattr(function, '__name__', function)} makes an array that it changes later"
+        return result
 
     def _stored(self, arg: Any) -> Any:
         """Return an argument as a program has it: values, numbers and constants."""
@@ -455,7 +475,10 @@ def _repeats(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> bo
 
 
 def root_of(array: Any) -> Any:
-    """Return the array that owns the memory of one."""
+    """Return what owns the memory of an array, the same for all arrays in it: another array, or an allocation."""
+    allocation = getattr(getattr(array, "data", None), "mem", None)
+    if allocation is not None:  # of CuPy, where not every view knows its base
+        return allocation
     base = getattr(array, "base", None)
     while base is not None and hasattr(base, "shape"):
         array, base = base, getattr(base, "base", None)

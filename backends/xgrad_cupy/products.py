@@ -1,0 +1,118 @@
+"""The products of the array API standard as products of matrices by `cublas.Cublas`, so that a CUDA graph can have them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xgrad_cupy.cublas import Cublas, layout, takes
+
+
+class Products:
+    """What stands for functions that would go through CuPy's handle of cuBLAS.
+
+    Parameters
+    ----------
+    cp : module
+        CuPy.
+    cublas : Cublas
+        Who multiplies.
+    """
+
+    def __init__(self, cp: Any, cublas: Cublas) -> None:
+        self._cp, self._cublas = cp, cublas
+        self._table = {"matmul": self.matmul, "_matmul": self.matmul, "dot": self.dot, "tensordot": self.tensordot,
+                       "vecdot": self.vecdot}  # fmt: skip
+
+    def stands_for(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what to call in place of a function: that itself, if it is no product."""
+        if function is operator.imatmul:
+            raise NotImplementedError("CuPy has no @= that writes in place")
+        own = self._table.get(getattr(function, "__name__", ""))
+        if own is None:
+            return function
+
+        def product(x1: Any, x2: Any, *args: Any, **options: Any) -> Any:
+            floating = takes(np.result_type(x1.dtype, x2.dtype))
+            return own(x1, x2, *args, **options) if floating else function(x1, x2, *args, **options)
+
+        return product
+
+    def matmul(self, x1: Any, x2: Any, out: Any = None) -> Any:
+        """Return the product of matrices or stacks of them; vectors are a row on the left, a column on the right."""
+        cp, dtype = self._cp, np.result_type(x1.dtype, x2.dtype)
+        a, b = (x if x.dtype == dtype else x.astype(dtype) for x in (x1, x2))
+        if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+            raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not go together")
+        vectors = a.ndim == 1, b.ndim == 1
+        a, b = a[None, :] if vectors[0] else a, b[:, None] if vectors[1] else b
+        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+        fits = out is not None and out.shape == shape and out.dtype == dtype and not any(vectors)
+        into = out if fits and out.data.mem is not a.data.mem and out.data.mem is not b.data.mem else None
+        made = self._multiplied(a, b, shape, into)
+        if vectors[0] or vectors[1]:
+            made = made.reshape([n for n, gone in zip(shape, (*(False,) * (len(shape) - 2), *vectors), strict=True) if not gone])  # fmt: skip
+        if out is None or made is out:
+            return made
+        out[...] = made
+        return out
+
+    def _multiplied(self, a: Any, b: Any, shape: tuple[int, ...], into: Any) -> Any:
+        cp, stack = self._cp, shape[:-2]
+        if b.ndim == 2 and a.ndim > 2:  # a stack by one matrix is one product
+            rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
+            return self._multiplied(rows, b, (rows.shape[0], shape[-1]), None).reshape(shape)
+        out = into
+        lies = None if into is None else layout(into.shape[-2:], into.strides[-2:], into.dtype.itemsize)
+        if lies is None or len(stack) > 1:
+            out = cp.empty(shape, a.dtype)
+        if not out.size:
+            return out
+        if not a.shape[-1]:
+            out.fill(0)
+        elif not stack:
+            self._cublas.gemm(self._lying(a), self._lying(b), out)
+        else:
+            count = math.prod(stack)
+            parts = [self._stacked(x, stack, count) for x in (a, b)]
+            self._cublas.gemm(*parts, out.reshape(count, *shape[-2:]))
+        return out
+
+    def _stacked(self, x: Any, stack: tuple[int, ...], count: int) -> Any:
+        """Return a stack of one axis; of one matrix, one that does not go on."""
+        if x.ndim == 2 or math.prod(x.shape[:-2]) == 1:
+            one = self._lying(x.reshape(x.shape[-2:]))
+            return self._cp.broadcast_to(one, (count, *one.shape))
+        x = self._cp.broadcast_to(x, (*stack, *x.shape[-2:])).reshape(count, *x.shape[-2:])
+        regular = layout(x.shape[-2:], x.strides[-2:], x.dtype.itemsize) and x.strides[0] % x.dtype.itemsize == 0
+        return x if regular and x.strides[0] >= 0 else self._cp.ascontiguousarray(x)
+
+    def _lying(self, x: Any) -> Any:
+        """Return a matrix in a form that cuBLAS takes: itself, by rows or by columns, or else a copy."""
+        return x if layout(x.shape, x.strides, x.dtype.itemsize) else self._cp.ascontiguousarray(x)
+
+    def dot(self, x1: Any, x2: Any, out: Any = None) -> Any:
+        """Return the product of vectors and matrices."""
+        if x1.ndim > 2 or x2.ndim > 2 or not x1.ndim or not x2.ndim:
+            raise NotImplementedError(f"dot of shapes {x1.shape} and {x2.shape}")
+        return self.matmul(x1, x2, out)
+
+    def tensordot(self, x1: Any, x2: Any, /, *, axes: int | Sequence[Sequence[int]] = 2) -> Any:
+        """Return the sums of products over axes, by one product of matrices."""
+        if isinstance(axes, int):
+            axes = tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes))
+        summed = [[axis % x.ndim for axis in each] for x, each in zip((x1, x2), axes, strict=True)]
+        kept = [[i for i in range(x.ndim) if i not in each] for x, each in zip((x1, x2), summed, strict=True)]
+        count = math.prod([x1.shape[i] for i in summed[0]])
+        rows = x1.transpose(kept[0] + summed[0]).reshape(math.prod([x1.shape[i] for i in kept[0]]), count)
+        columns = x2.transpose(summed[1] + kept[1]).reshape(count, math.prod([x2.shape[i] for i in kept[1]]))
+        shape = [x.shape[i] for x, each in zip((x1, x2), kept, strict=True) for i in each]
+        return self.matmul(rows, columns).reshape(shape)
+
+    def vecdot(self, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+        """Return the sums of products along an axis, which are no work for cuBLAS."""
+        return (x1.conj() * x2).sum(axis=axis)
