@@ -307,10 +307,13 @@ def launch(function: Callable[..., Any], *args: Any, out: Any = None, **options:
     """Call a function of NumPy's for arrays of ours, now or in a graph, and return what it returns as arrays of ours."""
     raw, more = [unwrapped(x) for x in args], {name: unwrapped(x) for name, x in options.items()}
     given = list(_given((*args, *options.values())))
+    first = next(((x, r) for x, r in zip(args, raw, strict=True) if isinstance(x, Array)), None)
     if get_current_stream().nodes is None:
         flush()
     with np.errstate(all="ignore"):
         result = function(*raw, **more)
+    if first and result is first[1]:
+        return first[0]
     if out is not None:
         target = out.raw
         assert target.shape == result.shape
@@ -345,13 +348,8 @@ def _wrapped(result: Any, given: list[Array]) -> Any:
         return result
     if isinstance(result, np.ndarray):
         for x in given:
-            y = x.raw
-            same = (y.shape, y.strides, y.dtype) == (result.shape, result.strides, result.dtype)
-            if np.may_share_memory(result, y) and x.size:
-                at = result.__array_interface__["data"][0]
-                if same and at == x.data.ptr:
-                    return x
-                place = x.data + (at - x.data.ptr)
+            if np.may_share_memory(result, x.raw) and x.size:
+                place = x.data + (result.__array_interface__["data"][0] - x.data.ptr)
                 return Array(result.shape, result.dtype, place, result.strides, x if x.base is None else x.base)
     new = Array(result.shape, result.dtype, None, _dense(result))
     garbage: Any = np.nan if new.dtype.kind in "fc" else 0

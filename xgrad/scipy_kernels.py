@@ -62,4 +62,5 @@ def _through_the_host(backend: Backend, function: Callable[..., Any]) -> Callabl
         # Without an array there are NumPy's scalars, which its functions make of 0-d arrays, and then so does this.
         return backend.from_host(out, backend.index_of(arrays[0])) if arrays else out[()]
 
+    kernel.__name__ = function.__name__
     return kernel

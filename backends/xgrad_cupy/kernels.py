@@ -120,6 +120,7 @@ class Kernels:
             result = kernel(x, *args, **options) if x.dtype in _FLOATS else NotImplemented
             return generic(self._xp, x, *args, **options) if result is NotImplemented else result
 
+        chosen.__name__ = generic.__name__.lstrip("_")
         return chosen
 
     # Random numbers

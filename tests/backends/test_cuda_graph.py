@@ -30,6 +30,7 @@ class GraphBackend(CupyBackend):
 
     library = "host_graph"
     fused = False
+    __module__ = CupyBackend.__module__  # so that lines of this file are the user's
 
     def __init__(self) -> None:
         self._cp = sys.modules["cupy"]
@@ -72,6 +73,7 @@ class GraphBackend(CupyBackend):
 
 class FusedGraphBackend(GraphBackend):
     fused = True
+    __module__ = CupyBackend.__module__
 
 
 @pytest.fixture
@@ -81,7 +83,8 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[host_graph.Library]:
     monkeypatch.setitem(sys.modules, "cupy", host_graph.module(library))
     pinned = SimpleNamespace(empty_pinned=np.empty)
     monkeypatch.setitem(sys.modules, "cupyx", pinned)
-    monkeypatch.setattr(cublas, "load", partial(cublas.load, library=lambda name: library))
+    load = cublas.load
+    monkeypatch.setattr(cublas, "load", lambda cp, found=lambda name: library: load(cp, found))
     monkeypatch.setattr(replay, "_handles", {})
     monkeypatch.setattr(Device, "_known", dict(Device._known))
     host_graph.log.clear()
@@ -180,3 +183,309 @@ def test_300_steps_with_eager_work_in_between(device: str) -> None:
         np.testing.assert_allclose(mine.cpu().numpy(), theirs.cpu().numpy(), rtol=1e-3, atol=1e-5)
     for mine, theirs in zip(captured.weights(), eager.weights(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-4)
+
+
+# Step by step
+
+
+def captured(step: Callable[..., Any], *args: Any, times: int = 1) -> Any:
+    """Capture a step, and return it after it has been recorded and replayed."""
+    step = xgrad.capture(step)
+    for _ in range(1 + times):
+        result = step(*args)
+    assert step.refusal is None, step.refusal  # type: ignore[attr-defined]
+    return step, result
+
+
+@pytest.fixture
+def plain(library: host_graph.Library, monkeypatch: pytest.MonkeyPatch) -> Device:
+    monkeypatch.setitem(entry_points(), "graphs", SimpleNamespace(load=lambda: GraphBackend))
+    return Device("graphs")
+
+
+def test_a_result_is_not_overwritten_by_the_next_replay(plain: Device) -> None:
+    step = xgrad.capture(lambda x: (x + 1, (2 * x).T, x.sum()))
+    xs = [xgrad.full((2, 3), float(i), device=plain) for i in range(5)]
+    results = [step(x) for x in xs]
+    for i, (more, double, total) in enumerate(results):
+        assert more.tolist() == [[i + 1.0] * 3] * 2 and double.tolist() == [[2.0 * i] * 2] * 3
+        assert total.item() == 6 * i and double._data.strides == (4, 12)
+    assert sum(entry[0] == "launch" for entry in host_graph.log) == 4
+
+
+def test_results_that_share_memory_do_so_in_a_replay(plain: Device) -> None:
+    def step(x: xgrad.Tensor) -> tuple[xgrad.Tensor, xgrad.Tensor]:
+        y = x * 2
+        return y, y[1:, 1]
+
+    _, (whole, part) = captured(step, xgrad.ones((3, 2), device=plain))
+    assert whole._data.data.mem is part._data.data.mem
+    assert whole.tolist() == [[2.0, 2.0]] * 3 and part.tolist() == [2.0, 2.0] and part._data.strides == (8,)
+
+
+def test_a_view_of_an_argument_is_one_of_that_which_is_given(plain: Device) -> None:
+    step, _ = captured(lambda x: x[1:].reshape(2), xgrad.ones(3, device=plain))
+    x = xgrad.asarray([1.0, 2.0, 3.0], device=plain)
+    view = step(x)
+    assert view.tolist() == [2.0, 3.0] and view._data.data.mem is x._data.data.mem
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "backwards", "apart", "broadcast", "none"])
+def test_arguments_of_all_layouts(plain: Device, layout: str) -> None:
+    def lay(x: xgrad.Tensor) -> xgrad.Tensor:
+        x = xgrad.asarray(x, device=plain)
+        match layout:
+            case "F":
+                return x.T
+            case "backwards":
+                return x[::-1]
+            case "apart":
+                return x[:, ::2]
+            case "broadcast":
+                return xgrad.broadcast_to(x[:1], (4, 4))
+            case "none":
+                return x[:0]
+        return x
+
+    step = xgrad.capture(lambda x: 2 * x)
+    for i in range(3):
+        x = lay(np.arange(16.0).reshape(4, 4).astype(np.float32) + i)
+        np.testing.assert_array_equal(step(x).numpy(), 2 * x.numpy())
+    assert sum(entry[0] == "launch" for entry in host_graph.log) == 2
+
+
+def test_numbers_go_through_a_ring_that_is_waited_for(plain: Device) -> None:
+    """Nobody waits for the device in between: what is in a pinned buffer must stay until it has been copied."""
+    p = xgrad.zeros(1, device=plain, requires_grad=True)
+    optimizer = optim.SGD([p], lr=1.0)
+
+    @xgrad.capture
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        optimizer.zero_grad()
+        (p * x).sum().backward()
+        optimizer.step()
+        return p.detach() * 1.0
+
+    x, results = xgrad.ones(1, device=plain), []
+    for i in range(30):
+        optimizer.param_groups[0]["lr"] = float(i + 1)
+        results.append(step(x))
+    addresses = {entry[1] for entry in host_graph.log if entry[0] == "numbers"}
+    waits = host_graph.log.count("waited for a copy")
+    assert step.refusal is None, step.refusal
+    assert [r.item() for r in results] == [-(i + 1) * (i + 2) / 2 for i in range(30)]
+    assert len(addresses) == replay._SLOTS and waits >= 30 - 3 - 2 * replay._SLOTS
+
+
+def test_weak_numbers_do_not_promote(plain: Device) -> None:
+    for dtype in ("float32", "float64"):
+        p = xgrad.ones(3, dtype=dtype, device=plain, requires_grad=True)
+        optimizer = optim.Adam([p], lr=0.1)
+
+        def step(x: Any, p: Any = p, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            (p * x).sum().backward()
+            optimizer.step()
+
+        step = xgrad.capture(step)
+        for _ in range(4):
+            step(xgrad.ones(3, dtype=dtype, device=plain))
+        (frame,) = step._frames.values()  # type: ignore[attr-defined]
+        assert {cell.dtype for cell in frame.run.cells} == {np.dtype(dtype)} and str(p.dtype) == dtype
+
+
+@pytest.mark.parametrize(
+    ("work", "why"),
+    [
+        (lambda x: xgrad.linalg.solve(x + xgrad.eye(3, device="graphs"), x), "solve cannot be part of a CUDA graph: NotImplementedError: calling "),
+        (lambda x: xgrad.special.i0(x) * 2, "i0 cannot be part of a CUDA graph: RuntimeError: the current stream is "),
+        (lambda x: x + xgrad.random.randn(3, device="graphs"), "random numbers are made on the host"),
+    ],
+    ids=["solve", "through the host", "random numbers of the host"],
+)
+def test_what_cannot_be_captured_is_refused_and_right(plain: Device, work: Callable[..., Any], why: str) -> None:
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        return work(x)  # type: ignore[no-any-return]
+
+    x = xgrad.asarray(np.diag([1.0, 2.0, 4.0]).astype(np.float32), device=plain)
+    capturing = xgrad.capture(step)
+    xgrad.manual_seed(3)
+    line = work.__code__.co_firstlineno
+    with pytest.warns(CaptureWarning, match=rf"test_cuda_graph.py:{line}: .*{why}.*runs eagerly"):
+        results = [capturing(x)]
+    results.append(capturing(x))
+    xgrad.manual_seed(3)
+    for result in results:
+        np.testing.assert_array_equal(result.numpy(), work(x).numpy())
+    marks = [entry for entry in host_graph.log if entry in ("begin", "end")]
+    assert marks in ([], ["begin", "end"]) and host_graph.get_current_stream().nodes is None
+
+
+def test_a_step_of_two_streams_is_in_order(plain: Device) -> None:
+    step, _ = captured(lambda x: x + 1, xgrad.ones(3, device=plain))
+    host_graph.log.clear()
+    x, other = xgrad.ones(3, device=plain), host_graph.Stream(non_blocking=True)
+    with other:
+        step(x)
+        step(x)
+    step(x)
+    found = [entry for entry in host_graph.log if entry[0] in ("wait", "launch")]
+    assert found == [("wait", other.ptr, 0), ("launch", other.ptr), ("launch", other.ptr), ("wait", 0, other.ptr),
+                     ("launch", 0)]  # fmt: skip
+
+
+def test_a_graph_follows_parameters_that_move(plain: Device) -> None:
+    w = xgrad.ones(2, device=plain)
+    step, _ = captured(lambda x: x * w, xgrad.ones(2, device=plain))
+    for i in range(4):
+        w.data = xgrad.full((2,), float(i), device=plain)
+        assert step(xgrad.ones(2, device=plain)).tolist() == [i, i]
+    assert host_graph.log.count("begin") == host_graph.log.count("end") == 5
+
+
+def test_a_graph_that_does_not_pay_is_given_up(plain: Device) -> None:
+    w = xgrad.ones(2, device=plain)
+    step, _ = captured(lambda x: x * w, xgrad.ones(2, device=plain))
+    with pytest.warns(CaptureWarning, match="move to other memory time and again"):
+        for i in range(40):
+            w.data = xgrad.full((2,), float(i), device=plain)
+            assert step(xgrad.ones(2, device=plain)).tolist() == [i, i]
+    assert step.refusal is not None
+
+
+def test_tf32_is_in_the_graph(plain: Device, library: host_graph.Library) -> None:
+    step, _ = captured(lambda x: x @ x, xgrad.ones((3, 3), device=plain))
+    before = {call["computed"] for call in library.calls}
+    xgrad.set_tf32(True, plain)
+    del library.calls[:]
+    step(xgrad.ones((3, 3), device=plain))
+    assert before == {68} and {call["computed"] for call in library.calls} == {77}
+
+
+def test_an_argument_that_is_changed_in_place_is(plain: Device) -> None:
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        y = x * 1
+        x.data = x + 1
+        return y
+
+    capturing, x = xgrad.capture(step), xgrad.zeros(2, device=plain)
+    for i in range(4):
+        assert capturing(x).tolist() == [i, i]
+    assert x.tolist() == [4, 4]
+
+
+def test_the_program_can_be_read(plain: Device) -> None:
+    step, _ = captured(lambda x: x * 3, xgrad.ones(2, device=plain))
+    assert step.program().splitlines()[2].startswith("%3 = multiply(%2, 3)  # float32 (2,), 8 bytes; test_cuda_graph")
+
+
+# Products
+
+
+def matrices(shape: tuple[int, ...], dtype: str, lies: str, rng: np.random.Generator) -> host_graph.Array:
+    x = rng.standard_normal((*shape, 2)).astype("f8")
+    values = (x[..., 0] + 1j * x[..., 1] if dtype.startswith("c") else x[..., 0]).astype(dtype)
+    xp = host_graph.namespace()
+    if lies == "T":
+        return xp.asarray(values.swapaxes(-1, -2).copy()).swapaxes(-1, -2)  # type: ignore[no-any-return]
+    if lies == "part":
+        wide = np.full((*shape[:-1], shape[-1] + 3), np.nan, dtype)
+        wide[..., : shape[-1]] = values
+        return xp.asarray(wide)[..., : shape[-1]]  # type: ignore[no-any-return]
+    if lies == "apart":
+        wide = np.full((*shape[:-1], 2 * shape[-1]), np.nan, dtype)
+        wide[..., ::2] = values
+        return xp.asarray(wide)[..., ::2]  # type: ignore[no-any-return]
+    return xp.asarray(values)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def multiplying(library: host_graph.Library) -> Iterator[Products]:
+    cp = sys.modules["cupy"]
+    handle = cublas.Cublas(cublas.load(cp, lambda name: library))
+    stream = host_graph.Stream(non_blocking=True)
+    with stream:
+        workspace = host_graph.alloc(1 << 10)
+        handle.use(stream.ptr, workspace.ptr, 1 << 10)
+        yield Products(cp, handle)
+
+
+SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((3, 4), (4, 5)), ((1, 4), (4, 5)), ((3, 1), (1, 5)), ((3, 4), (4, 1)), ((1, 1), (1, 1)), ((1, 4), (4, 1)),
+    ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((2, 3, 4), (2, 4, 5)),
+    ((2, 1, 3, 4), (6, 4, 5)), ((1, 3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((3, 0), (0, 5)),
+    ((0, 4), (4, 5)), ((2, 2, 3, 4), (2, 2, 4, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_products_by_cublas(multiplying: Products, shapes: Any, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    for first in ("C", "T", "part", "apart"):
+        for second in ("C", "T", "part", "apart"):
+            a, b = (
+                matrices(shape, dtype, "C" if len(shape) == 1 and lies == "T" else lies, rng)
+                for shape, lies in zip(shapes, (first, second), strict=True)
+            )
+            expected = a.raw @ b.raw
+            got = multiplying.matmul(a, b)
+            assert got.shape == expected.shape and got.dtype == expected.dtype
+            np.testing.assert_allclose(got.raw, expected, rtol=1e-5, atol=1e-5)
+            for lies in ("C", "T", "part") if len(expected.shape) > 1 else ("C",):
+                out = matrices(expected.shape, dtype, lies, rng)
+                assert multiplying.matmul(a, b, out=out) is out
+                np.testing.assert_allclose(out.raw, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_views_are_flags_not_copies(multiplying: Products, library: host_graph.Library) -> None:
+    rng = np.random.default_rng(0)
+    pool = host_graph.MemoryPool()
+    for lies, flags in ((("C", "C"), (0, 0)), (("T", "C"), (0, 1)), (("C", "T"), (1, 0)), (("T", "T"), (1, 1))):
+        a, b = matrices((3, 4), "f4", lies[0], rng), matrices((4, 5), "f4", lies[1], rng)
+        out = host_graph.Array((3, 5), "f4")
+        with host_graph.using_allocator(pool.malloc):
+            multiplying.matmul(a, b, out)
+        assert library.calls[-1]["flags"] == flags and pool.total == 0
+
+
+def test_a_product_into_its_own_operand(multiplying: Products) -> None:
+    a = matrices((3, 3), "f8", "C", np.random.default_rng(0))
+    expected = a.raw @ a.raw
+    multiplying.matmul(a, a, out=a)
+    np.testing.assert_allclose(a.raw, expected)
+
+
+def test_sums_of_products_over_axes(multiplying: Products) -> None:
+    rng = np.random.default_rng(0)
+    a, b = matrices((2, 3, 4), "f8", "C", rng), matrices((4, 3, 5), "f8", "C", rng)
+    for axes in (([1, 2], [1, 0]), ([2], [0]), ([-1], [-3]), 1, 0):
+        got = multiplying.tensordot(a, b, axes=axes)
+        np.testing.assert_allclose(got.raw, np.tensordot(a.raw, b.raw, axes=axes))  # type: ignore[arg-type]
+    got = multiplying.vecdot(a, a)
+    np.testing.assert_allclose(got.raw, (a.raw * a.raw).sum(-1))
+
+
+def test_integers_are_left_to_cupy(multiplying: Products) -> None:
+    x = host_graph.namespace().asarray(np.arange(4).reshape(2, 2))
+    multiply = multiplying.stands_for(host_graph.namespace().matmul)
+    assert multiply(x, x).raw.tolist() == [[2, 3], [6, 11]]
+
+
+def test_a_status_of_cublas_is_an_error(library: host_graph.Library) -> None:
+    handle = cublas.Cublas(cublas.load(sys.modules["cupy"], lambda name: library))
+    x = matrices((2, 2), "f4", "C", np.random.default_rng(0))
+    with pytest.raises(cublas.CublasError, match="cublasGemmEx returned status 1"):  # no stream, no workspace
+        handle.gemm(x, x, x)
+
+
+def test_cublas_is_looked_for_under_its_names(library: host_graph.Library) -> None:
+    names = []
+
+    def missing(name: str) -> Any:
+        names.append(name)
+        raise OSError(name)
+
+    with pytest.raises(cublas.CublasError, match=r"cuBLAS is not found: expected one of libcublas\.so\.13, "):
+        cublas.load(sys.modules["cupy"], missing)
+    assert names == ["libcublas.so.13", "cublas64_13.dll", "libcublas.so"]

@@ -279,7 +279,7 @@ _device_of: Any = vars(inputs)["device_of"]
 def _draw(generator: Generator) -> tuple[Any, Any]:
     seed, call = _next(generator)
     recorder = active.get()
-    return (seed, call) if recorder is None else recorder.draw(generator, seed, call)
+    return (seed, call) if recorder is None or recorder.refusal else recorder.draw(generator, seed, call)
 
 
 def _make_on_host(
@@ -325,7 +325,7 @@ def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
 
 def _read_numbers(values: Any) -> Any:
     recorder = active.get()
-    return _read(values) if recorder is None else recorder.read(values)
+    return _read(values) if recorder is None or recorder.refusal else recorder.read(values)
 
 
 def _write_number(numbers: dict[str, Any], key: str, value: Any) -> None:
