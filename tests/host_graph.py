@@ -1,8 +1,8 @@
 """CUDA graphs on the host: the names of CuPy, cuBLAS and CUDA that a captured step on `cuda` uses, over NumPy's memory.
 
-What is launched while a stream captures is not done, but written down, and done in the memory that it was given at each
-launch of the graph. Memory goes back to the pool that it is from, and is handed out again. Copies and launches of graphs
-wait until somebody waits for them. Arrays are not NumPy's: results without axes are arrays, views share `data.mem`, and
+What is launched while a stream captures is not done, but written down, and done at each launch of the graph, in the
+memory that it was given. Memory goes back to the pool that it is from, and is handed out again. Copies and launches of
+graphs wait until somebody waits for them. Arrays are not NumPy's: results without axes are arrays, views share `data.mem`, and
 NumPy's functions do not take them. What CUDA and CuPy forbid while a stream captures raises an error here as well.
 """
 
@@ -219,7 +219,9 @@ class Device:
 class Array:
     """An array of the device."""
 
-    def __init__(self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None, base: Any = None) -> None:
+    def __init__(
+        self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None, base: Any = None
+    ) -> None:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         self.strides = tuple(np.empty(self.shape, self.dtype).strides) if strides is None else tuple(strides)
         self.data = alloc(self.size * self.dtype.itemsize) if memptr is None else memptr
@@ -304,7 +306,7 @@ def _given(args: Any) -> Iterator[Array]:
 
 
 def launch(function: Callable[..., Any], *args: Any, out: Any = None, **options: Any) -> Any:
-    """Call a function of NumPy's for arrays of ours, now or in a graph, and return what it returns as arrays of ours."""
+    """Call a function of NumPy's for arrays of ours, now or in a graph, and return arrays of ours."""
     raw, more = [unwrapped(x) for x in args], {name: unwrapped(x) for name, x in options.items()}
     given = list(_given((*args, *options.values())))
     first = next(((x, r) for x, r in zip(args, raw, strict=True) if isinstance(x, Array)), None)
@@ -392,7 +394,8 @@ for _name, _function in _OPERATORS.items():
     if _name not in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Array, f"__i{_name}__", lambda x, y, ufunc=_ufunc: ufunc(x, y, out=x))
 for _name, _function in {"neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute"}.items():
-    setattr(Array, f"__{_name}__", lambda x, ufunc=Ufunc(getattr(np, _function)): ufunc(x))
+    _ufunc = Ufunc(getattr(np, _function))
+    setattr(Array, f"__{_name}__", lambda x, ufunc=_ufunc: ufunc(x))
 Array.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
@@ -533,14 +536,14 @@ class Library:
         self.workspace = address, size
         return 0 if handle.value == 4711 else 1
 
-    def _cublasGemmEx(self, handle: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: int, a: int, ka: int, lda: int,
-                      b: int, kb: int, ldb: int, beta: int, c: int, kc: int, ldc: int, computed: int, algo: int) -> int:  # fmt: skip
-        return self._batched(handle, ta, tb, m, n, k, alpha, a, ka, lda, 0, b, kb, ldb, 0, beta, c, kc, ldc, 0, 1,
-                             computed, algo)  # fmt: skip
+    def _cublasGemmEx(self, *args: Any) -> int:
+        handle, ta, tb, m, n, k, alpha, a, ka, lda, b, kb, ldb, beta, c, kc, ldc, computed, algo = args
+        a, b, c = (a, ka, lda, 0), (b, kb, ldb, 0), (c, kc, ldc, 0)
+        return self._batched(handle, ta, tb, m, n, k, alpha, *a, *b, beta, *c, 1, computed, algo)
 
-    def _batched(self, handle: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: int, a: int, ka: int, lda: int,
-                 sa: int, b: int, kb: int, ldb: int, sb: int, beta: int, c: int, kc: int, ldc: int, sc: int, count: int,
-                 computed: int, algo: int) -> int:  # fmt: skip
+    def _batched(self, handle: Any, *args: Any) -> int:
+        ta, tb, m, n, k, alpha, a, ka, lda, sa, b, kb, ldb, sb, beta, c, kc, ldc, sc, count, computed, algo = args
+        assert algo == -1
         current = get_current_stream()
         if handle.value != 4711 or self.stream != current.ptr or not self.workspace or not ka == kb == kc:
             return 1

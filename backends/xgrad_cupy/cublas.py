@@ -74,7 +74,7 @@ def load(cp: Any, library: Callable[[str], Any] = ctypes.CDLL) -> Any:
 
 
 class Layout(NamedTuple):
-    """How a matrix lies in memory: by rows, or transposed, by columns; and how many elements are from one to the next."""
+    """How a matrix lies: by rows, or transposed, by columns; and how many elements there are from one to the next."""
 
     transposed: bool
     leading: int
@@ -92,6 +92,23 @@ def layout(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> L
 
 def _steps(count: int, stride: int, length: int, itemsize: int) -> bool:
     return count == 1 or (stride % itemsize == 0 and stride >= max(length, 1) * itemsize)
+
+
+class _Matrix(NamedTuple):
+    """A matrix, or a stack of them, as cuBLAS is told of it; steps and strides are in elements."""
+
+    address: int
+    transposed: bool
+    leading: int
+    stride: int
+
+    @staticmethod
+    def of(x: Any) -> _Matrix:
+        size = int(x.dtype.itemsize)
+        lies = layout(x.shape[-2:], x.strides[-2:], size)
+        if lies is None:
+            raise ValueError(f"gemm: expected matrices by rows or by columns, got strides {x.strides} of {x.dtype}")
+        return _Matrix(x.data.ptr, *lies, x.strides[0] // size if len(x.shape) > 2 else 0)
 
 
 class Cublas:
@@ -129,34 +146,31 @@ class Cublas:
         ----------
         a, b, out : array
             Of one dtype that `takes`, of shapes (..., m, k), (..., k, n) and (..., m, n), with at most one axis before;
-            matrices, of which none is empty, by rows or by columns (`layout`). A stack with a stride of 0 is one matrix.
+            matrices, of which none is empty, by rows or by columns (`layout`). A stack with stride 0 is one matrix.
         """
-        (m, k), n, size = a.shape[-2:], b.shape[-1], out.dtype.itemsize
-        lies = [layout(x.shape[-2:], x.strides[-2:], size) for x in (a, b, out)]
-        if lies[2] is not None and lies[2].transposed:  # the transpose of the product then lies by rows
+        left, right, result = _Matrix.of(a), _Matrix.of(b), _Matrix.of(out)
+        if result.transposed:  # the transpose of the product then lies by rows
             self.gemm(b.swapaxes(-1, -2), a.swapaxes(-1, -2), out.swapaxes(-1, -2))
             return
-        if None in lies:
-            raise ValueError(f"gemm: expected matrices by rows or by columns, got strides {[x.strides for x in (a, b, out)]}")
-        if max(m, n, k, *(one.leading for one in lies if one)) >= 1 << 31:
+        (m, k), n = a.shape[-2:], b.shape[-1]
+        if max(m, n, k, left.leading, right.leading, result.leading) >= 1 << 31:
             raise CublasError(f"expected sizes below 2**31, got a product of ({m}, {k}) and ({k}, {n})")
         kind, computed, factor = _KINDS[out.dtype]
         if out.dtype == np.float32 and self.tf32:
             computed = _TF32
         # cuBLAS thinks in columns: of what lies by rows it sees the transpose. So the second factor comes first.
-        first, second, result = ((x, kind, lie.leading) for x, lie in zip((b, a, out), (lies[1], lies[0], lies[2])) if lie)  # fmt: skip
-        turned = [int(lie.transposed) for lie in (lies[1], lies[0]) if lie]  # CUBLAS_OP_N and CUBLAS_OP_T
         one, zero = np.ones((), factor), np.zeros((), factor)
-        sizes = (self._handle, *turned, n, m, k, one.ctypes.data)
+        flags = int(right.transposed), int(left.transposed)  # CUBLAS_OP_N and CUBLAS_OP_T
+        sizes = (self._handle, *flags, n, m, k, one.ctypes.data)
+        parts = [(x.address, kind, x.leading, x.stride) for x in (right, left, result)]
         if out.ndim == 2:
-            parts = [(x.data.ptr, kind, leading) for x, kind, leading in (first, second, result)]
-            self._check("cublasGemmEx", *sizes, *parts[0], *parts[1], zero.ctypes.data, *parts[2], computed, _DEFAULT)
-            return
-        stacks = [(x.data.ptr, kind, leading, x.strides[0] // size) for x, kind, leading in (first, second, result)]
-        self._check(
-            "cublasGemmStridedBatchedEx", *sizes, *stacks[0], *stacks[1], zero.ctypes.data, *stacks[2], out.shape[0],
-            computed, _DEFAULT,
-        )  # fmt: skip
+            single = [part[:-1] for part in parts]
+            self._check(
+                "cublasGemmEx", *sizes, *single[0], *single[1], zero.ctypes.data, *single[2], computed, _DEFAULT
+            )
+        else:
+            factors = (*parts[0], *parts[1], zero.ctypes.data, *parts[2])
+            self._check("cublasGemmStridedBatchedEx", *sizes, *factors, out.shape[0], computed, _DEFAULT)
 
     def _check(self, name: str, *args: Any) -> None:
         status = getattr(self._library, name)(*args)

@@ -1,4 +1,4 @@
-"""The products of the array API standard as products of matrices by `cublas.Cublas`, so that a CUDA graph can have them."""
+"""The products of the array API standard as products of matrices by `Cublas`, so that a CUDA graph can have them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ class Products:
 
     def __init__(self, cp: Any, cublas: Cublas) -> None:
         self._cp, self._cublas = cp, cublas
-        self._table = {"matmul": self.matmul, "_matmul": self.matmul, "dot": self.dot, "tensordot": self.tensordot,
-                       "vecdot": self.vecdot}  # fmt: skip
+        self._table: dict[str, Callable[..., Any]] = {
+            "matmul": self.matmul,
+            "_matmul": self.matmul,
+            "dot": self.dot,
+            "tensordot": self.tensordot,
+            "vecdot": self.vecdot,
+        }
 
     def stands_for(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return what to call in place of a function: that itself, if it is no product."""
@@ -44,18 +49,18 @@ class Products:
 
     def matmul(self, x1: Any, x2: Any, out: Any = None) -> Any:
         """Return the product of matrices or stacks of them; vectors are a row on the left, a column on the right."""
-        cp, dtype = self._cp, np.result_type(x1.dtype, x2.dtype)
+        dtype = np.result_type(x1.dtype, x2.dtype)
         a, b = (x if x.dtype == dtype else x.astype(dtype) for x in (x1, x2))
         if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
             raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not go together")
-        vectors = a.ndim == 1, b.ndim == 1
-        a, b = a[None, :] if vectors[0] else a, b[:, None] if vectors[1] else b
+        row, column = a.ndim == 1, b.ndim == 1
+        a, b = a[None, :] if row else a, b[:, None] if column else b
         shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-        fits = out is not None and out.shape == shape and out.dtype == dtype and not any(vectors)
+        fits = out is not None and out.shape == shape and out.dtype == dtype and not (row or column)
         into = out if fits and out.data.mem is not a.data.mem and out.data.mem is not b.data.mem else None
         made = self._multiplied(a, b, shape, into)
-        if vectors[0] or vectors[1]:
-            made = made.reshape([n for n, gone in zip(shape, (*(False,) * (len(shape) - 2), *vectors), strict=True) if not gone])  # fmt: skip
+        if row or column:
+            made = made.reshape(shape[:-2] + shape[-2:-1] * (not row) + shape[-1:] * (not column))
         if out is None or made is out:
             return made
         out[...] = made
@@ -78,8 +83,8 @@ class Products:
             self._cublas.gemm(self._lying(a), self._lying(b), out)
         else:
             count = math.prod(stack)
-            parts = [self._stacked(x, stack, count) for x in (a, b)]
-            self._cublas.gemm(*parts, out.reshape(count, *shape[-2:]))
+            a, b = self._stacked(a, stack, count), self._stacked(b, stack, count)
+            self._cublas.gemm(a, b, out.reshape(count, *shape[-2:]))
         return out
 
     def _stacked(self, x: Any, stack: tuple[int, ...], count: int) -> Any:

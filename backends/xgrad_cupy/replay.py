@@ -90,7 +90,7 @@ class Replay(Execution):
         self.release()
         self._links += 1
         if self._links > _LINKS + self._runs // _RUNS:
-            raise Unusable("parameters or gradients move to other memory time and again, for which a graph is captured anew")
+            raise Unusable("parameters or gradients move to other memory time and again: each time a graph is captured")
         try:
             with _one_at_a_time, self._device:
                 self._capture(arrays)
@@ -370,4 +370,3 @@ def _by_memory(arrays: list[Any]) -> dict[int, list[int]]:
     for i, x in enumerate(arrays):
         groups.setdefault(id(root_of(x)), []).append(i)
     return groups
-

@@ -1,4 +1,4 @@
-"""A recorded program, carried out call by call: what is the same for all backends that do not write code of their own."""
+"""A recorded program, carried out call by call: what backends share that write no code of their own."""
 
 from __future__ import annotations
 
