@@ -1,9 +1,9 @@
 """A GPU: training steps, what launching an op costs, and how fast arrays go there and back.
 
-Steps are those of the benchmark `step`, in full float32 (no TF32) for every peer, with the device's work waited for at
-the end of each block; launches are the ops of the benchmark `ops`, again with one wait a block; a transfer is waited
-for each time. Pinned is memory that the GPU reads and writes by itself: xgrad's results on the host lie in it, up to
-256 MiB.
+Steps are those of the benchmark `step`, eager and captured, which on a GPU is a CUDA graph; in full float32 (no TF32)
+for every peer, with the device's work waited for at the end of each block. Launches are the ops of the benchmark `ops`,
+again with one wait a block; a transfer is waited for each time. Pinned is memory that the GPU reads and writes by
+itself: xgrad's results on the host lie in it, up to 256 MiB.
 `--device cpu` rehearses all this without a GPU.
 """
 
@@ -17,6 +17,7 @@ from benchmarks.step import compared, expected, named, scaled
 
 PEERS = {
     "xgrad": "ours:step",
+    "xgrad captured": "ours:step_captured",
     "PyTorch": "pytorch:step",
     "PyTorch CUDA graph": "pytorch:step_graph",
     "JAX jit": "jax_jit:step",
@@ -32,7 +33,9 @@ TRANSFERS = {
     "PyTorch to the host": "pytorch:to_host",
     "PyTorch to the host pinned": "pytorch:to_pinned_host",
 }
-RATIOS = {f"{peer} / xgrad": ([peer], ["xgrad"]) for peer in PEERS if peer != "xgrad"}
+OURS = ("xgrad", "xgrad captured")
+RATIOS = {f"{peer} / {mine}": ([peer], [mine]) for mine in OURS for peer in PEERS if peer not in OURS}
+RATIOS["xgrad / xgrad captured"] = (["xgrad"], ["xgrad captured"])
 NETWORKS = (
     ((784, 256, 128, 10), 128),
     ((784, 1024, 1024, 10), 256),

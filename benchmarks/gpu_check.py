@@ -130,11 +130,13 @@ PARITY = "python -m xgrad parity --devices cpu,cuda --json TMP/parity.json --qui
 SPEED = "python -m benchmarks gpu --repeats 5 --seconds 0.03 --output TMP/speed"
 TRAIN = "python -m xgrad train mnist --no-download --fallback digits --device cuda --epochs 1 --out TMP/train"
 TESTS = "python -m pytest tests -q --device cuda --junitxml TMP/tests.xml"
+CAPTURE = TESTS.replace("tests -q", "tests/backends/test_cuda_graph.py -q")
 PARTS = (
     Part("agreement", tuple(AGREE.split()), 100, last_line),  # most of it compiles kernels, the first time
+    Part("capture", tuple(CAPTURE.split()), 60, junit),
     Part("train", tuple(TRAIN.split()), 50, trained),
     Part("parity", tuple(PARITY.split()), 100, parity),
-    Part("speed", tuple(SPEED.split()), 125, speed),
+    Part("speed", tuple(SPEED.split()), 150, speed),
     Part("tests", tuple(TESTS.split()), BUDGET, junit),  # all the time that the others leave
 )
 

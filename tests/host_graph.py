@@ -2,8 +2,8 @@
 
 What is launched while a stream captures is not done, but written down, and done at each launch of the graph, in the
 memory that it was given. Memory goes back to the pool that it is from, and is handed out again. Copies and launches of
-graphs wait until somebody waits for them. Arrays are not NumPy's: results without axes are arrays, views share `data.mem`, and
-NumPy's functions do not take them. What CUDA and CuPy forbid while a stream captures raises an error here as well.
+graphs wait until somebody waits for them. Arrays are not NumPy's: results without axes are arrays, views share
+`data.mem`, and NumPy's functions do not take them. What CUDA and CuPy forbid while a stream captures is an error.
 """
 
 from __future__ import annotations
@@ -309,6 +309,8 @@ def launch(function: Callable[..., Any], *args: Any, out: Any = None, **options:
     """Call a function of NumPy's for arrays of ours, now or in a graph, and return arrays of ours."""
     raw, more = [unwrapped(x) for x in args], {name: unwrapped(x) for name, x in options.items()}
     given = list(_given((*args, *options.values())))
+    kinds = (((x.dtype, x.ndim, x.raw.flags.c_contiguous) if isinstance(x, Array) else type(x)) for x in args)
+    compiled(getattr(function, "__name__", function), *kinds)
     first = next(((x, r) for x, r in zip(args, raw, strict=True) if isinstance(x, Array)), None)
     if get_current_stream().nodes is None:
         flush()
@@ -338,6 +340,16 @@ def launch(function: Callable[..., Any], *args: Any, out: Any = None, **options:
         target = wrapped.raw
         _do(lambda: np.copyto(target, quietly(function, raw, more)))
     return wrapped
+
+
+_compiled: set[Any] = set()
+
+
+def compiled(*key: Any) -> None:
+    """Note that a kernel is compiled, when it is first called with what it depends on."""
+    if key not in _compiled:
+        _compiled.add(key)
+        log.append("compiled")
 
 
 def quietly(function: Callable[..., Any], raw: Any, more: Any) -> Any:

@@ -113,9 +113,9 @@ class Products:
         summed = [[axis % x.ndim for axis in each] for x, each in zip((x1, x2), axes, strict=True)]
         kept = [[i for i in range(x.ndim) if i not in each] for x, each in zip((x1, x2), summed, strict=True)]
         count = math.prod([x1.shape[i] for i in summed[0]])
-        rows = x1.transpose(kept[0] + summed[0]).reshape(math.prod([x1.shape[i] for i in kept[0]]), count)
-        columns = x2.transpose(summed[1] + kept[1]).reshape(count, math.prod([x2.shape[i] for i in kept[1]]))
-        shape = [x.shape[i] for x, each in zip((x1, x2), kept, strict=True) for i in each]
+        rows = x1.transpose(tuple(kept[0] + summed[0])).reshape(math.prod([x1.shape[i] for i in kept[0]]), count)
+        columns = x2.transpose(tuple(summed[1] + kept[1])).reshape(count, math.prod([x2.shape[i] for i in kept[1]]))
+        shape = tuple([x.shape[i] for x, each in zip((x1, x2), kept, strict=True) for i in each])
         return self.matmul(rows, columns).reshape(shape)
 
     def vecdot(self, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:

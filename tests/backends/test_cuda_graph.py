@@ -153,6 +153,14 @@ def test_training_on_what_stands_for_a_gpu(graphs: Device, momentum: bool) -> No
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
+def test_kernels_are_compiled_before_a_capture(graphs: Device) -> None:
+    host_graph._compiled.clear()
+    Trained(graphs, True).run(3)
+    begin = host_graph.log.index("begin")
+    captured = host_graph.log[begin : host_graph.log.index("end")]
+    assert "compiled" in host_graph.log[:begin] and "compiled" not in captured
+
+
 def test_eager_work_in_between_does_no_harm(graphs: Device) -> None:
     captured, eager = Trained(graphs, True), Trained(graphs, False)
     captured.run(60, lambda: [xgrad.full((n,), float("nan"), device=graphs) for n in (8, 48, 24, 128, 16, 3)])
@@ -182,6 +190,65 @@ def test_300_steps_with_eager_work_in_between(device: str) -> None:
         np.testing.assert_allclose(mine.cpu().numpy(), theirs.cpu().numpy(), rtol=1e-3, atol=1e-5)
     for mine, theirs in zip(captured.weights(), eager.weights(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-4)
+
+
+def _layer(x: xgrad.Tensor, w: xgrad.Tensor) -> xgrad.Tensor:
+    return xgrad.tanh(x @ w.T) @ w
+
+
+PURE: dict[str, Callable[..., Any]] = {
+    "products": lambda x, w: (x @ w.T, x.T @ x, w @ w.T, (x.reshape(2, 4, 6) @ w.T)),
+    "stacks": lambda x, w: (x.reshape(2, 4, 6) @ x.reshape(2, 6, 4), xgrad.tensordot(x, w, axes=([1], [1]))),
+    "reductions": lambda x, w: (x.sum(0), x.max(1), x.mean(), (x - x.mean(1, keepdims=True)).std(), x.argmax(1)),
+    "indices": lambda x, w: (x[:, 1:3], x[xgrad.argsort(x[:, 0])], xgrad.take(w, xgrad.argmax(x, axis=1) % 3, axis=0)),
+    "views": lambda x, w: (x.T, x.reshape(6, 8), xgrad.concat([x, w]), xgrad.where(x > 0, x, 0.0)),
+    "a gradient": lambda x, w: xgrad.grad(lambda w: (_layer(x, w) ** 2).sum())(w),
+    "complex": lambda x, w: (x * 1j) @ (w.T + 2j),
+}
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_functions(name: str, device: str) -> None:
+    """Captured equals eager, for arguments that are new each time; results of before stay what they were."""
+    place = Device(device)
+    if place.backend.replays is None:
+        pytest.skip(f"{device} does not replay")
+    _compare(PURE[name], place)
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_functions_on_what_stands_for_a_gpu(name: str, plain: Device) -> None:
+    _compare(PURE[name], plain)
+    assert sum(entry[0] == "launch" for entry in host_graph.log) == 4
+
+
+def _compare(function: Callable[..., Any], device: Device) -> None:
+    rng, step = np.random.default_rng(0), xgrad.capture(function)
+    pairs = []
+    for _ in range(5):
+        given = [
+            xgrad.asarray(rng.standard_normal(shape).astype(np.float32), device=device) for shape in ((8, 6), (3, 6))
+        ]
+        pairs.append((step(*given), function(*given)))
+    assert step.refusal is None, step.refusal
+    for mine, theirs in pairs:
+        for x, y in zip(*(out if isinstance(out, tuple) else (out,) for out in (mine, theirs)), strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x.cpu().numpy(), y.cpu().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_memory_stays_flat(device: str) -> None:
+    place = Device(device)
+    if place.backend.replays is None or "used" not in place.memory():
+        pytest.skip(f"{device} does not replay, or tell how much memory is used")
+    trained = Trained(place, True)
+    trained.run(30)
+    trained.losses.clear()
+    before = place.memory()
+    trained.run(200)
+    trained.losses.clear()
+    after = place.memory()
+    assert (after["used"], after["reserved"]) == (before["used"], before["reserved"])
 
 
 # Step by step
