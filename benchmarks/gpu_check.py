@@ -132,11 +132,11 @@ TRAIN = "python -m xgrad train mnist --no-download --fallback digits --device cu
 TESTS = "python -m pytest tests -q --device cuda --junitxml TMP/tests.xml"
 CAPTURE = TESTS.replace("tests -q", "tests/backends/test_cuda_graph.py -q")
 PARTS = (
-    Part("agreement", tuple(AGREE.split()), 100, last_line),  # most of it compiles kernels, the first time
-    Part("capture", tuple(CAPTURE.split()), 60, junit),
-    Part("train", tuple(TRAIN.split()), 50, trained),
-    Part("parity", tuple(PARITY.split()), 100, parity),
-    Part("speed", tuple(SPEED.split()), 150, speed),
+    Part("agreement", tuple(AGREE.split()), 85, last_line),  # most of it compiles kernels, the first time
+    Part("capture", tuple(CAPTURE.split()), 40, junit),
+    Part("train", tuple(TRAIN.split()), 40, trained),
+    Part("parity", tuple(PARITY.split()), 85, parity),
+    Part("speed", tuple(SPEED.split()), 125, speed),
     Part("tests", tuple(TESTS.split()), BUDGET, junit),  # all the time that the others leave
 )
 
