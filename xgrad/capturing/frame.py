@@ -13,12 +13,13 @@ from typing import Any
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.numbers import Number
-from xgrad.capturing.program import Value, simplified
+from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
 from xgrad.device import Device
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf, Node, clock
+from xgrad.optim.flat import Flat
 from xgrad.random import Generator
 from xgrad.tensor import Tensor, wrap
 
@@ -77,7 +78,10 @@ class Frame:
         returned = self._returned(results)
         self._leave_behind()
         dynamic = self._dynamic()
-        program = simplified(recorder.program(self._outputs))
+        try:
+            program = simplified(recorder.program(self._outputs))
+        except Unchecked as error:
+            raise Unusable(f"values that the step has changed before are checked at {error}") from error
         found = [value for value in program.inputs if value in dynamic or _is_dynamic(value, dynamic)]
         self.run = import_module(backend.replays).Replay(program, found)
         self.program = self.run.program
@@ -304,9 +308,16 @@ class Frame:
         if recorder.conditions:
             asked = {n.key: f"({self._expression(n)}) is {bool(n.value)}" for n in recorder.conditions}
             write(f"if not ({' and '.join(asked.values())}): return MISS")
-        still = [f"{self._object(tensor)}._data is {self._raw(i)}" for i, (tensor, _) in enumerate(self._statics)]
-        for flat in self._flats:
+        # What an optimizer keeps for itself moves all at once.
+        kept = {id(t) for flat in self._flats for t in (*flat.places, *flat.gradients.views)}
+        still = [
+            f"{self._object(tensor)}._data is {self._raw(i)}"
+            for i, (tensor, _) in enumerate(self._statics)
+            if id(tensor) not in kept
+        ]
+        for i, flat in enumerate(self._flats):
             name = self._object(flat)
+            still += [f"{self._object(part)}._data is whole{i}_{j}" for j, part in enumerate(_wholes(flat))]
             still += [f"not {self._object(flat.gradients)}.seen", f"{name}.watchers() == {name}.private"]
         if still:
             write(f"if not ({' and '.join(still)}) and not relink(): return MISS")
@@ -431,6 +442,8 @@ class Frame:
         arrays = [tensor._data for tensor, _ in self._statics]
         self.run.link(arrays)
         self._scope.update((self._raw(i), array) for i, array in enumerate(arrays))
+        for i, flat in enumerate(self._flats):
+            self._scope.update((f"whole{i}_{j}", part._data) for j, part in enumerate(_wholes(flat)))
 
 
 def _read_for(numbers: list[Any]) -> set[int]:
@@ -457,6 +470,10 @@ class _Rebuild:
 
 
 _LEAF = object()
+
+
+def _wholes(flat: Flat) -> tuple[Tensor, Tensor]:
+    return flat.buffer, flat.gradients.buffer
 
 
 def _container(value: Any) -> bool:

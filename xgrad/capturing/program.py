@@ -169,8 +169,8 @@ class Program:
 
 
 def simplified(program: Program) -> Program:
-    """Leave out what is computed twice, or for nothing."""
-    return _without_dead(_without_repeated(program))
+    """Leave out what is computed twice, or for nothing, and check first what is to be checked."""
+    return _checked_first(_without_dead(_without_repeated(program)))
 
 
 def _without_repeated(program: Program) -> Program:
@@ -237,6 +237,37 @@ def _key(call: Call, writes: dict[int, int]) -> Any:
     except TypeError:
         return None
     return key
+
+
+def _checked_first(program: Program) -> Program:
+    """Let checks, and what they need, come before all else, so that nothing has changed if one comes out otherwise.
+
+    Raises
+    ------
+    Unchecked
+        If a check needs what the step changes before.
+    """
+    makers = {value.number: call for call in program.calls for value in call.results}
+    changed = {id(call.target.storage) for call in program.calls if call.target is not None}
+    first: dict[int, Call] = {}
+
+    def bring(call: Call) -> None:
+        for value in call.reads():
+            if id(value.storage) in changed:
+                raise Unchecked(call.line)
+            if value.number in makers:
+                bring(makers[value.number])
+        first[id(call)] = call
+
+    for call in program.calls:
+        if call.check is not None:
+            bring(call)
+    calls = [*first.values(), *(call for call in program.calls if id(call) not in first)]
+    return Program(program.inputs, calls, program.outputs, program.numbers)
+
+
+class Unchecked(Exception):
+    """A check of values comes too late to be repeated: the message is its line."""
 
 
 def _without_dead(program: Program) -> Program:
