@@ -26,7 +26,7 @@ def shown(value: Any) -> Any:
                 part[np.isnan(part)] = np.nan
         # Along an axis of one, and where there are no elements, a stride says nothing.
         layout = tuple([s for s, n in zip(strides, array.shape, strict=True) if n > 1]) if array.size else ()
-        wants = value.requires_grad if isinstance(value, xgrad.Tensor) else None
+        wants = isinstance(value, xgrad.Tensor) and value.is_leaf and value.requires_grad  # a walked graph is of no use
         return kind, str(array.dtype), array.shape, layout, wants, array.tobytes()
     if isinstance(value, float):
         return float.hex(value)

@@ -24,7 +24,7 @@ from xgrad.graph import Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
 from xgrad.optim import flat
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import Flat, Gradients
 from xgrad.optim.optimizer import Optimizer
 from xgrad.philox import words
 from xgrad.random import Generator
@@ -252,7 +252,7 @@ def _set_mode(module: Module, mode: bool) -> None:
 
 
 _next, _from_host = Generator._next, Generator._from_host
-_changed, _step, _lay = Flat.changed, Optimizer.step, Optimizer._lay
+_renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write = flat.read, flat.write
 _device_of: Any = vars(inputs)["device_of"]
 
@@ -288,6 +288,19 @@ def _note_change(of: Flat) -> None:
     if recorder is not None:
         recorder.flats[id(of)] = of
     _changed(of)
+
+
+def _renew_gradients(gradients: Gradients) -> None:
+    """Take another buffer, as is done before a replay if somebody looks at the gradients: no part of the step."""
+    recorder = active.get()
+    if recorder is None or not hasattr(gradients, "tensors"):  # which is being made
+        return _renew(gradients)
+    recorder.renewed(gradients)
+    token = active.set(None)
+    try:
+        _renew(gradients)
+    finally:
+        active.reset(token)
 
 
 def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
@@ -327,6 +340,7 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Module, "training", property(_get_mode, _set_mode)),
     (Generator, "_next", _draw),
     (Generator, "_from_host", _make_on_host),
+    (Gradients, "renew", _renew_gradients),
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),

@@ -75,6 +75,12 @@ class Frame:
         self._outputs: list[Value] = []
         self._effects: list[str] = []
 
+        self._slots = recorder.slots()
+        self._private = {
+            id(tensor): f"{self._object(gradients)}.tensors[{i}]"
+            for gradients in self._slots
+            for i, tensor in enumerate(gradients.tensors)
+        }
         returned = self._returned(results)
         self._leave_behind()
         dynamic = self._dynamic()
@@ -143,7 +149,11 @@ class Frame:
         if isinstance(value, Tensor):
             if id(value) in self._arguments:
                 return f"args[{self._arguments[id(value)]}]"
+            if id(value) in self._private:
+                return self._private[id(value)]
             if id(value) not in self._last:
+                if self._recorder.is_gradient(value):
+                    raise Unusable("a gradient from before the step is returned: return .detach() of it")
                 return self._object(value)
             edge = value._edge
             if isinstance(edge, Node) and edge.kept is not None:
@@ -175,11 +185,6 @@ class Frame:
     def _leave_behind(self) -> None:
         """Write the code that does to tensors, leaves and numbers what the step did."""
         recorder, write = self._recorder, self._effects.append
-        private = {
-            id(tensor): f"{self._object(flat.gradients)}.tensors[{i}]"
-            for flat in recorder.flats.values()
-            for i, tensor in enumerate(flat.gradients.tensors)
-        }
         for leaf in recorder.gradients.values():
             gradient, target = leaf.grad, self._leaf_code(leaf)
             if gradient is None:
@@ -189,8 +194,11 @@ class Frame:
                 write(f"{target}.grad = {gradients}.tensors[{place}]")
             elif id(gradient) in self._last:
                 write(f"{target}.grad = {self._tensor(self._last[id(gradient)])}")
-            elif id(gradient) not in private:
+            elif id(gradient) not in self._private:
                 write(f"{target}.grad = {self._object(gradient)}")
+        for gradients in self._slots:
+            if gradients.seen:
+                write(f"{self._object(gradients)}.seen = True")
         for tensor in recorder.rebound.values():
             if id(tensor) not in self._last:
                 continue
@@ -284,8 +292,12 @@ class Frame:
                     f"{name}.strides != {strides}: return MISS"
                 )
         conditions = [f"{self._object(vars(m))}['training'] is {mode}" for m, mode in recorder.modules.values()]
-        for leaf, had in recorder.leaves.values():
-            conditions.append(f"{self._leaf_code(leaf)}.grad is {'not ' if had else ''}None")
+        for leaf, had, inside in recorder.leaves.values():
+            name = self._leaf_code(leaf)
+            conditions.append(f"{name}.grad is {'not ' if had else ''}None")
+            if had and leaf.slot is not None:
+                conditions.append(f"{name}.slot is not None and {name}.slot.holds({name}.grad) is {inside}")
+        conditions += [f"{self._object(g)}.seen is {seen}" for g, seen in recorder.looked_at.values()]
         for mapping, key, value in recorder.constants:
             conditions.append(f"{self._object(mapping)}[{key!r}] == {self._text(value)}")
         for optimizer in recorder.optimizers.values():
@@ -318,7 +330,9 @@ class Frame:
         for i, flat in enumerate(self._flats):
             name = self._object(flat)
             still += [f"{self._object(part)}._data is whole{i}_{j}" for j, part in enumerate(_wholes(flat))]
-            still += [f"not {self._object(flat.gradients)}.seen", f"{name}.watchers() == {name}.private"]
+            still.append(f"{name}.watchers() == {name}.private")
+        self._renewable = [gradients for gradients in self._slots if id(gradients) not in recorder.looked_at]
+        still += [f"not {self._object(gradients)}.seen" for gradients in self._renewable]
         if still:
             write(f"if not ({' and '.join(still)}) and not relink(): return MISS")
         self._scope["relink"] = self._relink
@@ -334,8 +348,11 @@ class Frame:
         return f"{same} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
 
     def _relink(self) -> bool:
+        for gradients in self._renewable:
+            if gradients.seen:
+                gradients.renew()
         for flat in self._flats:
-            flat.unseen()
+            flat.keep_private()
         return self.link()
 
     def _place(self, value: Value) -> str:
