@@ -19,6 +19,7 @@ from xgrad.device import Device
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
+from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -111,6 +112,7 @@ class Captured(Generic[P, R]):
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
         self._watched = watched(step)
+        self._flats: list[Flat] = []  # what optimizers keep side by side, as of the last recording
         self._warned = False
         self.refusal: str | None = None
         self.recordings = 0
@@ -182,11 +184,15 @@ class Captured(Generic[P, R]):
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
         before = [w() for w in self._watched]
+        for flat in self._flats:  # as before a replay
+            if flat.intact():
+                flat.keep_private()
         with recording_with(recorder):
             results = self._step(*args, **kwargs)
         for name, w, value in zip(self._watched_names(), self._watched, before, strict=True):
             if w() != value:
                 recorder.refuse(f"the step changes {name}, which is not a tensor", line=_line_of(self._step))
+        self._flats = list(recorder.flats.values())
         try:
             self._keep(key, recorder, tensors, results)
         except Unusable as error:
