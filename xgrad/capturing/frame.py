@@ -334,7 +334,9 @@ class Frame:
         self._renewable = [gradients for gradients in self._slots if id(gradients) not in recorder.looked_at]
         still += [f"not {self._object(gradients)}.seen" for gradients in self._renewable]
         if still:
-            write(f"if not ({' and '.join(still)}) and not relink(): return MISS")
+            write(f"if not ({' and '.join(still)}):")
+            write("    if not relink(): return MISS")
+            self._lines += [f"    {self._argument(value)} = {self._place(value)}" for value in found]  # which may move
         self._scope["relink"] = self._relink
 
     def _lies(self, p: Tensor, leaf: Leaf) -> str:
@@ -343,6 +345,8 @@ class Frame:
         name = self._object(p) if number is None else f"a{number}"
         edge = "_edge" if p._edge is not None else "_leaf"
         same = f"{name}.{edge} is {self._object(leaf)}"
+        if p._edge is None:
+            same = f"{name}._edge is None and {same}"
         if any(tensor is p for tensor, _ in self._statics):  # whoever takes the slot moves the parameter
             return same
         return f"{same} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
