@@ -200,7 +200,7 @@ class Captured(Generic[P, R]):
         if recorder.refusal is not None:
             self._refuse(recorder.refusal)
         if recorder.refusal is not None or recorder.unsettled:
-            _forget_recording(list(recorder.tensors_made()))
+            _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
         return results
 
     def _watched_names(self) -> list[str]:
@@ -221,6 +221,9 @@ class Captured(Generic[P, R]):
             if count >= _TRIES:
                 recorder.refuse(recorder.unsettled, line=_line_of(self._step))
             return
+        for tensor in recorder.rebound.values():
+            if isinstance(tensor._edge, Node):
+                raise Unusable("a tensor from before the step is given a value that was computed with a graph")
         backend = original(recorder.device)["backend"]
         try:
             frame = Frame(recorder, tensors, results, recorder.last, backend, self._watched)
@@ -241,6 +244,7 @@ class Captured(Generic[P, R]):
                     stacklevel=5,
                 )
         self._frames[key] = frame
+        self._unsettled.pop(key, None)
 
     def _refuse(self, why: str) -> None:
         self.refusal, self._recent = why, None

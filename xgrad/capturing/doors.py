@@ -321,9 +321,20 @@ def _settle_params(of: Flat) -> None:
 
 def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
     recorder = active.get()
-    if recorder is not None:
-        recorder.optimizers[id(optimizer)] = optimizer
-    return _step(optimizer, closure)
+    if recorder is None:
+        return _step(optimizer, closure)
+    recorder.optimizers[id(optimizer)] = optimizer
+    before = _remembered(optimizer)
+    loss = _step(optimizer, closure)
+    if _remembered(optimizer) != before:
+        recorder.unsettled = "an optimizer remembers other things than before"
+    return loss
+
+
+def _remembered(optimizer: Optimizer) -> list[tuple[int, set[str], set[str]]]:
+    """Return the names of what is remembered of parameters."""
+    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    return [(id(flat), {*flat.numbers}, {*flat.arrays}) for flat in flats]
 
 
 def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:

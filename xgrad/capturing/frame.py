@@ -311,9 +311,8 @@ class Frame:
                 for flat in laid.flats:
                     conditions += [self._lies(p, leaf) for p, leaf in zip(flat.params, flat.leaves, strict=True)]
             conditions.append(f"len({name}.param_groups) == {len(optimizer.param_groups)}")
-        for i, tensor in enumerate(arguments):
-            if tensor._leaf is not None:
-                conditions.append(f"a{i}._leaf is not None")
+        conditions += [f"len({self._object(flat)}.arrays) == {len(flat.arrays)}" for flat in self._flats]
+        conditions += self._wanted(arguments)
         if conditions:
             write(f"if not ({' and '.join(conditions)}): return MISS")
         self._read_numbers()
@@ -338,6 +337,25 @@ class Frame:
             write("    if not relink(): return MISS")
             self._lines += [f"    {self._argument(value)} = {self._place(value)}" for value in found]  # which may move
         self._scope["relink"] = self._relink
+
+    def _wanted(self, arguments: list[Tensor]) -> list[str]:
+        """Return the code that finds out of whom gradients are wanted, and by whom they are changed on the way."""
+        conditions, lying = [], {id(p) for flat in self._flats for p in flat.params}
+        for i, tensor in enumerate(arguments):
+            if tensor._leaf is not None:
+                conditions += [f"a{i}._leaf is not None", _hooks_of(f"a{i}._leaf", self._object, tensor._leaf)]
+        ours = {id(t) for flat in self._flats for t in (*flat.places, *flat.gradients.views, flat.gradients.buffer)}
+        ours |= {id(t) for flat in self._flats for t in (flat.buffer, *flat.arrays.values())}
+        for value in self._recorder.inputs:
+            if value.source is None or value.source.kind != "tensor" or id(value.source.holder) in ours:
+                continue
+            tensor = value.source.holder
+            name, leaf = self._object(tensor), self._recorder.edges.get(id(tensor))
+            if id(tensor) not in lying:  # which is looked after
+                conditions.append(f"{name}._edge is {'None' if leaf is None else self._object(leaf)}")
+            if type(leaf) is Leaf:
+                conditions.append(_hooks_of(self._object(leaf), self._object, leaf))
+        return conditions
 
     def _lies(self, p: Tensor, leaf: Leaf) -> str:
         """Return the code that finds out whether a parameter is still where an optimizer has laid it."""
@@ -491,6 +509,12 @@ class _Rebuild:
 
 
 _LEAF = object()
+
+
+def _hooks_of(name: str, named: Callable[[Any], str], leaf: Leaf) -> str:
+    """Return the code that finds out whether the hooks of a leaf are what they were."""
+    hooks = list((leaf.hooks or {}).values())
+    return f"[*{name}.hooks.values()] == {named(hooks)}" if hooks else f"not {name}.hooks"
 
 
 def _wholes(flat: Flat) -> tuple[Tensor, Tensor]:

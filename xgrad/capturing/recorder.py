@@ -57,6 +57,7 @@ class Recorder:
         self._known: dict[int, Recorded] = {}  # by the id of the array of a tensor that was there before
         self._storages: dict[int, Storage] = {}  # of those, by the id of what owns the memory
         self._before: dict[int, Tensor] = {}  # tensors that were there before, by id
+        self.edges: dict[int, Any] = {}  # of them, when they were first used
         self._count = 0
         self._made: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
@@ -110,6 +111,7 @@ class Recorder:
         value = Value(self._next(), storage, array, source)
         self.inputs.append(value)
         self._before[id(tensor)] = tensor
+        self.edges.setdefault(id(tensor), tensor._edge)
         recorded = self._known[id(array)] = Recorded(self, value, None, tensor)
         return recorded
 
