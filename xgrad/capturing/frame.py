@@ -15,6 +15,7 @@ from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
+from xgrad.capturing.surroundings import Watched
 from xgrad.device import Device
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
@@ -46,8 +47,8 @@ class Frame:
         What the tensors that were made hold, by their id.
     backend : Backend
         Who runs programs.
-    watched : sequence of callable
-        Return what must be as it is now.
+    watched : sequence of Watched
+        What must be as it is now.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Frame:
         results: Any,
         last: dict[int, Recorded],
         backend: Any,
-        watched: Sequence[Callable[[], Any]],
+        watched: Sequence[Watched],
     ) -> None:
         self._recorder, self._device = recorder, recorder.device
         self.error: Exception | None = None  # of the last replay
@@ -251,7 +252,7 @@ class Frame:
 
     # Conditions
 
-    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Callable[[], Any]]) -> None:
+    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Watched]) -> None:
         """Write the code that finds out whether arguments, all of them tensors, are like those that were recorded."""
         default, write = _default.get(), self._lines.append
         write(f"if len(args) != {len(arguments)} or recording() is not {grad_enabled.get()}: return MISS")
@@ -276,7 +277,9 @@ class Frame:
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
         for watch in watched:
-            write(f"if {self._object(watch)}() != {self._object(watch())}: return MISS")
+            now = self._object(watch.read())  # which is kept, so that its name names nothing else
+            name, described = self._object(watch), self._object(watch())
+            write(f"if {watch.code(self._object)} is not {now} and {name}() != {described}: return MISS")
 
     def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
         """Write the code that finds out whether this is the way to go."""
