@@ -50,7 +50,7 @@ class State(dict[str, Any]):
 
     def is_array(self, key: str) -> bool:
         """Return whether what is remembered under a name is an array, not a number."""
-        return isinstance(self[key], self.device.array_type)
+        return hasattr(self[key], "shape")
 
     def moved(self, device: Device, dtype: Any) -> State:
         """Return this on another device or in another dtype, where a parameter went."""
