@@ -98,8 +98,8 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
         if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:
             bits = (x if x.flags.c_contiguous else x.copy()).view(_BITS[x.dtype])
             return np.multiply(bits, ~condition if swap else condition).view(x.dtype)
-    elif type(condition) is np.ndarray and type(x1) is int and x1 == 0 and np.shape(x2) == condition.shape:
-        if x2.dtype in _BITS and condition.dtype == bool:
+    elif type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0:
+        if x2.shape == condition.shape and x2.dtype in _BITS and condition.dtype == bool:
             out = x2.copy("K")
             np.putmask(out, condition, 0)
             return out
