@@ -98,12 +98,17 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
         if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:
             bits = (x if x.flags.c_contiguous else x.copy()).view(_BITS[x.dtype])
             return np.multiply(bits, ~condition if swap else condition).view(x.dtype)
-    elif type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0:
-        if x2.shape == condition.shape and x2.dtype in _BITS and condition.dtype == bool:
-            out = x2.copy("K")
-            np.putmask(out, condition, 0)
-            return out
+    elif _few_zeros(condition, x1, x2):
+        out = x2.copy("K")
+        np.putmask(out, condition, 0)
+        return out
     return np.where(condition, x1, x2)
+
+
+def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
+    """Return whether 0 is to take the place of some elements of a small array."""
+    arrays = type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0
+    return arrays and x2.shape == condition.shape and x2.dtype in _BITS and bool(condition.dtype == bool)
 
 
 def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
