@@ -150,9 +150,11 @@ class Replay:
         """Compute now what depends on nothing, and is not changed."""
         self._calls = []
         for call in self.program.calls:
-            known = all(value.number in self._constants for value in call.reads())
-            changes = call.target is not None or any(value.storage.writes for value in call.results)
-            if not known or changes or call.check is not None or any(call.numbers()):
+            known = self._constants.keys() >= {value.number for value in call.reads()}
+            if not known or call.target is not None or call.check is not None:
+                self._calls.append(call)
+                continue
+            if any(value.storage.writes for value in call.results) or any(call.numbers()):
                 self._calls.append(call)
                 continue
             args = replaced(call.args, self._constant)
@@ -167,8 +169,12 @@ class Replay:
         """Return the number of the last call that needs each memory."""
         ends: dict[int, int] = {}
         for i, call in enumerate(self._calls):
-            for value in (*call.reads(), *call.results, *([call.target] if call.target else [])):
+            for value in call.reads():
                 ends[id(value.storage)] = i
+            for value in call.results:
+                ends[id(value.storage)] = i
+            if call.target is not None:
+                ends[id(call.target.storage)] = i
         for value in self.program.outputs:
             ends[id(value.storage)] = len(self._calls)
         return ends
@@ -256,8 +262,8 @@ class Replay:
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
-        given = {id(value.storage) for value in call.reads()}
-        return bool(call.results) and all(id(value.storage) in given for value in call.results)
+        given = [value.storage for value in call.reads()]
+        return bool(call.results) and all(value.storage in given for value in call.results)
 
     def _emit_view(self, call: Call) -> None:
         """Find a view of memory that stays once, of all other anew."""
@@ -283,7 +289,12 @@ class Replay:
         function, args = call.function, [self._text(arg) for arg in call.args]
         if function is getitem:
             return f"{args[0]}[{args[1]}]"
-        options = [f"{name}={self._text(value)}" for name, value in call.options.items()]
+        given = call.options
+        if call.name.endswith(".reduce") and len(args) == 1:  # of which NumPy reads names slowly
+            args.append(self._text(given.get("axis", 0)))
+            ordinary = {"axis": given.get("axis"), "dtype": None, "keepdims": False}
+            given = {name: value for name, value in given.items() if name not in ordinary or value != ordinary[name]}
+        options = [f"{name}={self._text(value)}" for name, value in given.items()]
         options += [f"{name}={value}" for name, value in more.items()]
         if isinstance(function, _METHOD_TYPE) and _is_method(function):
             return f"{args[0]}.{function.__name__}({', '.join(args[1:] + options)})"
@@ -379,22 +390,28 @@ class Replay:
             return False
         if x.dtype not in _FLOATS or x.shape[axis] != 2 or function not in (np.add, np.maximum, np.minimum):
             return False
-        keeps, mine, axis = bool(given.get("keepdims")), self._name(x), axis % len(x.shape)
-        names = []
-        for i in range(2):
-            key = (slice(None),) * axis + ((slice(i, i + 1) if keeps else i), ...)
-            name = self._names[-len(self._names) - 1] = f"h{len(self._names)}"
-            if x.number in self._fixed:
-                self._links.append((name, lambda key=key: self._scope[mine][key]))  # type: ignore[misc]
-            else:
-                self._add(f"{name} = {mine}[{self._object(key)}]")
-                self._passed[name] = Passed(result.shape, in_order=False, ours=False)
-            names.append(name)
+        mine, axis = self._name(x), axis % len(x.shape)
+        halves = [self._part(mine, x.number in self._fixed, axis, i) for i in range(2)]
         out = self._new(result)
-        self._add_elementwise(function, names, out, result)
+        fixed = result.number in self._fixed
+        out = self._part(out, fixed, axis, 0) if bool(given.get("keepdims")) else out
+        calls = [(halves, out)]
         if function is np.add:  # NumPy begins with 0, which makes a difference to -0
-            self._add_elementwise(function, [out, self._kept(np.zeros((), x.dtype))], out, result)
+            calls.append(([out, self._kept(np.zeros((), x.dtype))], out))
+        for operands, target in calls:
+            keyword = "" if function is np.add else "out="
+            self._add(f"{self._object(function, 'f')}({', '.join(operands)}, {keyword}{target})")
         return True
+
+    def _part(self, whole: str, fixed: bool, axis: int, i: int) -> str:
+        """Return the name of what lies at a place of an axis."""
+        key = (*[slice(None)] * axis, i, ...)
+        name = self._names[-len(self._names) - 1] = f"h{len(self._names)}"
+        if fixed:
+            self._links.append((name, lambda: self._scope[whole][key]))
+        else:
+            self._add(f"{name} = {whole}[{self._object(key)}]")
+        return name
 
     def _emit_choice(self, call: Call, result: Value) -> bool:
         """Choose between an array and 0 by its bits, where NumPy would branch at each element; return whether."""
@@ -541,6 +558,8 @@ class Replay:
             constant = _exactly(arg, dtype)
             if constant is None:
                 return self._text(arg)
+        if isinstance(constant, np.generic):
+            return self._kept(np.asarray(constant, dtype))
         if constant is not None:
             long = constant.size > 1 or function in (np.maximum, np.minimum)
             if constant.dtype != dtype or (constant.shape != result.shape and long and count <= _SMALL):
@@ -588,10 +607,22 @@ class Replay:
     def _output(self, value: Value) -> str:
         constant = self._constants.get(value.number)
         if constant is not None:
-            return f"{self._object(constant)}.copy()"
+            return f"{self._object(_copied, 'f')}({self._object(constant)})"
         if value.storage.kind != "temporary":
             return f"{self._name(value)}.view()"  # so that an optimizer sees that somebody looks
         return self._name(value)
+
+
+def _copied(x: Any) -> Any:
+    """Return a copy that lies in memory as the array does."""
+    steps = [(n - 1) * stride for n, stride in zip(x.shape, x.strides, strict=True)]
+    if not x.size or not steps:
+        return x.copy()
+    first = -sum(step for step in steps if step < 0)
+    memory = np.empty(first + sum(step for step in steps if step > 0) + x.itemsize, np.uint8)
+    copy: np.ndarray = np.ndarray(x.shape, x.dtype, memory, first, x.strides)
+    copy[...] = x
+    return copy
 
 
 class Diverged(Exception):

@@ -25,7 +25,7 @@ from xgrad.graph import Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
 from xgrad.optim import flat
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import Flat, Gradients
 from xgrad.optim.optimizer import Optimizer
 from xgrad.philox import words
 from xgrad.random import Generator
@@ -271,7 +271,8 @@ def _set_mode(module: Module, mode: bool) -> None:
 
 
 _next, _from_host = Generator._next, Generator._from_host
-_changed, _step, _lay = Flat.changed, Optimizer.step, Optimizer._lay
+_settle_flat = Flat._settle
+_renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write = flat.read, flat.write
 _device_of: Any = vars(inputs)["device_of"]
 
@@ -309,18 +310,61 @@ def _note_change(of: Flat) -> None:
     _changed(of)
 
 
-def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """Let this thread do something that is no part of the step."""
+    token = active.set(None)
+    try:
+        yield
+    finally:
+        active.reset(token)
+
+
+def _renew_gradients(gradients: Gradients) -> None:
+    """Take another buffer, as is done before a replay if somebody looks at the gradients: no part of the step."""
+    recorder = active.get()
+    if recorder is None or not hasattr(gradients, "tensors"):  # which is being made
+        return _renew(gradients)
+    recorder.renewed(gradients)
+    with _unrecorded():
+        _renew(gradients)
+
+
+def _settle_params(of: Flat) -> None:
     recorder = active.get()
     if recorder is not None:
-        recorder.optimizers[id(optimizer)] = optimizer
-    return _step(optimizer, closure)
+        recorder.unsettled = "an optimizer moved its parameters"
+    with _unrecorded():  # an optimizer counts who sees its arrays, not what stands for them
+        _settle_flat(of)
+
+
+def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
+    recorder = active.get()
+    if recorder is None:
+        return _step(optimizer, closure)
+    recorder.optimizers[id(optimizer)] = optimizer
+    before = _remembered(optimizer)
+    loss = _step(optimizer, closure)
+    if _remembered(optimizer) != before:
+        recorder.unsettled = "an optimizer remembers other things than before"
+    return loss
+
+
+def _remembered(optimizer: Optimizer) -> list[tuple[int, set[str], set[str]]]:
+    """Return the names of what is remembered of parameters."""
+    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    return [(id(flat), {*flat.numbers}, {*flat.arrays}) for flat in flats]
 
 
 def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
     recorder = active.get()
     if recorder is not None:
         recorder.unsettled = "an optimizer laid out its parameters"
-    return _lay(optimizer, group)
+        for state in optimizer._apart.values():
+            for key, value in state.items():
+                state[key] = concrete(value)
+    with _unrecorded():
+        return _lay(optimizer, group)
 
 
 def _read_numbers(values: Any) -> Any:
@@ -346,6 +390,8 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Module, "training", property(_get_mode, _set_mode)),
     (Generator, "_next", _draw),
     (Generator, "_from_host", _make_on_host),
+    (Gradients, "renew", _renew_gradients),
+    (Flat, "_settle", _settle_params),
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
