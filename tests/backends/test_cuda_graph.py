@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +15,13 @@ import pytest
 import host_cuda
 import host_graph
 import xgrad
-from xgrad import nn, optim
+from xgrad import nn, optim, trees
 from xgrad.capturing.captured import CaptureWarning
 from xgrad.device import Device
 from xgrad.discovery import backend_class, entry_points, open_backend
+from xgrad.parity.evaluate import options, tensors
+from xgrad.parity.row import Op
+from xgrad.parity.table import OPS
 from xgrad_cupy import CupyBackend, cublas, replay
 from xgrad_cupy.kernels import Kernels
 from xgrad_cupy.products import Products
@@ -249,6 +254,38 @@ def test_memory_stays_flat(device: str) -> None:
     trained.losses.clear()
     after = place.memory()
     assert (after["used"], after["reserved"]) == (before["used"], before["reserved"])
+
+
+#: What no graph can have, through CuPy: solvers wait for the GPU, SciPy's functions are on the host, and shapes that
+#: depend on values are nowhere replayed.
+NOT_CAPTURED = "cannot be part of a CUDA graph: |depends on values$|the value of a tensor is read$"
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if not op.name.startswith("special.")], ids=str)
+def test_ops_and_their_gradients_on_what_stands_for_a_gpu(op: Op, plain: Device) -> None:
+    sample = op.samples[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        more = options(sample, plain)
+        given = [tensors(sample, plain, np.dtype("float32"), False) for _ in range(3)]
+        floating = [isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in given[0]]
+        wanted = [op.differentiable and not op.no_derivative and each for each in floating]
+
+        def step(inputs: list[Any]) -> Any:
+            xs = [x.detach().requires_grad_() if wants else x for x, wants in zip(inputs, wanted, strict=True)]
+            outs = [out for _, out in trees.leaves(op.fn(*xs, **more)) if type(out) is xgrad.Tensor]
+            ends, leaves = [out for out in outs if out.requires_grad], [x for x, w in zip(xs, wanted, strict=True) if w]
+            arriving = [xgrad.ones_like(out.detach()) for out in ends]
+            found = xgrad.autograd.grad(ends, leaves, arriving, allow_unused=True) if ends else ()
+            return [out.detach() for out in outs], list(found)
+
+        capturing = xgrad.capture(step)
+        for xs in given:
+            for (_, mine), (_, theirs) in zip(trees.leaves(capturing(xs)), trees.leaves(step(xs)), strict=True):
+                if mine is not None:
+                    np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
+    launches = sum(entry[0] == "launch" for entry in host_graph.log)
+    assert launches == 2 if capturing.refusal is None else re.search(NOT_CAPTURED, capturing.refusal)
 
 
 # Step by step

@@ -227,11 +227,16 @@ def _constants(call: Call) -> list[Any]:
         if type(arg) is tuple or type(arg) is list:
             for part in arg:
                 look(part)
-        elif type(arg) not in (Value, Number) and hasattr(arg, "dtype") and hasattr(arg, "shape"):
+        elif _is_array(arg):
             found.append(arg.dtype)
 
     look((*call.args, *call.options.values()))
     return found
+
+
+def _is_array(arg: Any) -> bool:
+    """Return whether an argument is an array, which stays the same; scalar types have such attributes, too."""
+    return type(arg) not in (Value, Number) and hasattr(arg, "dtype") and type(getattr(arg, "shape", None)) is tuple
 
 
 def described(call: Call) -> str:
@@ -256,6 +261,6 @@ def _text(arg: Any) -> str:
         return f"({', '.join(map(_text, arg))})"
     if type(arg) is Number:
         return f"number({arg.value})"
-    if hasattr(arg, "dtype") and hasattr(arg, "shape") and type(arg) is not Value:
+    if _is_array(arg):
         return f"constant {arg.dtype} {tuple(arg.shape)}"
     return repr(arg)
