@@ -137,13 +137,15 @@ class Frame:
             return codes[0]
         if type(results) is tuple:
             return (
-                f"({', '.join(codes)},)" if all(not _container(r) for r in results) else self._rebuilt(results, codes)
+                f"({''.join(f'{code}, ' for code in codes)})"
+                if all(not _container(r) for r in results)
+                else self._rebuilt(results, codes)
             )
         return self._rebuilt(results, codes)
 
     def _rebuilt(self, results: Any, codes: list[str]) -> str:
         self._scope["rebuild"] = _Rebuild(results)
-        return f"rebuild(({', '.join(codes)},))"
+        return f"rebuild(({''.join(f'{code}, ' for code in codes)}))"
 
     def _leaf(self, value: Any) -> str:
         """Return the code of one thing that the step returned."""

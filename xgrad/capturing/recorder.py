@@ -363,7 +363,7 @@ class Recorder:
                 if inside:
                     gradients = leaf.slot.gradients
                     self.looked_at.setdefault(id(gradients), (gradients, gradients.seen))
-        if gradient is not None:
+        if gradient is not None and leaf.order > -self.started:
             self._of_gradients.setdefault(id(gradient), leaf)
 
     def is_gradient(self, tensor: Tensor) -> bool:
