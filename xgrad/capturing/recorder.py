@@ -202,13 +202,15 @@ class Recorder:
             if type(result) in (bool, int, float, complex):
                 self.refuse(f"the value of an array is read by {call.name}")
             return result
-        for source in sources:
-            if source.array is result:
-                return source
-        root, storage = root_of(result), None
-        for source in sources:
-            if root_of(source.array) is root:
-                storage = source.value.storage
+        storage = None
+        if not isinstance(result, np.generic):  # of which some, such as True, are but once there
+            for source in sources:
+                if source.array is result:
+                    return source
+            root = root_of(result)
+            for source in sources:
+                if root_of(source.array) is root:
+                    storage = source.value.storage
         kind = "constant" if call.function is same else "temporary"
         value = Value(self._next(), storage or Storage(kind, self._next()), result)
         call.results.append(value)
