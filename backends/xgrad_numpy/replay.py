@@ -425,7 +425,8 @@ class Replay:
             return False
         bits = _BITS[result.dtype]
         mine = id(result.storage) not in self._handed_out
-        if zeros[0] and mine and math.prod(result.shape) <= _FEW and self._replaceable(x, result):
+        alone = self._replaceable(x, result) and self._plan.fills(x)
+        if zeros[0] and mine and math.prod(result.shape) <= _FEW and alone:
             source = self._text(x)
             self._links.append(
                 (self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,)))

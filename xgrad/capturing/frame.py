@@ -212,6 +212,9 @@ class Frame:
                 write(f"{holder}._change({name}, device)")
             else:
                 write(f"{holder}._data = {name}")
+        for flat in recorder.flats.values():
+            for p in flat.owned:
+                write(f"{self._object(p)}._change({self._object(p)}._data, device)")
         for numbers, key, value in recorder.written.values():
             code = self._expression(value) if type(value) is Number else self._text(value)
             write(f"{self._object(numbers)}[{key!r}] = {code}")
@@ -227,8 +230,6 @@ class Frame:
                 number = self._arguments.get(id(p))
                 name = self._object(p) if number is None else f"a{number}"
                 write(f"{name}._changed = {self._object(leaf)}.changed = when")
-                if hasattr(p, "_owner"):
-                    write(f"{name}._change({name}._data, device)")
         for module, mode in recorder.modes.values():
             write(f"{self._object(vars(module))}['training'] = {mode}")
 

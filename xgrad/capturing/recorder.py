@@ -358,13 +358,13 @@ class Recorder:
 
     def gradient_of(self, leaf: Leaf, gradient: Tensor | None) -> None:
         """Note that somebody asks for the gradient of a leaf."""
-        if id(leaf) not in self.gradients and leaf.order > -self.started:
-            if id(leaf) not in self.leaves:
-                inside = gradient is not None and in_slot(leaf, gradient)
-                self.leaves[id(leaf)] = leaf, gradient is not None, inside
-                if inside:
-                    gradients = leaf.slot.gradients
-                    self.looked_at.setdefault(id(gradients), (gradients, gradients.seen))
+        known = id(leaf) in self.gradients or id(leaf) in self.leaves
+        if not known and leaf.order > -self.started:
+            inside = gradient is not None and in_slot(leaf, gradient)
+            self.leaves[id(leaf)] = leaf, gradient is not None, inside
+            if inside:
+                gradients = leaf.slot.gradients
+                self.looked_at.setdefault(id(gradients), (gradients, gradients.seen))
         if gradient is not None and leaf.order > -self.started:
             self._of_gradients.setdefault(id(gradient), leaf)
 

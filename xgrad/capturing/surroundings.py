@@ -36,7 +36,11 @@ def described(value: Any) -> Any:
         return type(value), repr(value)
     if type(value) is set:
         return set, frozenset(value)
-    return Same(value) if type(value).__hash__ in (None, object.__hash__) else (type(value), value)
+    try:
+        told_apart = type(value).__hash__ is not object.__hash__ and hash(value) is not None
+    except TypeError:  # of a list, or of what holds one
+        told_apart = False
+    return (type(value), value) if told_apart else Same(value)
 
 
 class Watched:
