@@ -57,9 +57,9 @@ class Plan:
         return place
 
     def fills(self, value: Value) -> bool:
-        """Return whether a value is all that lies in its memory, not a part: another can then be given its place."""
+        """Return whether a value is what its memory was made for, not a view: another can then be given its place."""
         place = self._live.get(id(value.storage))
-        return place is not None and place.value.nbytes == value.nbytes
+        return place is not None and place.value.number == value.number
 
     def _take(self, nbytes: int) -> int:
         fitting = [(size, offset) for offset, size in self._free if size >= nbytes]

@@ -542,8 +542,11 @@ class Replay:
     def _operands(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> list[str]:
         """Return the operands of an elementwise function, in a form in which NumPy is fast.
 
-        Those are arrays of the dtype that it computes in, and as long as the result as far as that is small.
+        Those are arrays of the dtype that it computes in, and as long as the result as far as that is small. Where one
+        is reversed they stay as they are: NumPy then computes some functions otherwise, to the last bit.
         """
+        if any(min(getattr(arg, "strides", None) or (0,)) < 0 for arg in args):
+            return [self._text(arg) for arg in args]
         dtypes = _computes_in(function, args)
         return [self._operand(function, arg, dtype, result) for arg, dtype in zip(args, dtypes, strict=True)]
 
@@ -745,4 +748,6 @@ def _forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
 def _takes_out(call: Call, target: Value) -> bool:
     if call.function is _DOT:
         return _in_order(target.strides, target.shape, target.dtype.itemsize)
+    if any(min(value.strides or (0,)) < 0 for value in (target, *call.reads())):
+        return False
     return isinstance(call.function, np.ufunc) and call.function.nout == 1 and not call.options
