@@ -167,12 +167,14 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        known = [(self._laid.get(id(group)), group) for group in self.param_groups]
+        if any(laid is None or laid.ids != list(map(id, group["params"])) for laid, group in known):
+            self._scatter()  # groups were added, or edited
+            for group in self.param_groups:
+                self._lay(group)
         for group in self.param_groups:
-            laid = self._laid.get(id(group))
-            if laid is None or laid.ids != list(map(id, group["params"])):  # groups were added, or edited
-                self._scatter()
-                laid = self._lay(group)
-            elif not self.lies(group, laid) or not all(map(Flat.even, laid.flats)):
+            laid = self._laid[id(group)]
+            if not self.lies(group, laid) or not all(map(Flat.even, laid.flats)):
                 self._apart |= laid.states()
                 laid = self._lay(group)
             for flat in laid.flats:
