@@ -133,14 +133,13 @@ def run(argv: Sequence[str]) -> int:
     device = open_device(args.device)
     data = find_data(args)
     options = fill_in(args, data, device)
-    capture = can_replay = device.backend.replays is not None
-    if "capture" in args:
-        capture = args.capture and can_replay
-        if args.capture and not can_replay:
-            note(f"--capture: steps on {device} cannot be replayed, they run one by one")
+    can_replay = device.backend.replays is not None
+    capture = getattr(args, "capture", can_replay)
+    if capture and not can_replay:
+        note(f"--capture: steps on {device} cannot be replayed yet: they run eagerly")
     out: Path = getattr(args, "out", Path("runs", data.name))
     try:
-        training = Training(options, data, device, out, args.quiet, capture)
+        training = Training(options, data, device, out, args.quiet, capture and can_replay)
     except (MemoryError, ValueError) as error:
         raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
     try:
