@@ -99,6 +99,11 @@ def parity(output: str, folder: Path) -> Report:
             if not error <= cell["limit"]:
                 failed.append(f"{op['op']} {where}: off by {error:.3g} {unit}, tolerated {cell['limit']:.3g}, on "
                               f"{cell['sample']}")  # fmt: skip
+    for kernel in report["fused"]:
+        error, limit = float(kernel["error"]), kernel["limit"]
+        if not error <= limit:
+            where = f"{kernel['what']} {kernel['device']} {kernel['dtype']}"
+            failed.append(f"fused: {where}: {kernel['note'] or f'off by {error:.3g}, tolerated {limit:.3g}'}")
     training = {
         f"{run['device']} {run['dtype']} {run['optimizer']}": max(float(run["loss_error"]), float(run["weight_error"]))
         for run in report["training"]
@@ -108,6 +113,7 @@ def parity(output: str, folder: Path) -> Report:
         "verdict": report["verdict"],
         "worst": {where: found for where, found in worst.items() if found["error"] < math.inf},
         "training": training,
+        "fused kernels": len(report["fused"]),
         "equal draws": f"{equal} of {len(report['seeds'])}",
         "failed": failed,
     }

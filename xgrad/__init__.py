@@ -11,7 +11,7 @@ from typing import Any as _Any
 from xgrad import autograd, nn, ops, optim, random
 from xgrad.backend import DeviceError
 from xgrad.device import Device
-from xgrad.devices import default_device, devices
+from xgrad.devices import default_device, devices, set_tf32
 from xgrad.dtypes import (
     bool,
     complex64,
@@ -351,6 +351,7 @@ __all__ = [
     "round",
     "save",
     "searchsorted",
+    "set_tf32",
     "sigmoid",
     "sign",
     "signbit",

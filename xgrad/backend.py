@@ -31,12 +31,14 @@ class Backend:
     array_type : type
         The class of its arrays. A result of any other type passes through `coercer`.
     kernels : mapping of str to callable
-        Fused kernels, by op name, that replace the op's generic forward rule. Each takes the same
-        arguments without `xp`.
+        Fused kernels that replace generic rules: the forward rule of an op, by its name, or a part that is declared
+        `fused.fusable`, by its own. Each takes the same arguments without `xp`.
     asynchronous : bool
         Whether to read a value is to wait for the device, so that checks of values are left out.
     writes : bool
         Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
+    tf32 : bool
+        Whether products of float32 may take 10 bits of mantissa: see `set_tf32`.
     piece : int, optional
         How many elements at a time elementwise work on large arrays should take, to stay in a cache.
     replays : str, optional
@@ -49,6 +51,7 @@ class Backend:
     kernels: Mapping[str, Callable[..., Any]] = {}
     asynchronous: bool = False
     writes: bool = False
+    tf32: bool = False
     piece: int | None = None
     replays: ClassVar[str | None] = None
 
@@ -127,6 +130,11 @@ class Backend:
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
         """Return `count` integers of `width` random bits, 16, 32 or 64, signed: to the bit those of `philox.bits`."""
         return self.from_host(philox.bits(seed, call, width, count), index)
+
+    def set_tf32(self, enabled: bool) -> None:
+        """Let products of float32 take 10 bits of mantissa, or not; DeviceError where that cannot be had."""
+        if enabled:
+            raise DeviceError(f"set_tf32: {self.library} has no TF32 that xgrad could turn on")
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the library and of what it runs on, by name."""

@@ -76,6 +76,7 @@ class Device:
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
             device.xp.special = SciPyKernels(backend)
+        device.xp.kernels = backend.kernels  # where `fused.fusable` finds them
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)
         device.guard, device.native = backend.guard(index), backend.native_device(index)

@@ -61,6 +61,40 @@ def transfer(x: Any, source: Device, target: Device) -> Any:
     return target.backend.from_host(source.backend.to_host(x), target.index)
 
 
+def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
+    """Let matrix products of float32 take TF32, which has 10 bits of mantissa for 23, or not: by default they do not.
+
+    Products of two matrices, or of a stack and a matrix, are then several times as fast on an NVIDIA GPU, and about as
+    exact as those of float16. Their sums stay float32, and so do all other ops, and products of two stacks. It holds
+    for all GPUs and threads of this process.
+
+    Parameters
+    ----------
+    enabled : bool
+        Whether they may.
+    device : str or Device, default "cuda"
+        One of the type that is meant.
+
+    Raises
+    ------
+    TypeError
+        If `enabled` is no bool.
+    DeviceError
+        If the device cannot be used, or has no TF32: it takes an NVIDIA GPU of compute capability 8.0 or more.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.set_tf32(False, device="cpu")
+    >>> xgrad.set_tf32(True, device="cpu")
+    Traceback (most recent call last):
+    xgrad.backend.DeviceError: set_tf32: numpy has no TF32 that xgrad could turn on
+    """
+    if not isinstance(enabled, bool):
+        raise TypeError(f"set_tf32: expected True or False, got {enabled!r}")
+    Device(device).backend.set_tf32(enabled)
+
+
 _default: ContextVar[Device | None] = ContextVar("xgrad_default_device", default=None)
 
 

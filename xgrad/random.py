@@ -507,18 +507,27 @@ def randperm(n: int, *, device: str | Device | None = None, generator: Generator
     return _source("randperm", generator).randperm(n, device=device)
 
 
-def dropout_mask(x: Tensor, p: float, generator: Generator | None = None) -> Tensor:
-    """Return what `nn.functional.dropout` multiplies `x` by: 0 with probability `p`, else ``1 / (1 - p)``.
+def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:
+    """Return the seed of a generator, by default that of this thread or task, and the number of its next call."""
+    return _source(name, generator)._next()
+
+
+def dropout_scale(p: float) -> tuple[int, float]:
+    """Return from which 16 bits on, as a signed integer, `dropout` leaves an element in, and what it multiplies it by.
 
     16 bits decide on an element, which is half the cost of a float: `p` counts to a multiple of 2**-16.
     """
-    place, raw, source = x._device, x._data, _source("dropout", generator)
     dropped = round(p * 2**16)
-    with place.active():
-        bits = place.backend.random_bits(*source._next(), 16, math.prod(raw.shape), place.index)
-        mask = place.xp.astype(bits >= min(dropped, 2**16 - 1) - 2**15, raw.dtype)
-        mask *= 1 / (1 - p) if dropped < 2**16 else 0.0
-        return wrap(place.xp.reshape(mask, raw.shape), place)
+    return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
+
+
+def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
+    """Return what `dropout` multiplies an array or a tensor by: 0 with probability `p`, else ``1 / (1 - p)``."""
+    threshold, scale = dropout_scale(p)
+    bits = device.backend.random_bits(seed, call, 16, math.prod(x.shape), device.index)
+    mask = xp.astype((wrap(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
+    mask *= scale
+    return xp.reshape(mask, x.shape)
 
 
 def _place(device: str | Device | None) -> Device:

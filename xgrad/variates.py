@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.fused import fusable
+
 _ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
 _LOG = [2 / (2 * k + 1) for k in range(11)]  # log((1 + t) / (1 - t)) / t, by powers of t**2
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]  # sin(a) / a, by powers of a**2
@@ -20,6 +22,7 @@ _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 _PIECE = 2**13  # so many normal numbers at a time, whose parts then stay in the cache
 
 
+@fusable
 def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
     """Return floats evenly spread over [0, 1): multiples of 2**-24 of int32, or of 2**-53 of int64."""
     digits, spare = (24, 8) if bits.dtype == xp.int32 else (53, 11)

@@ -12,9 +12,12 @@ What is not as on ``cpu``:
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
-The environment variables that matter are CUDA's ``CUDA_VISIBLE_DEVICES`` and CuPy's ``CUPY_CACHE_DIR`` (where
-compiled kernels are kept: a first run is slow), ``CUPY_TF32=1`` (faster float32 products with 10 bits of
-mantissa) and ``CUPY_ACCELERATORS``.
+Fused kernels (`xgrad_cupy.kernels`) take the place of generic rules that would be several launches. They were
+compiled by CuPy for compute capability 8.0 and 9.0, and run on the host, and have not yet run on a GPU.
+
+`xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. The environment variables that matter are
+CUDA's ``CUDA_VISIBLE_DEVICES`` and CuPy's ``CUPY_CACHE_DIR`` (where compiled kernels are kept: a first run is slow),
+``CUPY_TF32=1`` (as `set_tf32`, from the beginning) and ``CUPY_ACCELERATORS``.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ import numpy as np
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.scipy_kernels import SciPyKernels
+from xgrad_cupy.kernels import Kernels
 
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
 _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
@@ -39,25 +43,6 @@ _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
 # The sizes in bytes for which the results of `to_host` are in pinned memory. Below, it gains nothing; above, too
 # much of the host's memory would be pinned, for CuPy keeps what it has pinned once.
 _PINNED = range(1 << 16, 1 << 28)
-
-# A block of four words of Philox4x64-10, as `xgrad.philox` has it, for each thread.
-_PHILOX = """
-unsigned long long c0 = i, c1 = 0, c2 = call, c3 = 0, k0 = seed, k1 = 0;
-for (int round = 0; round < 10; ++round) {
-    unsigned long long low0 = 0xD2E7470EE14C6C93ULL * c0, high0 = __umul64hi(0xD2E7470EE14C6C93ULL, c0);
-    unsigned long long low1 = 0xCA5A826395121157ULL * c2, high1 = __umul64hi(0xCA5A826395121157ULL, c2);
-    c0 = high1 ^ c1 ^ k0;
-    c1 = low1;
-    c2 = high0 ^ c3 ^ k1;
-    c3 = low0;
-    k0 += 0x9E3779B97F4A7C15ULL;
-    k1 += 0xBB67AE8584CAA73BULL;
-}
-words[4 * i] = c0;
-words[4 * i + 1] = c1;
-words[4 * i + 2] = c2;
-words[4 * i + 3] = c3;
-"""
 
 # What atomics can add to, and for the other integers what to add in.
 _ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")))
@@ -74,23 +59,38 @@ class CupyBackend(Backend):
     def __init__(self) -> None:
         self._cp, count = _open_cupy()
         self._empty_pinned = import_module("cupyx").empty_pinned
-        self._philox = self._cp.ElementwiseKernel(
-            "uint64 seed, uint64 call", "raw uint64 words", _PHILOX, "xgrad_philox"
-        )
         self._devices = [self._cp.cuda.Device(i) for i in range(count)]
         self.array_type = self._cp.ndarray
         self.xp = namespace(self._cp)
         self.xp.index_add = self.index_add
         self.xp.special = CupySpecial(self)
+        self._fused = Kernels(self._cp, self.xp)
+        self.kernels = self._fused.table()
 
     def count(self) -> int:
         return len(self._devices)
+
+    # CuPy's own setting, which is one for the process and begins as CUPY_TF32 says, is the only one: there are not two
+    # to come apart.
+    @property
+    def tf32(self) -> bool:  # type: ignore[override]
+        products = self._cp._core
+        return bool(products.get_compute_type(np.float32) == products._routines_linalg.COMPUTE_TYPE_TF32)
+
+    def set_tf32(self, enabled: bool) -> None:
+        for device in self._devices if enabled else ():
+            if int(device.compute_capability) < 80:
+                raise DeviceError(
+                    f"set_tf32: expected GPUs of compute capability 8.0 or more, got {self.describe(device.id)}"
+                )
+        kinds = self._cp._core._routines_linalg
+        self._cp._core.set_compute_type(np.float32, kinds.COMPUTE_TYPE_TF32 if enabled else kinds.COMPUTE_TYPE_DEFAULT)
 
     def describe(self, index: int) -> str:
         found = self._cp.cuda.runtime.getDeviceProperties(index)
         return (
             f"{found['name'].decode()}, compute capability {found['major']}.{found['minor']}, "
-            f"{found['totalGlobalMem'] / 2**30:.0f} GiB"
+            f"{found['totalGlobalMem'] / 2**30:.0f} GiB" + ", TF32" * self.tf32
         )
 
     def versions(self) -> dict[str, str]:
@@ -173,11 +173,8 @@ class CupyBackend(Backend):
         return index_add(self._cp, x, key, values)
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
-        blocks = -(-count * width // 256)
         with self._devices[index]:
-            words = self._cp.empty(4 * blocks, np.uint64)
-            self._philox(np.uint64(seed), np.uint64(call), words, size=blocks)
-            return words.view(f"int{width}")[:count]
+            return self._fused.bits(seed, call, width, count)
 
     def synchronize(self, index: int) -> None:
         self._devices[index].synchronize()

@@ -19,7 +19,7 @@ class Place:
     def __init__(self, plan: Plan, value: Value, start: int, end: int) -> None:
         self.plan, self.value, self.start, self.end = plan, value, start, end
         self.nbytes = -(-max(value.nbytes, 1) // _ALIGNED) * _ALIGNED
-        self.offset: int | None = None
+        self.offset = 0
 
     def __call__(self) -> Any:
         value = self.value
@@ -87,7 +87,6 @@ class Plan:
         for key, place in list(self._live.items()):
             if place.end <= at:
                 del self._live[key]
-                assert place.offset is not None
                 self._give(place.offset, place.nbytes)
 
     def allocate(self) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 from xgrad.capturing.arrays import method
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Call, Program, Storage, Value, replaced
-from xgrad.capturing.recorder import getitem, same, setitem
+from xgrad.capturing.recorder import getitem, setitem
 from xgrad_numpy.memory import Place, Plan
+from xgrad_numpy.statements import Blocks, Passed, Statement
 
 #: Operators in place, and what they call.
 _IN_PLACE: dict[Any, np.ufunc] = {
@@ -34,7 +35,7 @@ _IN_PLACE: dict[Any, np.ufunc] = {
 }
 _DOT, _ASTYPE, _COPY = method("dot"), method("astype"), method("copy")
 _REDUCTIONS = ("axis", "dtype", "out", "keepdims", "initial", "where")
-_BITS = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
 _COMPARISONS: dict[Any, str] = {
     operator.lt: "<",
     operator.le: "<=",
@@ -82,21 +83,23 @@ class Replay:
         self._numbers: dict[Any, str] = {}
         self.numbers: list[Number] = []
         self._cells: dict[Any, str] = {}
-        self._constants: dict[int, np.ndarray] = {}
+        self._constants: dict[int, Any] = {}
         self._handed_out = {id(value.storage) for value in program.outputs}
         self._dynamic: set[int] = {id(value.storage) for value in found}
         self.statics = [value for value in program.inputs if value not in found]
-        self._lines: list[str] = []
+        self._statements: list[Statement] = []
         self._first_write: int | None = None
 
+        self._calls: list[Call] = []
         self._fold()
-        self._calls = _forwarded(self._calls)
+        self._calls = _forwarded(self._calls, self._handed_out)
         self._uses = Counter(value.number for call in self._calls for value in call.reads())
         self._items: dict[int, str] = {}  # code of numbers that need no array
         self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
         self._plan = Plan()
+        self._passed: dict[str, Passed] = {}  # arrays that do not stay
         for value in found:
-            self._name(value)
+            self._passed[self._name(value)] = Passed(value.shape, _dense_in_order(value), ours=False)
         for value in self.statics:
             self._fixed.add(value.number)
             self._name(value)
@@ -105,23 +108,27 @@ class Replay:
             self._at = i
             self._emit(call)
             self._plan.release(i)
-        results = [self._output(value) for value in program.outputs]
-        self._lines.append(f"return ({', '.join(results)}{',' if len(results) == 1 else ''})")
+        self._results = [self._output(value) for value in program.outputs]
         self._plan.allocate()
         self.nbytes = self._plan.nbytes
-        parameters = ", ".join([self._name(value) for value in found] + list(self._numbers.values()))
-        body = "\n    ".join(self._guarded())
-        self.source = f"def run({parameters}):\n    {body}\n"
-        exec(compile(self.source, "<captured step>", "exec"), self._scope)
-        self.run: Callable[..., tuple[np.ndarray, ...]] = self._scope["run"]
+        self._parameters = [self._name(value) for value in found] + list(self._numbers.values())
+        self.source = ""
+        self.run: Callable[..., Any] = _not_linked
 
-    def _guarded(self) -> list[str]:
-        """Return the lines; `run` returns an error before anything is changed: the step is to run eagerly then."""
-        first = len(self._lines) if self._first_write is None else self._first_write
-        if not first:
-            return self._lines
-        tried = ["    " + line for line in self._lines[:first]]
-        return ["try:", *tried, "except Exception as error:", "    return error", *self._lines[first:]]
+    def _write(self) -> None:
+        """Write the function, now that it is known where arrays lie."""
+        blocks = Blocks(self._scope, self._passed, self._plan.memory)
+        first = len(self._statements) if self._first_write is None else self._first_write
+        lines, rest = blocks.lines(self._statements[:first]), blocks.lines(self._statements[first:])
+        if lines:  # an error before anything is changed lets the step run eagerly
+            lines = ["try:", *("    " + line for line in lines), "except Exception as error:", "    return error"]
+        lines += [*rest, f"return ({', '.join(self._results)}{',' if len(self._results) == 1 else ''})"]
+        body = "\n    ".join(lines)
+        self.source = f"def run({', '.join(self._parameters)}):\n    {body}\n"
+        self._links += blocks.links
+        self._scope.update((name, find()) for name, find in blocks.links)
+        exec(compile(self.source, "<captured step>", "exec"), self._scope)
+        self.run = self._scope["run"]
 
     def link(self, arrays: list[np.ndarray]) -> None:
         """Take the arrays of `statics`, and find all others that stay where they are."""
@@ -129,6 +136,8 @@ class Replay:
             self._scope[self._name(value)] = array
         for name, find in self._links:
             self._scope[name] = find()
+        if not self.source:
+            self._write()
 
     def release(self) -> None:
         """Let go of all arrays."""
@@ -161,7 +170,7 @@ class Replay:
 
     def _fold(self) -> None:
         """Compute now what depends on nothing, and is not changed."""
-        self._calls: list[Call] = []
+        self._calls = []
         for call in self.program.calls:
             known = all(value.number in self._constants for value in call.reads())
             changes = call.target is not None or any(value.storage.writes for value in call.results)
@@ -261,7 +270,7 @@ class Replay:
         else:
             texts = [self._item(arg) for arg in asked.args]
             text = f"bool({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
-        self._lines.append(f"if {text} is not {call.check}: raise Diverged")
+        self._add(f"if {text} is not {call.check}: raise Diverged")
 
     def _item(self, arg: Any) -> str:
         """Return the code of a number that an array without axes holds."""
@@ -285,9 +294,11 @@ class Replay:
     def _emit_plain(self, call: Call) -> None:
         """Call a function that makes the memory of its results."""
         names = [self._name(value) for value in call.results]
+        for name, value in zip(names, call.results, strict=True):
+            self._passed[name] = Passed(value.shape, _dense_in_order(value), ours=False)
         code = self._called(call)
         target = names[0] if call.single else f"({', '.join(names)},)"
-        self._lines.append(f"{target} = {code}")
+        self._add(f"{target} = {code}")
 
     def _called(self, call: Call, **more: str) -> str:
         """Return the code of a call as it was made."""
@@ -304,7 +315,8 @@ class Replay:
         """Return the name of memory for a new value: planned, or the user's if it is handed out."""
         name, storage = self._name(value), value.storage
         if id(storage) in self._handed_out:
-            self._lines.append(f"{name} = {self._made(value)}")
+            self._statements.append(Statement(f"{name} = {self._made(value)}", makes=name))
+            self._passed[name] = Passed(value.shape, _dense_in_order(value), ours=True)
             return name
         place = self._plan.add(value, self._at, self._ends[id(storage)], reuse)
         self._fixed.add(value.number)
@@ -336,27 +348,27 @@ class Replay:
             rest = "".join(f", {name}={self._text(given[name])}" for name in ("initial", "where") if name in given)
             keeps = self._text(given.get("keepdims", False))
             texts = ", ".join(map(self._text, parts))
-            self._lines.append(f"{self._object(function, 'f')}({x}, {texts}, {out}, {keeps}{rest})")
+            self._add(f"{self._object(function, 'f')}({x}, {texts}, {out}, {keeps}{rest})")
             return True
         if function is _DOT and _in_order(result.strides, result.shape, result.dtype.itemsize):
             a, b = self._text(call.args[0]), self._text(call.args[1])
-            self._lines.append(f"{a}.dot({b}, {self._new(result)})")
+            self._add(f"{a}.dot({b}, {self._new(result)})")
             return True
         if function is np.asarray and len(call.args) == 1:  # of a scalar
             if id(result.storage) in self._handed_out:
                 return False
             x = self._text(call.args[0])
-            self._lines.append(f"{self._new(result)}[()] = {x}")
+            self._add(f"{self._new(result)}[()] = {x}")
             return True
         if function is np.where and len(call.args) == 3 and self._emit_choice(call, result):
             return True
         if function in (_ASTYPE, _COPY):
             x = self._text(call.args[0])
-            self._lines.append(f"{self._new(result)}[...] = {x}")
+            self._add_copy(self._new(result), x, result.shape)
             return True
         if not any(call.reads()) and not any(call.numbers()):  # what is made of nothing, and changed then
             value = np.asarray(call.function(*call.args, **call.options))
-            self._lines.append(f"{self._new(result)}[...] = {self._object(value)}")
+            self._add(f"{self._new(result)}[...] = {self._object(value)}")
             return True
         return False
 
@@ -397,13 +409,13 @@ class Replay:
             if x.number in self._fixed:
                 self._links.append((name, lambda key=key: self._scope[mine][key]))  # type: ignore[misc]
             else:
-                self._lines.append(f"{name} = {mine}[{self._object(key)}]")
+                self._add(f"{name} = {mine}[{self._object(key)}]")
+                self._passed[name] = Passed(result.shape, in_order=False, ours=False)
             names.append(name)
         out = self._new(result)
-        self._lines.append(self._elementwise(function, names, out))
+        self._add_elementwise(function, names, out, result)
         if function is np.add:  # NumPy begins with 0, which makes a difference to -0
-            zero = self._kept(np.asarray(0, x.dtype))
-            self._lines.append(self._elementwise(function, [out, zero], out))
+            self._add_elementwise(function, [out, self._kept(np.zeros((), x.dtype))], out, result)
         return True
 
     def _emit_choice(self, call: Call, result: Value) -> bool:
@@ -424,20 +436,19 @@ class Replay:
                 (self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,)))
             )
             self._fixed.add(result.number)
-            zero = self._kept(np.asarray(0, result.dtype))
-            self._lines.append(f"{self._object(np.putmask, 'f')}({source}, {self._text(condition)}, {zero})")
+            zero = self._kept(np.zeros((), result.dtype))
+            self._add(f"{self._object(np.putmask, 'f')}({source}, {self._text(condition)}, {zero})")
             return True
         mask = self._spare(result.shape, bits)
-        self._lines.append(f"{mask}[...] = {self._text(condition)}")
-        one = self._kept(np.asarray(1, bits))
-        if zeros[0]:
-            self._lines.append(f"{self._object(np.subtract, 'f')}({mask}, {one}, {mask})")
-        else:
-            self._lines.append(f"{self._object(np.negative, 'f')}({mask}, {mask})")
         source = self._bits(x, bits)
         self._new(result, (x,) if self._replaceable(x, result) else ())
         target = self._bits(result, bits)
-        self._lines.append(f"{self._object(np.bitwise_and, 'f')}({source}, {mask}, {target})")
+        self._add_copy(mask, self._text(condition), result.shape)
+        if zeros[0]:
+            self._add_elementwise(np.subtract, [mask, self._kept(np.ones((), bits))], mask, result)
+        else:
+            self._add_elementwise(np.negative, [mask], mask, result)
+        self._add_elementwise(np.bitwise_and, [source, mask], target, result)
         return True
 
     def _bits(self, value: Value, dtype: Any) -> str:
@@ -450,7 +461,8 @@ class Replay:
         if value.number in self._fixed:
             self._links.append((name, lambda: self._scope[mine].view(dtype)))
         else:
-            self._lines.append(f"{name} = {mine}.view({self._object(dtype, 'd')})")
+            self._add(f"{name} = {mine}.view({self._object(dtype, 'd')})")
+            self._passed[name] = self._passed.get(mine, Passed(value.shape, _dense_in_order(value), ours=False))
         return name
 
     def _spare(self, shape: tuple[int, ...], dtype: Any) -> str:
@@ -463,26 +475,26 @@ class Replay:
     def _emit_write(self, call: Call, target: Value) -> None:
         """Write the code of a call that changes what it is given."""
         if target.storage.kind != "temporary" and self._first_write is None:
-            self._first_write = len(self._lines)
+            self._first_write = len(self._statements)
         function, name = call.function, self._text(target)
         if function in _IN_PLACE:
             if _IN_PLACE[function] in _ELEMENTWISE:
                 args = self._operands(_IN_PLACE[function], call.args, target)
             else:
                 args = [self._text(arg) for arg in call.args]
-            self._lines.append(self._elementwise(_IN_PLACE[function], args, name))
+            self._add_elementwise(_IN_PLACE[function], args, name, target)
         elif function is setitem:
             x, key, value = call.args
-            self._lines.append(f"{self._text(x)}[{self._text(key)}] = {self._text(value)}")
+            self._add(f"{self._text(x)}[{self._text(key)}] = {self._text(value)}")
         elif call.out:
             if function is _DOT:
-                self._lines.append(f"{self._text(call.args[0])}.dot({self._text(call.args[1])}, {name})")
+                self._add(f"{self._text(call.args[0])}.dot({self._text(call.args[1])}, {name})")
             elif function in _ELEMENTWISE and not call.options:
-                self._lines.append(self._elementwise(function, self._operands(function, call.args, target), name))
+                self._add_elementwise(function, self._operands(function, call.args, target), name, target)
             else:
-                self._lines.append(self._called(call, out=name))
+                self._add(self._called(call, out=name))
         else:
-            self._lines.append(self._called(call))
+            self._add(self._called(call))
 
     # Elementwise functions
 
@@ -500,13 +512,27 @@ class Replay:
             texts = [self._text(arg) for arg in call.args]
         out = self._new(result, reuse)
         options = "".join(f", {name}={self._text(value)}" for name, value in call.options.items())
-        self._lines.append(self._elementwise(function, texts, out, options))
+        self._add_elementwise(function, texts, out, result, options)
         return True
 
-    def _elementwise(self, function: np.ufunc, texts: list[str], out: str, options: str = "") -> str:
-        """Return the code of a call of an elementwise function."""
+    def _add_elementwise(
+        self, function: np.ufunc, texts: list[str], out: str, result: Value, options: str = ""
+    ) -> None:
+        """Write the code of a call of an elementwise function, or of a product."""
         keyword = "out=" if options or function in (np.maximum, np.minimum) else ""  # which warn otherwise
-        return f"{self._object(function, 'f')}({', '.join(texts)}, {keyword}{out}{options})"
+        places = ", ".join(f"{{{i}}}" for i in range(len(texts)))
+        code = f"{self._object(function, 'f')}({places}, {keyword}{{{len(texts)}}}{options})"
+        if function in _ELEMENTWISE:
+            self._statements.append(Statement(code, (*texts, out), result.shape))
+        else:
+            self._add(code.format(*texts, out))
+
+    def _add(self, code: str) -> None:
+        self._statements.append(Statement(code))
+
+    def _add_copy(self, target: str, source: str, shape: tuple[int, ...]) -> None:
+        """Write the code of a copy to all elements, of what may be shorter or of another dtype."""
+        self._statements.append(Statement("{1}[...] = {0}", (source, target), shape))
 
     def _replaceable(self, arg: Value, result: Value) -> bool:
         """Return whether a result may take the place of an argument, which is needed no longer."""
@@ -553,7 +579,7 @@ class Replay:
         if arg.dtype == dtype and not short:
             return self._text(arg)
         spare = self._spare(result.shape if short else arg.shape, dtype)
-        self._lines.append(f"{spare}[...] = {self._text(arg)}")
+        self._add_copy(spare, self._text(arg), result.shape if short else arg.shape)
         return spare
 
     def _kept(self, constant: np.ndarray) -> str:
@@ -576,7 +602,7 @@ class Replay:
         if key not in self._cells:
             name = self._cells[key] = f"k{len(self._cells)}"
             self._scope[name] = np.empty((), dtype)
-            self._lines.append(f"{name}[()] = {self._number(number)}")
+            self._add(f"{name}[()] = {self._number(number)}")
         return self._cells[key]
 
     # Results
@@ -632,6 +658,14 @@ def _dense(value: Value) -> bool:
     return True
 
 
+def _dense_in_order(value: Value) -> bool:
+    return _in_order(value.strides, value.shape, value.dtype.itemsize)
+
+
+def _not_linked(*_: Any) -> None:
+    raise RuntimeError("Replay: expected link before run")
+
+
 def _in_order(strides: Any, shape: Any, itemsize: int) -> bool:
     """Return whether elements lie in C order."""
     expected = itemsize
@@ -674,7 +708,7 @@ def _exactly(value: Any, dtype: Any) -> np.ndarray | None:
     return None
 
 
-def _forwarded(calls: list[Call]) -> list[Call]:
+def _forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
     """Let calls write their result where it is copied to, if it is needed nowhere else."""
     uses = Counter(value.number for call in calls for value in call.reads())
     made = {call.results[0].number: call for call in calls if call.single and call.results}
@@ -684,7 +718,9 @@ def _forwarded(calls: list[Call]) -> list[Call]:
             continue
         target, _, value = call.args
         maker = made.get(value.number)
-        if maker is None or uses[value.number] != 1 or value.storage.writes or not _takes_out(maker, target):
+        if maker is None or uses[value.number] != 1 or value.storage.writes or id(value.storage) in handed_out:
+            continue
+        if not _takes_out(maker, target):
             continue
         if (target.shape, target.dtype) != (value.shape, value.dtype) or value.storage is not maker.results[0].storage:
             continue

@@ -40,7 +40,8 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], 
 
 
 def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
-    return xgrad.capture(step(sizes, batch, device))
+    captured: Callable[[], Any] = xgrad.capture(step(sizes, batch, device))
+    return captured
 
 
 OPS = {

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-import ctypes
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
@@ -16,11 +13,13 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+import xgrad
 import xgrad_cupy
-from reference_philox import stream
 from xgrad.backend import DeviceError
+from xgrad.fused import PARTS
 from xgrad.ops.products import product
 from xgrad.optim.flat import Layout
+from xgrad_cupy.kernels import Kernels
 
 ROOT = Path(xgrad_cupy.__file__).parents[2]
 
@@ -215,37 +214,64 @@ def test_matmul_writes_where_it_is_told_to() -> None:
     np.testing.assert_array_equal(into, a @ b)
 
 
-# The source of a kernel, given to a compiler for the CPU
-
-KERNEL = """
-#define __umul64hi(a, b) ((unsigned long long)((unsigned __int128)(a) * (b) >> 64))
-void philox(unsigned long long seed, unsigned long long call, unsigned long long *words, long long size) {
-    for (long long i = 0; i < size; ++i) {
-        %s
-    }
-}
-"""
+def test_cupy_reads_the_declarations_of_the_kernels() -> None:
+    """They are compiled when they are first called, which takes a GPU."""
+    cupy = pytest.importorskip("cupy")
+    kernels = Kernels(cupy, xgrad_cupy.namespace(cupy))
+    assert set(kernels.table()) >= set(PARTS)
 
 
-@pytest.mark.parametrize("width", [16, 32, 64])
-@pytest.mark.parametrize(("seed", "call"), [(0, 0), (3, 7), (2**64 - 1, 2**64 - 1)])
-def test_random_bits_are_those_of_the_reference(seed: int, call: int, width: int, tmp_path: Path) -> None:
-    compiler = shutil.which("cc")
-    if not compiler:
-        pytest.skip("there is no C compiler")
-    library = tmp_path / "philox.so"
-    (tmp_path / "philox.c").write_text(KERNEL % xgrad_cupy._PHILOX)
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, tmp_path / "philox.c"], check=True)
-    compiled = ctypes.CDLL(str(library)).philox
-    compiled.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_longlong]
+# TF32
 
-    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
-    backend._cp, backend._devices = np, [nullcontext()]
-    backend._philox = lambda seed, call, words, size: compiled(int(seed), int(call), words.ctypes.data, size)
-    for count in (0, 1, 4, 5, 37):
-        words = np.array(stream(seed, call, count), "<u8")
-        drawn = backend.random_bits(seed, call, width, count, 0)
-        np.testing.assert_array_equal(drawn, words.view(f"<i{width // 8}")[:count], strict=True)
+
+@pytest.fixture
+def with_tf32(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], xgrad.Device]:
+    """Return a device of a GPU of some compute capability, on which nothing can be computed."""
+    kinds = SimpleNamespace(COMPUTE_TYPE_DEFAULT=1, COMPUTE_TYPE_TF32=7)
+    chosen = {np.float32: 1}
+    core = SimpleNamespace(
+        _routines_linalg=kinds, set_compute_type=chosen.__setitem__, get_compute_type=chosen.__getitem__
+    )
+
+    def made(capability: str) -> xgrad.Device:
+        backend: Any = object.__new__(xgrad_cupy.CupyBackend)
+        backend._cp, backend.xp, backend.array_type = SimpleNamespace(_core=core), SimpleNamespace(), np.ndarray
+        backend._devices = [SimpleNamespace(id=0, compute_capability=capability)]
+        monkeypatch.setattr(backend, "describe", lambda index: f"a GPU of {capability}", raising=False)
+        return xgrad.Device.of("cuda", backend)
+
+    return made
+
+
+def test_tf32_is_off_until_it_is_turned_on(with_tf32: Callable[[str], xgrad.Device]) -> None:
+    device = with_tf32("90")
+    assert device.backend.tf32 is False
+    xgrad.set_tf32(True, device)
+    assert device.backend.tf32 is True
+    xgrad.set_tf32(False, device)
+    assert device.backend.tf32 is False
+
+
+def test_tf32_needs_a_gpu_that_has_it(with_tf32: Callable[[str], xgrad.Device]) -> None:
+    device = with_tf32("75")
+    with pytest.raises(DeviceError, match=r"expected GPUs of compute capability .* or more, got a GPU of 75"):
+        xgrad.set_tf32(True, device)
+    xgrad.set_tf32(False, device)
+    assert device.backend.tf32 is False
+
+
+@pytest.mark.parametrize("nonsense", [1, "yes", None, np.True_])
+def test_tf32_is_on_or_off(nonsense: Any) -> None:
+    with pytest.raises(TypeError, match="set_tf32: expected True or False, got "):
+        xgrad.set_tf32(nonsense, "cpu")
+
+
+def test_the_setting_of_tf32_is_that_of_cupy() -> None:
+    """As far as it goes without a GPU: the names are there, and mean what is said."""
+    core = pytest.importorskip("cupy")._core
+    kinds = core._routines_linalg
+    core.set_compute_type(np.float32, kinds.COMPUTE_TYPE_DEFAULT)
+    assert core.get_compute_type(np.float32) == kinds.COMPUTE_TYPE_DEFAULT != kinds.COMPUTE_TYPE_TF32
 
 
 # The namespace
@@ -274,7 +300,7 @@ def test_the_namespace_has_what_is_used() -> None:
     """Without a GPU too, where CuPy is installed."""
     namespace = xgrad_cupy.namespace(pytest.importorskip("cupy"))
     missing = []
-    for name in set(used_names()) - {"index_add"}:  # which the backend adds, and special functions
+    for name in set(used_names()) - {"index_add", "kernels"}:  # which the backend adds, and special functions
         if name.partition(".")[0] == "special":
             continue
         found: Any = namespace

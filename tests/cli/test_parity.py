@@ -72,7 +72,7 @@ def test_a_device_that_was_asked_for_and_is_missing_makes_it_incomplete(run, mon
         (("--ops", "add,ad"), "--ops: unknown op ad: expected names such as add"),
         (("--ops", ""), "--ops: expected names of ops, got none"),
         (("--dtypes", "float16"), "--dtypes: expected some of float32,float64, got 'float16'"),
-        (("--parts", "ops,all"), "--parts: expected some of ops,training,seeds,timing, got 'ops,all'"),
+        (("--parts", "ops,all"), "--parts: expected some of ops,fused,training,seeds,timing, got 'ops,all'"),
         (("--json", "no/such/file"), "expected a file in a folder that exists, got no"),
         (("--html", "."), "expected a file in a folder that exists, got ."),
     ],

@@ -32,8 +32,8 @@ def test_the_schema_of_the_json_is_what_programs_rely_on(report):
     found = json.loads(as_json(report))
     assert found["schema"] == 1 and found["verdict"] == "pass"
     assert set(found) == set(
-        "schema verdict devices dtypes parts command missing absent ops training baseline seeds versions platform date "
-        "seconds reference notes tolerances limits".split()
+        "schema verdict devices dtypes parts command missing absent ops fused training baseline seeds versions "
+        "platform date seconds reference notes tolerances limits".split()
     )
     assert set(found["ops"][0]) == {"op", "tolerance", "samples", "cells", "skipped", "timing"}
     assert set(found["ops"][0]["cells"][0]) == set(
@@ -43,6 +43,7 @@ def test_the_schema_of_the_json_is_what_programs_rely_on(report):
     assert set(found["training"][0]) == set(
         "device dtype optimizer losses loss_error last_loss_error weight_error limit step note".split()
     )
+    assert found["fused"] == []  # for no device here has such kernels
     assert set(found["seeds"][0]) == {"device", "what", "dtype", "equal", "note"}
     assert set(found["tolerances"][0]) == {"name", "value", "gradient", "reason", "per_element", "conditioned"}
     assert [op["op"] for op in found["ops"]] == [op.name for op in OPS]

@@ -216,7 +216,12 @@ class Captured(Generic[P, R]):
                 recorder.refuse(recorder.unsettled, line=_line_of(self._step))
             return
         backend = original(recorder.device)["backend"]
-        frame = Frame(recorder, tensors, results, recorder.last, backend, self._watched)
+        try:
+            frame = Frame(recorder, tensors, results, recorder.last, backend, self._watched)
+        except Unusable:
+            raise
+        except Exception as error:  # of ours: the step itself has run
+            raise Unusable(f"what was recorded cannot be replayed: {type(error).__name__}: {error}") from error
         if len(self._frames) >= self._limit:
             self._recent = None
             self._frames.pop(next(iter(self._frames))).release()

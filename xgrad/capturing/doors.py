@@ -254,7 +254,7 @@ def _set_mode(module: Module, mode: bool) -> None:
 _next, _from_host = Generator._next, Generator._from_host
 _changed, _step, _lay = Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write = flat.read, flat.write
-_device_of = conversion.device_of
+_device_of: Any = vars(inputs)["device_of"]
 
 
 def _draw(generator: Generator) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from xgrad import trees
 from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
-from xgrad.capturing.program import Program, Value, simplified
+from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
 from xgrad.device import Device
 from xgrad.devices import _default
@@ -92,7 +92,10 @@ class Frame:
         returning = len(self._outputs)
         self._leave_behind()
         dynamic = self._dynamic()
-        program = simplified(recorder.program(self._outputs))
+        try:
+            program = simplified(recorder.program(self._outputs))
+        except Unchecked as error:
+            raise Unusable(f"values that the step has changed before are checked at {error}") from error
         found = [value for value in program.inputs if value in dynamic or _is_dynamic(value, dynamic)]
         self.run = import_module(backend.replays).Replay(program, found)
         self.program = self.run.program
@@ -269,7 +272,7 @@ class Frame:
             if value.source is not None and value.source.kind == "argument":
                 named[value.source.holder] = value
         for i, tensor in enumerate(arguments):
-            raw = named.get(i, tensor._data)
+            raw: Any = named.get(i, tensor._data)
             name = self._argument(named[i]) if i in named else f"b{i}"
             kind = "Tensor" if type(tensor) is Tensor else self._object(type(tensor))
             edge = "is not" if tensor._edge is None else "is"
@@ -277,9 +280,8 @@ class Frame:
             write(f"if type(a{i}) is not {kind} or a{i}._device is not device or a{i}._edge {edge} None: return MISS")
             write(f"{name} = a{i}._data")
             dtype = self._object(raw.dtype)
-            write(
-                f"if {name}.shape != {raw.shape} or {name}.dtype is not {dtype} or {name}.strides != {raw.strides}: return MISS"
-            )
+            write(f"if {name}.shape != {raw.shape} or {name}.dtype is not {dtype}: return MISS")
+            write(f"if {name}.strides != {raw.strides}: return MISS")
             earlier = [f"a{i} is {'not ' if arguments[j] is tensor else ''}a{j}" for j in range(i)]
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
@@ -445,9 +447,7 @@ class Frame:
                 return False
             if roots.setdefault(id(value.storage), id(root_of(array))) != id(root_of(array)):
                 return False
-        if len(set(roots.values())) != len(roots):
-            return False
-        return True
+        return len(set(roots.values())) == len(roots)
 
     def _follow(self) -> None:
         arrays = [tensor._data for tensor, _ in self._statics]

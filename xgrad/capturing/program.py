@@ -17,8 +17,8 @@ class Storage:
     Attributes
     ----------
     kind : str
-        "temporary", made and forgotten within the step; "input", found anew at each replay; or "memory", which was there
-        before, stays where it is, and is changed in place.
+        "temporary", made and forgotten within the step; "constant"; "input", found anew at each replay; or "memory",
+        which was there before, stays where it is, and is changed in place.
     writes : int
         How often it has been changed in place.
     """
@@ -38,9 +38,9 @@ class Value:
         self.number, self.storage, self.source = number, storage, source
         self.scalar = isinstance(array, np.generic)  # of NumPy, which computes otherwise than with arrays
         self.shape, self.dtype = tuple(array.shape), array.dtype
-        self.strides = getattr(array, "strides", None)
+        self.strides: Any = getattr(array, "strides", None)
         about = getattr(array, "__array_interface__", None)
-        self.start = about["data"][0] if about else None  # where it was, to compare with others of the same memory
+        self.start: Any = about["data"][0] if about else None  # where it was, to compare with others of the same memory
 
     @property
     def nbytes(self) -> int:
@@ -111,7 +111,7 @@ class Call:
     @property
     def name(self) -> str:
         """The name of the function, with its method if that is one of an elementwise function."""
-        owner = getattr(self.function, "__self__", None)
+        owner: Any = getattr(self.function, "__self__", None)
         name = str(getattr(self.function, "__name__", type(self.function).__name__))
         return f"{owner.__name__}.{name}" if hasattr(owner, "__name__") and hasattr(owner, "nin") else name
 
@@ -169,8 +169,8 @@ class Program:
 
 
 def simplified(program: Program) -> Program:
-    """Leave out what is computed twice, or for nothing."""
-    return _without_dead(_without_repeated(program))
+    """Leave out what is computed twice, or for nothing, and check first what is to be checked."""
+    return _checked_first(_without_dead(_without_repeated(program)))
 
 
 def _without_repeated(program: Program) -> Program:
@@ -237,6 +237,37 @@ def _key(call: Call, writes: dict[int, int]) -> Any:
     except TypeError:
         return None
     return key
+
+
+def _checked_first(program: Program) -> Program:
+    """Let checks, and what they need, come before all else, so that nothing has changed if one comes out otherwise.
+
+    Raises
+    ------
+    Unchecked
+        If a check needs what the step changes before.
+    """
+    makers = {value.number: call for call in program.calls for value in call.results}
+    changed = {id(call.target.storage) for call in program.calls if call.target is not None}
+    first: dict[int, Call] = {}
+
+    def bring(call: Call) -> None:
+        for value in call.reads():
+            if id(value.storage) in changed:
+                raise Unchecked(call.line)
+            if value.number in makers:
+                bring(makers[value.number])
+        first[id(call)] = call
+
+    for call in program.calls:
+        if call.check is not None:
+            bring(call)
+    calls = [*first.values(), *(call for call in program.calls if id(call) not in first)]
+    return Program(program.inputs, calls, program.outputs, program.numbers)
+
+
+class Unchecked(Exception):
+    """A check of values comes too late to be repeated: the message is its line."""
 
 
 def _without_dead(program: Program) -> Program:

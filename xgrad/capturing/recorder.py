@@ -172,6 +172,8 @@ class Recorder:
         call = Call(function, self._stored(args), {k: self._stored(v) for k, v in options.items()}, [])
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
             call.single = False
+            if any(type(part) is tuple or type(part) is list for part in result):
+                self.refuse(f"{name} returns arrays in containers within containers")
             parts = [self._result(call, part, sources) for part in result]
             self._write_down(call)
             return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
@@ -271,7 +273,8 @@ class Recorder:
     def assign(self, x: Recorded, key: Any, value: Any) -> None:
         """Write to the elements at a key."""
         masks = any(is_mask(part) for part in (key if type(key) is tuple else (key,)))
-        if masks and getattr(value, "shape", ()):
+        shape: Any = getattr(value, "shape", ())
+        if masks and shape:
             self.refuse("what x[mask] = array takes of the array depends on values")
         self.write(setitem, x, (x, key, value))
 
@@ -323,7 +326,7 @@ class Recorder:
         self.written[id(numbers), key] = numbers, key, value
         return value.value if type(value) is Number else value
 
-    def draw(self, generator: Any, seed: int, call: int) -> tuple[Number, Number]:
+    def draw(self, generator: Any, seed: int, call: int) -> tuple[Any, Any]:
         """Return the seed and the number of a call of a generator."""
         known, count = self.draws.get(id(generator), (generator, 0))
         if count == 0:
@@ -331,7 +334,7 @@ class Recorder:
         elif self._drawn_from[id(generator)] != (seed, call - count):
             self.refuse("a generator of random numbers is set within the step: set it before")
         self.draws[id(generator)] = known, count + 1
-        numbers = []
+        numbers: list[Any] = []
         for i, value in enumerate((seed, call - count)):
             place = (id(generator), i)
             if place not in self._reads:

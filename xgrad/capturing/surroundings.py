@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -31,26 +32,25 @@ class Watched:
 
 
 def watched(step: Any) -> list[Watched]:
-    """Return the variables of a function, and attributes of the object that it is a method of, that are to be watched."""
+    """Return the variables of a function, and attributes of what it is a method of, that are to be watched."""
     return [w for w in _named(step) if w() is not None]
 
 
 def _named(step: Any) -> Iterator[Watched]:
     owner, function = getattr(step, "__self__", None), getattr(step, "__func__", step)
     if not hasattr(function, "__code__"):
-        owner, function = step, getattr(type(step), "__call__", None)
+        owner, function = step, getattr(type(step), "__call__", None)  # noqa: B004 - the function itself is wanted
     code = getattr(function, "__code__", None)
     if code is None:
         return
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        yield Watched(name, lambda cell=cell: _content(cell))
+        yield Watched(name, partial(_content, cell))
     variables = function.__globals__
     for name in code.co_names:
         if name in variables:
-            yield Watched(name, lambda name=name: variables.get(name, _ABSENT))
+            yield Watched(name, partial(variables.get, name, _ABSENT))
         elif owner is not None and name in getattr(owner, "__dict__", {}):
-            attributes = owner.__dict__
-            yield Watched(f"self.{name}", lambda name=name, attributes=attributes: attributes.get(name, _ABSENT))
+            yield Watched(f"self.{name}", partial(owner.__dict__.get, name, _ABSENT))
 
 
 def _content(cell: Any) -> Any:

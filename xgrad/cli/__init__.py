@@ -15,7 +15,7 @@ COMMANDS = {
     "train": "train a network on images of handwritten digits",
     "predict": "say which digit an image shows",
     "info": "print versions, devices and why one is not usable, and where data is looked for",
-    "parity": "hold one device against another: ops, trainings, seeds",
+    "parity": "hold one device against another: ops, fused kernels, trainings, seeds",
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from xgrad.declare import derivative, elementwise, in_rule
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
+from xgrad.fused import fusable
 from xgrad.inputs import as_tensor
 from xgrad.ops.storage import astype
 from xgrad.tensor import Tensor
@@ -128,7 +129,7 @@ sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
     doc="Return the hyperbolic sine.", example="[0.0, 1.0] -> [0.       , 1.1752...]", kind=FLOATING)
 cosh = elementwise("cosh", lambda g, xp, x: g * xp.sinh(x),
     doc="Return the hyperbolic cosine.", example="[0.0, 1.0] -> [1.       , 1.5430...]", kind=FLOATING)
-tanh = elementwise("tanh", lambda g, out: g * (1 - out * out),
+tanh = elementwise("tanh", fusable(lambda xp, g, out: g * (1 - out * out), "tanh_gradient"),
     doc="Return the hyperbolic tangent.", example="[0.0, 0.5] -> [0.        , 0.4621...]", kind=FLOATING)
 asinh = elementwise("asinh", lambda g, xp, x: g / xp.sqrt(1 + x * x),
     doc="Return the inverse of `sinh`.", example="[0.0, 1.0] -> [0.       , 0.8813...]", kind=FLOATING)
@@ -322,7 +323,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     return astype(out, x.dtype, copy=False) if narrower else out
 
 
-@derivative(lambda g, out: g * (out * (1 - out)), kind=FLOATING, highest=FLOATING)
+@derivative(fusable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING, highest=FLOATING)
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, without overflow.
 
@@ -346,7 +347,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, small, 1) / (1 + small)
 
 
-@derivative(lambda g, xp, out: xp.where(out <= 0, 0, g), kind=INTEGER, highest=FLOATING)
+@derivative(fusable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"), kind=INTEGER, highest=FLOATING)
 def relu(xp: Any, x: Any, /) -> Any:
     """Return positive elements, and 0 for the others; its derivative at 0 is 0.
 
@@ -369,7 +370,7 @@ def relu(xp: Any, x: Any, /) -> Any:
     return xp.maximum(x, 0)
 
 
-@derivative(lambda g, xp, out: g * -xp.expm1(-out), kind=FLOATING, highest=FLOATING)
+@derivative(fusable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"), kind=FLOATING, highest=FLOATING)
 def softplus(xp: Any, x: Any, /) -> Any:
     """Return ``log(1 + exp(x))``, without overflow.
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from xgrad.declare import derivative
+from xgrad.device import Device
 from xgrad.dtypes import FLOATING, INTEGER
+from xgrad.fused import fusable
 from xgrad.inputs import as_tensor
 from xgrad.ops.products import product
-from xgrad.random import Generator, dropout_mask
+from xgrad.random import Generator, dropout_mask, next_call
 from xgrad.tensor import Tensor
 
 Axis = int | tuple[int, ...] | None
@@ -72,11 +74,12 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return out if len(rows) == 2 else xp.reshape(out, (*rows[:-1], shape[0]))
 
 
-def _softmax_rule(g: Any, xp: Any, out: Any, axis: Axis) -> Any:
+@fusable
+def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
 
 
-@derivative(_softmax_rule, kind=FLOATING, highest=FLOATING)
+@derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING)
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
 
@@ -102,11 +105,12 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
-def _log_softmax_rule(g: Any, xp: Any, out: Any, axis: Axis) -> Any:
+@fusable
+def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
 
-@derivative(_log_softmax_rule, kind=FLOATING, highest=FLOATING)
+@derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING)
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
@@ -146,8 +150,9 @@ def _class_axis(x: Any) -> int:
     return 0 if len(x.shape) == 1 else 1
 
 
-def _cross_entropy_rule(
-    g: Any, xp: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any
+@fusable
+def _cross_entropy_gradient(
+    xp: Any, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any
 ) -> Any:
     """The derivative of the loss of one row: its probabilities, less 1 at the target."""
     axis = _class_axis(input)
@@ -162,7 +167,7 @@ def _cross_entropy_rule(
     return (probabilities - wanted) * g
 
 
-@derivative(_cross_entropy_rule, None, kind=FLOATING, highest=FLOATING, aside="scale")
+@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, aside="scale")
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
     if not input.shape[axis] and 0 not in target.shape:
@@ -309,9 +314,14 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     return _mse(input, target, reduction=reduction)
 
 
-@derivative(lambda g, mask: g * mask, None)
-def _dropout(xp: Any, x: Any, mask: Any) -> Any:
-    return x * mask
+def _dropout_rule(g: Any, xp: Any, mask: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
+    return g * (dropout_mask(xp, g, seed, call, device, p) if mask is None else mask)
+
+
+@derivative(_dropout_rule, aside="mask")
+def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float) -> Any:
+    mask = dropout_mask(xp, x, seed, call, device, p)
+    return x * mask, mask
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
@@ -357,7 +367,10 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
     x = as_tensor("dropout", "x", x)
     if x.dtype.kind != "f":
         raise TypeError(f"dropout: expected a floating x, got {x.dtype}: use .astype(float32)")
-    return _dropout(x, dropout_mask(x, p, generator)) if training and p else x
+    if not (training and p):
+        return x
+    seed, call = next_call("dropout", generator)
+    return _dropout(x, seed=seed, call=call, device=x._device, p=p)
 
 
 def check_probability(name: str, p: float) -> None:

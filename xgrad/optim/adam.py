@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
+from xgrad.fused import fusable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
 
@@ -105,33 +107,57 @@ class Adam(Optimizer):
             state["step"] = 0
             state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)
         state["step"] += 1
-        if options["maximize"]:
-            g = -g
-        if decay and self.decoupled:
-            p *= 1 - lr * decay
-        elif decay:
-            g = g + decay * p
-
-        m, v = state["exp_avg"], state["exp_avg_sq"]
-        m *= beta1
-        m += (1 - beta1) * g
-        v *= beta2
-        square = g * g
-        square *= 1 - beta2
-        v += square
-        state["exp_avg"], state["exp_avg_sq"] = m, v
-        if options["amsgrad"]:
-            # asarray: of 0-d arrays NumPy's maximum is a scalar.
-            v = state["max_exp_avg_sq"] = xp.asarray(xp.maximum(state.get("max_exp_avg_sq", v), v))
-
+        if options["amsgrad"] and "max_exp_avg_sq" not in state:
+            state["max_exp_avg_sq"] = xp.zeros_like(p)
         # lr m̂ / (√v̂ + ε), with the scalar factors brought together: two passes over the array fewer.
         root = (1 - beta2 ** state["step"]) ** 0.5
-        divisor = xp.sqrt(v)
-        divisor += eps * root
-        step = m / divisor
-        step *= lr * root / (1 - beta1 ** state["step"])
-        p -= step
+        rate = lr * root / (1 - beta1 ** state["step"])
+        moments = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"] if options["amsgrad"] else None
+        shrink, decay = (1 - lr * decay, 0.0) if self.decoupled else (1.0, decay)
+        adam_step(xp, p, g, *moments, beta1, beta2, shrink, decay, eps * root, rate, options["maximize"])
         return p
+
+
+@partial(fusable, changes=("p", "m", "v", "largest"))
+def adam_step(
+    xp: Any,
+    p: Any,
+    g: Any,
+    m: Any,
+    v: Any,
+    largest: Any,
+    beta1: Any,
+    beta2: Any,
+    shrink: Any,
+    decay: Any,
+    eps: Any,
+    rate: Any,
+    maximize: bool,
+) -> None:
+    """Change `p`, its moments `m` and `v`, and their `largest` unless it is None, in place.
+
+    ``p = shrink p - rate m / (√v + eps)``: see `Adam`. Kernels take the factors as numbers, or as arrays of no axes
+    that they read.
+    """
+    if maximize:
+        g = -g
+    if shrink != 1:
+        p *= shrink
+    if decay:
+        g = g + decay * p
+    m *= beta1
+    m += (1 - beta1) * g
+    v *= beta2
+    square = g * g
+    square *= 1 - beta2
+    v += square
+    if largest is not None:
+        largest[...] = v = xp.asarray(xp.maximum(largest, v))  # asarray: of 0-d arrays NumPy's is a scalar
+    divisor = xp.sqrt(v)
+    divisor += eps
+    step = m / divisor
+    step *= rate
+    p -= step
 
 
 class AdamW(Adam):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from xgrad.fused import fusable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
 
@@ -97,18 +99,40 @@ class SGD(Optimizer):
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of one parameter."""
         lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
-        if options["maximize"]:
-            g = -g
-        if decay:
-            g = g + decay * p
+        new, buffer = 1 - options["dampening"], state.get("momentum_buffer")
+        buffer = sgd_step(xp, p, g, buffer, lr, decay, momentum, new, options["nesterov"], options["maximize"])
         if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = xp.asarray(g, copy=True)
-            else:
-                buffer *= momentum
-                buffer += (1 - options["dampening"]) * g
             state["momentum_buffer"] = buffer
-            g = g + momentum * buffer if options["nesterov"] else buffer
-        p -= lr * g
         return p
+
+
+@partial(fusable, changes=("p", "buffer"))
+def sgd_step(
+    xp: Any,
+    p: Any,
+    g: Any,
+    buffer: Any,
+    lr: Any,
+    decay: Any,
+    momentum: Any,
+    new: Any,
+    nesterov: bool,
+    maximize: bool,
+) -> Any:
+    """Change `p`, and `buffer` if there is one, in place, and return `buffer`, which is made where it is None.
+
+    ``b = μ b + new g``: see `SGD`. Kernels take the factors as numbers, or as arrays of no axes that they read.
+    """
+    if maximize:
+        g = -g
+    if decay:
+        g = g + decay * p
+    if momentum:
+        if buffer is None:
+            buffer = xp.asarray(g, copy=True)
+        else:
+            buffer *= momentum
+            buffer += new * g
+        g = g + momentum * buffer if nesterov else buffer
+    p -= lr * g
+    return buffer

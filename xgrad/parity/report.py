@@ -13,8 +13,9 @@ from typing import Any
 
 import xgrad
 from xgrad.device import Device
-from xgrad.parity import pytorch, seeds, training
+from xgrad.parity import fused, pytorch, seeds, training
 from xgrad.parity.compare import PYTORCH_LIMIT, Comparison, compare, differences_limit
+from xgrad.parity.fused import Fused
 from xgrad.parity.reference import reference
 from xgrad.parity.row import Op
 from xgrad.parity.seeds import Seed
@@ -22,7 +23,7 @@ from xgrad.parity.tolerance import CLASSES
 from xgrad.parity.training import Training
 
 SCHEMA = 1
-PARTS = ("ops", "training", "seeds", "timing")
+PARTS = ("ops", "fused", "training", "seeds", "timing")
 DTYPES = ("float32", "float64")
 PACKAGES = ("numpy", "array-api-compat", "array-api-strict", "torch", "cupy-cuda12x", "cupy-cuda13x")
 
@@ -42,6 +43,7 @@ class Report:
     missing: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     ops: list[Comparison] = field(default_factory=list)
+    fused: list[Fused] = field(default_factory=list)
     training: list[Training] = field(default_factory=list)
     baseline: dict[str, list[float]] = field(default_factory=dict)
     seeds: list[Seed] = field(default_factory=list)
@@ -53,8 +55,8 @@ class Report:
     @property
     def failed(self) -> bool:
         """Whether anything is past its tolerance."""
-        parts = [not op.failures for op in self.ops], [t.passed for t in self.training], [s.equal for s in self.seeds]
-        return not all(map(all, parts))
+        runs = [f.passed for f in self.fused], [t.passed for t in self.training], [s.equal for s in self.seeds]
+        return not all(map(all, ([not op.failures for op in self.ops], *runs)))
 
     @property
     def verdict(self) -> str:
@@ -80,6 +82,9 @@ def run(
         for number, op in enumerate(ops, 1):
             progress(f"op {number}/{len(ops)}: {op}")
             report.ops.append(compare(op, devices, dtypes, time="timing" in parts))
+    if "fused" in parts:
+        progress("fused kernels")
+        report.fused = [found for device in devices for dtype in dtypes for found in fused.compare_fused(device, dtype)]
     if "training" in parts:
         for dtype in dtypes:
             for optimizer in training.OPTIMIZERS:
@@ -120,6 +125,8 @@ def notes() -> dict[str, str]:
         "one ULP of the value and of what a change of every input by one ULP comes to, together; below the smallest "
         "normal number it is that number's. NaNs and infinities must be at the same places. The sign of a zero is not "
         "compared, and a float32 result of 0 counts as exact for a subnormal number, which GPUs flush.",
+        "fused": "The fused kernels of a device are held against the generic rules that they replace, on that device. "
+        f"{fused.REASON}",
         "training": f"An MLP {'-'.join(map(str, training.SIZES))} on the digits that come with xgrad, batches of "
         f"{training.BATCH}, from one seed, held against the same training on cpu. {training.REASON}",
         "seeds": "What a seed determines must have the same bits on every device as on cpu.",

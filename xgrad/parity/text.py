@@ -14,6 +14,8 @@ def as_text(report: Report, verbose: bool = False) -> str:
     lines: list[str] = []
     if report.ops:
         lines += _ops(report, verbose)
+    if report.fused:
+        lines += ["", *_fused(report, verbose)]
     if report.training:
         lines += ["", *_training(report)]
     if report.seeds:
@@ -29,8 +31,9 @@ def as_text(report: Report, verbose: bool = False) -> str:
 def verdict(report: Report) -> str:
     """Return what came of it, in one line."""
     ops = sum(bool(op.failures) for op in report.ops)
-    trainings, seeds = (sum(not t.passed for t in report.training), sum(not s.equal for s in report.seeds))
-    counts = [(ops, "op"), (trainings, "training"), (seeds, "seeded draw")]
+    kernels, trainings = (sum(not run.passed for run in runs) for runs in (report.fused, report.training))
+    seeds = sum(not s.equal for s in report.seeds)
+    counts = [(ops, "op"), (kernels, "fused kernel"), (trainings, "training"), (seeds, "seeded draw")]
     what = ", ".join(f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count)
     names = ", ".join(report.devices)
     rows = len(report.ops)
@@ -107,6 +110,15 @@ def _cell(cell: Cell | None) -> str:
     return "      -" if cell is None else f"{short(cell) + '!' * (not cell.passed):>7}"
 
 
+def _fused(report: Report, verbose: bool) -> Iterator[str]:
+    for device in dict.fromkeys(f.device for f in report.fused):
+        mine = [f for f in report.fused if f.device == device]
+        passed, exact = sum(f.passed for f in mine), sum(not f.error for f in mine)
+        yield f"fused kernels on {device}: {passed} of {len(mine)} agree with the generic rules, {exact} to the bit"
+        for f in mine if verbose else ():
+            yield f"    {f.what:44}{f.dtype:9}{number(f.error):>7} of {number(f.limit)} times the precision"
+
+
 def _training(report: Report) -> Iterator[str]:
     yield f"{'training':22}{'device':10}{'losses':>9}{'weights':>9}{'tolerance':>11}{'µs a step':>11}"
     for t in report.training:
@@ -140,7 +152,11 @@ def failures(report: Report) -> Iterator[str]:
 
 
 def failed_runs(report: Report) -> Iterator[str]:
-    """Yield what is wrong with trainings and seeds."""
+    """Yield what is wrong with fused kernels, trainings and seeds."""
+    for f in report.fused:
+        if not f.passed:
+            off = f"{number(f.error)} times the precision off the generic rule, tolerated {number(f.limit)}"
+            yield f"FAILED: the fused kernel of {f.what} on {f.device} in {f.dtype}: {f.note or off}"
     for t in report.training:
         if not t.passed:
             off = f"losses {t.loss_error:.2g} and weights {t.weight_error:.2g} off those on cpu, tolerated {t.limit:g}"

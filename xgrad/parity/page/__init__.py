@@ -6,7 +6,7 @@ from importlib import resources
 
 from xgrad.parity.page.html import cell, escape, key, section, table, tag
 from xgrad.parity.page.ops import details, errors, ops_table, timing
-from xgrad.parity.page.runs import seeds, training
+from xgrad.parity.page.runs import fused, seeds, training
 from xgrad.parity.report import Report, notes
 from xgrad.parity.text import explain, failed_runs, number, verdict
 from xgrad.parity.tolerance import CLASSES
@@ -22,6 +22,8 @@ def as_page(report: Report) -> str:
         parts["failed"] = _failed(report)
     if report.ops:
         parts |= {"errors": errors(report, colours), "table": ops_table(report), "details": details(report)}
+    if report.fused:
+        parts["fused"] = fused(report)
     if report.training:
         parts["training"] = training(report, colours)
     if report.seeds:
@@ -44,6 +46,7 @@ TITLES = {
     "errors": "Errors",
     "table": "Op by op",
     "details": "Worst inputs",
+    "fused": "Fused kernels",
     "training": "Training",
     "seeds": "Seeds",
     "timing": "Timing",
@@ -82,6 +85,9 @@ def _card(report: Report, device: str, colour: int) -> str:
         op, most = max(cells, key=lambda pair: pair[1].error)
         if most.error:
             lines.append(f"largest error: {number(most.error)} ULP, in {op.op} ({most.dtype}, {most.quantity})")
+    kernels = [f for f in report.fused if f.device == device]
+    if kernels:
+        lines.append(f"{sum(f.passed for f in kernels)} of {len(kernels)} fused kernels agree with the generic rules")
     runs = [t for t in report.training if t.device == device]
     if runs:
         lines.append(f"{sum(t.passed for t in runs)} of {len(runs)} trainings follow cpu's")

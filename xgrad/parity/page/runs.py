@@ -1,13 +1,27 @@
-"""What a page says of trainings and seeds."""
+"""What a page says of fused kernels, trainings and seeds."""
 
 from __future__ import annotations
 
 from xgrad.parity.page.html import cell, escape, key, section, table, tag
 from xgrad.parity.page.svg import curves
 from xgrad.parity.report import Report, notes
+from xgrad.parity.text import number
 from xgrad.parity.training import Training
 
 OTHER = 5  # the colour of what is no device
+
+
+def fused(report: Report) -> str:
+    """Return a table of how far kernels are from the generic rules."""
+    rows = [
+        [
+            cell(f.what), cell(f.dtype), cell(f.device),
+            cell(f.note or number(f.error), "over" if not f.passed else "s1" if f.error else ""), cell(number(f.limit)),
+        ]
+        for f in report.fused
+    ]  # fmt: skip
+    heads = ["kernel", "dtype", "device", "error, in units of the precision", "tolerance"]
+    return section("fused", "Fused kernels", tag("p", escape(notes()["fused"])), table(heads, rows))
 
 
 def training(report: Report, colours: dict[str, int]) -> str:

@@ -1,0 +1,172 @@
+"""The lines of a replay, and how runs of elementwise ones on large arrays are done in blocks that stay in a cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_LARGE = 1 << 17  # elements from which a run is done in blocks: two float32 arrays no longer fit in a usual L2 cache
+_BLOCK = 1 << 15  # elements of a block, which takes ten times as long as to call a function
+
+
+@dataclass
+class Statement:
+    """A line of code.
+
+    Attributes
+    ----------
+    code : str
+        The line; of an elementwise one with ``{0}``, ``{1}`` ... in the place of its operands.
+    operands : tuple of str
+        Of an elementwise one, the names of arrays and other things; the last is written to.
+    shape : tuple of int, optional
+        Over what it is elementwise.
+    makes : str
+        The name of the array that it makes and that nothing has been written to yet, if it does nothing else.
+    """
+
+    code: str
+    operands: tuple[str, ...] = ()
+    shape: tuple[int, ...] | None = None
+    makes: str = ""
+
+    def text(self, names: Mapping[str, str] = {}) -> str:
+        """Return the line, with other names for operands."""
+        if self.shape is None:
+            return self.code
+        return self.code.format(*[names.get(name, name) for name in self.operands])
+
+
+@dataclass
+class Passed:
+    """What is known of an array that each replay is given, or makes, anew."""
+
+    shape: tuple[int, ...]
+    in_order: bool  # whether its elements lie in C order
+    ours: bool  # whether nothing else can share its memory
+
+
+class Blocks:
+    """Lines in which runs of elementwise statements are loops over blocks.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        Those that stay where they are, and other things that names stand for.
+    passed : mapping of str to Passed
+        Those that do not.
+    planned : array
+        The memory that only the program sees.
+
+    Attributes
+    ----------
+    links : list of (str, callable)
+        Names of lists of blocks, and how to find them anew when arrays have moved.
+    """
+
+    def __init__(self, arrays: Mapping[str, Any], passed: Mapping[str, Passed], planned: np.ndarray) -> None:
+        self.arrays, self.passed, self.planned = arrays, passed, planned
+        self.links: list[tuple[str, Callable[[], Any]]] = []
+
+    def lines(self, statements: Sequence[Statement]) -> list[str]:
+        """Return the lines."""
+        lines: list[str] = []
+        run: list[Statement] = []
+        made: list[Statement] = []  # among the run
+        for statement in statements:
+            if run and statement.makes:
+                made.append(statement)
+            elif run and statement.shape == run[0].shape:
+                run.append(statement)
+            else:
+                lines += self._of_run(run, made)
+                run, made = [], []
+                if statement.shape is not None and math.prod(statement.shape) >= _LARGE:
+                    run = [statement]
+                else:
+                    lines.append(statement.text())
+        return lines + self._of_run(run, made)
+
+    def _of_run(self, run: list[Statement], made: list[Statement]) -> list[str]:
+        lines = [statement.text() for statement in made]
+        names = list(dict.fromkeys(name for statement in run for name in statement.operands))
+        names = [name for name in names if self._about(name) is not None]
+        cuts = self._cuts(run, names) if len(run) > 1 else None
+        if cuts is None:
+            return lines + [statement.text() for statement in run]
+        slices, flat = cuts
+        shape = run[0].shape or ()
+        cut = [name for name in names if self._is_cut(name, shape)]
+        columns = []
+        for name in cut:
+            column = f"B{len(self.links)}"
+            if name in self.passed:
+                whole = f"{name}.reshape(-1)" if flat else name
+                self.links.append((f"{column}s", lambda: slices))
+                columns.append(f"[{whole}[s] for s in {column}s]")
+            else:
+                self.links.append((column, lambda name=name: self._blocks(name, slices, flat)))  # type: ignore[misc]
+                columns.append(column)
+        inner = {name: f"q{i}" for i, name in enumerate(cut)}
+        head = f"for {', '.join(inner.values())}, in zip({', '.join(columns)}):"
+        return [*lines, head, *("    " + statement.text(inner) for statement in run)]
+
+    def _blocks(self, name: str, slices: list[slice], flat: bool) -> list[Any]:
+        array = self.arrays[name]
+        array = array.reshape(-1) if flat else array
+        return [array[s] for s in slices]
+
+    def _about(self, name: str) -> Any:
+        """Return the array of a name, or what is known of it; None if it stands for something else."""
+        array = self.arrays.get(name)
+        return self.passed.get(name) or (array if isinstance(array, np.ndarray) else None)
+
+    def _is_cut(self, name: str, shape: tuple[int, ...]) -> bool:
+        """Return whether an operand has the axis that is cut."""
+        own = self._about(name).shape
+        return len(own) == len(shape) and own[0] == shape[0] > 1
+
+    def _cuts(self, run: list[Statement], names: list[str]) -> tuple[list[slice], bool] | None:
+        """Return the pieces into which the run is cut, and whether all axes count as one; None if it cannot be."""
+        shape = run[0].shape or ()
+        about = {name: self._about(name) for name in names}
+        if not shape or not self._apart(run, names):
+            return None
+        single = [name for name in names if math.prod(about[name].shape) == 1]
+        whole = [name for name in names if tuple(about[name].shape) == shape]
+        flat = len(whole) + len(single) == len(names) and all(_in_order(about[name]) for name in whole)
+        length = math.prod(shape) if flat else shape[0]
+        step = _BLOCK if flat else max(1, _BLOCK * shape[0] // math.prod(shape))
+        if 2 * step > length:
+            return None
+        return [slice(start, start + step) for start in range(0, length, step)], flat
+
+    def _apart(self, run: list[Statement], names: list[str]) -> bool:
+        """Return whether what is written in one block is not what another block reads."""
+        written = {statement.operands[-1] for statement in run}
+        fixed = {name: self.arrays[name] for name in names if name not in self.passed}
+        for name in written & fixed.keys():
+            array = fixed[name]
+            if any(not p.ours for n, p in self.passed.items() if n in names) and not _within(array, self.planned):
+                return False
+            for other in fixed.values():
+                same = _place(array) == _place(other) and array.itemsize == other.itemsize
+                if not same and np.may_share_memory(array, other):
+                    return False
+        return True
+
+
+def _in_order(about: Any) -> bool:
+    return about.in_order if isinstance(about, Passed) else bool(about.flags.c_contiguous)
+
+
+def _place(array: np.ndarray) -> tuple[Any, ...]:
+    return array.ctypes.data, array.shape, array.strides
+
+
+def _within(array: np.ndarray, memory: np.ndarray) -> bool:
+    return bool(np.may_share_memory(array, memory))
