@@ -24,7 +24,7 @@ from xgrad.graph import Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
 from xgrad.optim import flat
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import Flat, State
 from xgrad.optim.optimizer import Optimizer
 from xgrad.philox import words
 from xgrad.random import Generator
@@ -254,6 +254,7 @@ def _set_mode(module: Module, mode: bool) -> None:
 _next, _from_host = Generator._next, Generator._from_host
 _changed, _step, _lay = Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write = flat.read, flat.write
+_is_array_there = State.is_array
 _device_of: Any = vars(inputs)["device_of"]
 
 
@@ -304,6 +305,10 @@ def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
     return _lay(optimizer, group)
 
 
+def _is_array(state: State, key: str) -> bool:
+    return type(state[key]) is Recorded or _is_array_there(state, key)
+
+
 def _read_numbers(values: Any) -> Any:
     recorder = active.get()
     return _read(values) if recorder is None else recorder.read(values)
@@ -330,6 +335,7 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
+    (State, "is_array", _is_array),
     (autograd, "_ones", autograd._ones.__wrapped__),  # which keeps arrays for later
     (flat, "read", _read_numbers),
     (flat, "write", _write_number),
