@@ -249,10 +249,20 @@ class Captured(Generic[P, R]):
         Examples
         --------
         >>> import xgrad
-        >>> double = xgrad.capture(lambda x: 2 * x + 1)
-        >>> _ = double(xgrad.ones(4))
-        >>> print(double.program().splitlines()[0])
+        >>> line = xgrad.capture(lambda x: 2 * x + 1)
+        >>> _ = line(xgrad.ones(4))
+        >>> print(line.program())
         1 recording
+        <BLANKLINE>
+        calls      2, and 0 in brackets that cost nothing
+        memory     64 bytes; 64 if each value had memory of its own
+        arguments  arg0 float32 (4,)
+        <BLANKLINE>
+        %0 float32 (4,) = multiply(2, arg0)  at 0  16  ...
+        %1 float32 (4,) = add(%0, 1)         new   16  ...
+        <BLANKLINE>
+        returns    %1 float32 (4,)
+        leaves     nothing else
         """
         from xgrad.capturing.listing import listing
 

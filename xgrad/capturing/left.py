@@ -21,8 +21,8 @@ class Left:
     ----------
     gradients : list of (Leaf, Value or None, bool)
         Leaves with a new gradient: the value that it is, or whether there is one that an optimizer keeps.
-    tensors : list of (Tensor, Value)
-        Tensors that hold another array.
+    tensors : list of (Tensor or int, Value)
+        Tensors that hold another array, arguments by their number.
     numbers : list of (Mapping, str, object)
         What optimizers count, by its name: a `Number`, or what it is.
     draws : list of (Generator, int)
@@ -34,7 +34,7 @@ class Left:
     """
 
     gradients: list[tuple[Leaf, Value | None, bool]]
-    tensors: list[tuple[Tensor, Value]]
+    tensors: list[tuple[Tensor | int, Value]]
     numbers: list[tuple[Mapping[str, Any], str, Any]]
     draws: list[tuple[Any, int]]
     flats: list[Any]
@@ -47,10 +47,12 @@ class Left:
         for leaf in recorder.gradients.values():
             array = last.get(id(leaf.grad))
             kept = leaf.grad is not None and leaf.slot is not None and leaf.slot.holds(leaf.grad)
-            gradients.append((leaf, array.value if array and not kept else None, leaf.grad is not None))
+            gradients.append((leaf, array.value if array is not None and not kept else None, leaf.grad is not None))
+        numbers = {id(tensor): i for i, tensor in enumerate(recorder.arguments)}
+        tensors = [tensor for tensor in recorder.rebound.values() if id(tensor) in last]
         return cls(
             gradients,
-            [(t, last[id(t)].value) for t in recorder.rebound.values() if id(t) in last],
+            [(numbers.get(id(tensor), tensor), last[id(tensor)].value) for tensor in tensors],
             list(recorder.written.values()),
             list(recorder.draws.values()),
             list(recorder.flats.values()),
