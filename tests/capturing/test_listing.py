@@ -79,7 +79,7 @@ def test_every_call_is_listed_once_and_counted():
     made = [name for line in lines if " = " in line for name in re.findall(r"%\d+", line.split(" = ")[0])]
     assert made == [f"%{i}" for i in range(len(made))]  # named in order, each made once, before it is used
     for i, line in enumerate(lines):
-        known = set(re.findall(r"%\d+", "\n".join(l.split(" = ")[0] for l in lines[: i + 1])))
+        known = set(re.findall(r"%\d+", "\n".join(each.split(" = ")[0] for each in lines[: i + 1])))
         assert set(re.findall(r"%\d+", line)) <= known
 
 
