@@ -305,7 +305,12 @@ class Replay:
         function, args = call.function, [self._text(arg) for arg in call.args]
         if function is getitem:
             return f"{args[0]}[{args[1]}]"
-        options = [f"{name}={self._text(value)}" for name, value in call.options.items()]
+        given = call.options
+        if call.name.endswith(".reduce") and len(args) == 1:  # of which NumPy reads names slowly
+            args.append(self._text(given.get("axis", 0)))
+            ordinary = {"axis": given.get("axis"), "dtype": None, "keepdims": False}
+            given = {name: value for name, value in given.items() if name not in ordinary or value != ordinary[name]}
+        options = [f"{name}={self._text(value)}" for name, value in given.items()]
         options += [f"{name}={value}" for name, value in more.items()]
         if isinstance(function, _METHOD_TYPE) and _is_method(function):
             return f"{args[0]}.{function.__name__}({', '.join(args[1:] + options)})"
@@ -401,22 +406,28 @@ class Replay:
             return False
         if x.dtype not in _FLOATS or x.shape[axis] != 2 or function not in (np.add, np.maximum, np.minimum):
             return False
-        keeps, mine, axis = bool(given.get("keepdims")), self._name(x), axis % len(x.shape)
-        names = []
-        for i in range(2):
-            key = (slice(None),) * axis + ((slice(i, i + 1) if keeps else i), ...)
-            name = self._names[-len(self._names) - 1] = f"h{len(self._names)}"
-            if x.number in self._fixed:
-                self._links.append((name, lambda key=key: self._scope[mine][key]))  # type: ignore[misc]
-            else:
-                self._add(f"{name} = {mine}[{self._object(key)}]")
-                self._passed[name] = Passed(result.shape, in_order=False, ours=False)
-            names.append(name)
+        mine, axis = self._name(x), axis % len(x.shape)
+        halves = [self._part(mine, x.number in self._fixed, axis, i) for i in range(2)]
         out = self._new(result)
-        self._add_elementwise(function, names, out, result)
+        fixed = result.number in self._fixed
+        out = self._part(out, fixed, axis, 0) if bool(given.get("keepdims")) else out
+        calls = [(halves, out)]
         if function is np.add:  # NumPy begins with 0, which makes a difference to -0
-            self._add_elementwise(function, [out, self._kept(np.zeros((), x.dtype))], out, result)
+            calls.append(([out, self._kept(np.zeros((), x.dtype))], out))
+        for operands, target in calls:
+            keyword = "" if function is np.add else "out="
+            self._add(f"{self._object(function, 'f')}({', '.join(operands)}, {keyword}{target})")
         return True
+
+    def _part(self, whole: str, fixed: bool, axis: int, i: int) -> str:
+        """Return the name of what lies at a place of an axis."""
+        key = (*[slice(None)] * axis, i, ...)
+        name = self._names[-len(self._names) - 1] = f"h{len(self._names)}"
+        if fixed:
+            self._links.append((name, lambda: self._scope[whole][key]))
+        else:
+            self._add(f"{name} = {whole}[{self._object(key)}]")
+        return name
 
     def _emit_choice(self, call: Call, result: Value) -> bool:
         """Choose between an array and 0 by its bits, where NumPy would branch at each element; return whether."""
@@ -563,6 +574,8 @@ class Replay:
             constant = _exactly(arg, dtype)
             if constant is None:
                 return self._text(arg)
+        if isinstance(constant, np.generic):
+            return self._kept(np.asarray(constant, dtype))
         if constant is not None:
             long = constant.size > 1 or function in (np.maximum, np.minimum)
             if constant.dtype != dtype or (constant.shape != result.shape and long and count <= _SMALL):

@@ -20,6 +20,7 @@ from xgrad.device import Device
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf, Node, clock
+from xgrad.optim.flat import Flat
 from xgrad.random import Generator
 from xgrad.tensor import Tensor, wrap
 
@@ -326,9 +327,16 @@ class Frame:
         if recorder.conditions:
             asked = {n.key: f"({self._expression(n)}) is {bool(n.value)}" for n in recorder.conditions}
             write(f"if not ({' and '.join(asked.values())}): return MISS")
-        still = [f"{self._object(tensor)}._data is {self._raw(i)}" for i, (tensor, _) in enumerate(self._statics)]
-        for flat in self._flats:
+        # What an optimizer keeps for itself moves all at once.
+        kept = {id(t) for flat in self._flats for t in (*flat.places, *flat.gradients.views)}
+        still = [
+            f"{self._object(tensor)}._data is {self._raw(i)}"
+            for i, (tensor, _) in enumerate(self._statics)
+            if id(tensor) not in kept
+        ]
+        for i, flat in enumerate(self._flats):
             name = self._object(flat)
+            still += [f"{self._object(part)}._data is whole{i}_{j}" for j, part in enumerate(_wholes(flat))]
             still += [f"not {self._object(flat.gradients)}.seen", f"{name}.watchers() == {name}.private"]
         if still:
             write(f"if not ({' and '.join(still)}) and not relink(): return MISS")
@@ -453,6 +461,8 @@ class Frame:
         arrays = [tensor._data for tensor, _ in self._statics]
         self.run.link(arrays)
         self._scope.update((self._raw(i), array) for i, array in enumerate(arrays))
+        for i, flat in enumerate(self._flats):
+            self._scope.update((f"whole{i}_{j}", part._data) for j, part in enumerate(_wholes(flat)))
 
 
 def _read_for(numbers: list[Any]) -> set[int]:
@@ -479,6 +489,10 @@ class _Rebuild:
 
 
 _LEAF = object()
+
+
+def _wholes(flat: Flat) -> tuple[Tensor, Tensor]:
+    return flat.buffer, flat.gradients.buffer
 
 
 def _container(value: Any) -> bool:
