@@ -195,6 +195,7 @@ class Captured(Generic[P, R]):
             self._refuse(recorder.refusal)
         if recorder.refusal is not None or recorder.unsettled:
             _forget_recording(list(recorder.tensors_made()))
+        recorder.forget()
         return results
 
     def _watched_names(self) -> list[str]:

@@ -358,6 +358,18 @@ class Recorder:
 
     # What comes of it
 
+    def forget(self) -> None:
+        """Let go of arrays: what was recorded is written out, but its numbers know the recorder as long as they live.
+
+        Optimizers, which count who sees theirs, have counted us.
+        """
+        flats = list(self.flats.values())
+        before = [flat.watchers() for flat in flats]
+        self.calls, self.inputs, self.arguments = [], [], []
+        self.last, self._known, self._before, self._made = {}, {}, {}, []
+        for flat, earlier in zip(flats, before, strict=True):
+            flat.allow(earlier)
+
     def reads(self) -> list[Number]:
         """Return the numbers that were read."""
         return list(self._reads.values())
