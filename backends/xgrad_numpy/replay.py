@@ -172,9 +172,11 @@ class Replay:
         """Compute now what depends on nothing, and is not changed."""
         self._calls = []
         for call in self.program.calls:
-            known = all(value.number in self._constants for value in call.reads())
-            changes = call.target is not None or any(value.storage.writes for value in call.results)
-            if not known or changes or call.check is not None or any(call.numbers()):
+            known = self._constants.keys() >= {value.number for value in call.reads()}
+            if not known or call.target is not None or call.check is not None:
+                self._calls.append(call)
+                continue
+            if any(value.storage.writes for value in call.results) or any(call.numbers()):
                 self._calls.append(call)
                 continue
             args = replaced(call.args, self._constant)
@@ -189,8 +191,12 @@ class Replay:
         """Return the number of the last call that needs each memory."""
         ends: dict[int, int] = {}
         for i, call in enumerate(self._calls):
-            for value in (*call.reads(), *call.results, *([call.target] if call.target else [])):
+            for value in call.reads():
                 ends[id(value.storage)] = i
+            for value in call.results:
+                ends[id(value.storage)] = i
+            if call.target is not None:
+                ends[id(call.target.storage)] = i
         for value in self.program.outputs:
             ends[id(value.storage)] = len(self._calls)
         return ends
@@ -278,8 +284,8 @@ class Replay:
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
-        given = {id(value.storage) for value in call.reads()}
-        return bool(call.results) and all(id(value.storage) in given for value in call.results)
+        given = [value.storage for value in call.reads()]
+        return bool(call.results) and all(value.storage in given for value in call.results)
 
     def _emit_view(self, call: Call) -> None:
         """Find a view of memory that stays once, of all other anew."""

@@ -14,7 +14,7 @@ from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import MISS, Frame, Unusable
 from xgrad.capturing.recorder import Recorder, active, line_of_step
-from xgrad.capturing.surroundings import watched
+from xgrad.capturing.surroundings import begins, watched
 from xgrad.device import Device
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
@@ -33,6 +33,8 @@ class CaptureWarning(UserWarning):
 
 def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     """Return a function that records what `step` does with arrays when it is first called, and replays it later.
+
+    If an optimizer takes its first step in it, which is unlike all others, the second call is recorded.
 
     A replay makes the same calls of the array library, to the last bit, in memory that was planned beforehand, without
     going through Python's functions, the graph and the rules. For what it computes and leaves behind, in parameters,
@@ -111,7 +113,7 @@ class Captured(Generic[P, R]):
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
         self._watched = watched(step)
-        self._warned = False
+        self._warned = self._begun = False
         self.refusal: str | None = None
         self.recordings = 0
 
@@ -179,6 +181,9 @@ class Captured(Generic[P, R]):
                     "it inside"
                 )
                 return self._step(*args, **kwargs)
+        if self.recordings == 0 and not self._begun and begins(self._step, (*args, *kwargs.values())):
+            self._begun = True
+            return self._step(*args, **kwargs)
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
         before = [w() for w in self._watched]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,8 +95,8 @@ class Call:
         What it changes in place.
     out : bool
         Whether the target is given as ``out``; otherwise it is among the arguments.
-    line : str
-        Where in the user's code it comes from.
+    where : tuple of (str, int)
+        The file and line of the user's code that it comes from.
     """
 
     function: Callable[..., Any]
@@ -105,8 +106,14 @@ class Call:
     single: bool = True
     target: Value | None = None
     out: bool = False
-    line: str = ""
+    where: tuple[str, int] = ("?", 0)
     check: bool | None = None  # what the value of a check was
+    _read: list[Value] | None = None
+
+    @property
+    def line(self) -> str:
+        """Where in the user's code it comes from, as text."""
+        return line_of(*self.where)
 
     @property
     def name(self) -> str:
@@ -115,15 +122,27 @@ class Call:
         name = str(getattr(self.function, "__name__", type(self.function).__name__))
         return f"{owner.__name__}.{name}" if hasattr(owner, "__name__") and hasattr(owner, "nin") else name
 
-    def reads(self) -> Iterator[Value]:
+    def reads(self) -> list[Value]:
         """Return the values among the arguments."""
-        yield from values_in(self.args)
-        yield from values_in(tuple(self.options.values()))
+        if self._read is None:
+            self._read = [*values_in(self.args), *(values_in(self.options.values()) if self.options else ())]
+        return self._read
+
+    def replace(self, new: Callable[[Any], Any]) -> None:
+        """Let `new` replace what the arguments are made of."""
+        self.args, self._read = replaced(self.args, new), None
+        if self.options:
+            self.options = {name: replaced(value, new) for name, value in self.options.items()}
 
     def numbers(self) -> Iterator[Number]:
         """Return the numbers among the arguments."""
         yield from _found(self.args, Number)
         yield from _found(tuple(self.options.values()), Number)
+
+
+def line_of(path: str, number: int) -> str:
+    """Return a line of a file as messages name it."""
+    return f"{os.path.basename(path)}:{number}"
 
 
 def values_in(args: Any) -> Iterator[Value]:
@@ -189,8 +208,8 @@ def _without_repeated(program: Program) -> Program:
         return stands_for.get(id(part), part) if type(part) is Value else part
 
     for call in program.calls:
-        call.args = replaced(call.args, current)
-        call.options = {name: replaced(value, current) for name, value in call.options.items()}
+        if stands_for:
+            call.replace(current)
         for value in call.results:
             value.storage = moved.get(id(value.storage), value.storage)
         if call.target is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete
 from xgrad.capturing.numbers import Number
-from xgrad.capturing.program import Call, Program, Source, Storage, Value
+from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
 from xgrad.device import Device
 from xgrad.graph import Leaf, clock
 from xgrad.tensor import Tensor
@@ -183,7 +183,7 @@ class Recorder:
         return wrapped
 
     def _write_down(self, call: Call) -> None:
-        call.line = line_of_step()
+        call.where = place_of_step()
         self.calls.append(call)
 
     def _result(self, call: Call, result: Any, sources: tuple[Recorded, ...]) -> Any:
@@ -475,14 +475,19 @@ def root_of(array: Any) -> Any:
 
 
 def line_of_step() -> str:
+    """Return where in the user's code we are, as messages name it."""
+    return line_of(*place_of_step())
+
+
+def place_of_step() -> tuple[str, int]:
     """Return where in the user's code we are: the innermost line that is not of `xgrad` or a backend."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(ours) and name != contextlib.__file__:
-            return f"{os.path.basename(name)}:{frame.f_lineno}"
+            return name, frame.f_lineno
         frame = frame.f_back
-    return "?"
+    return "?", 0
 
 
 #: Where our code is: that of backends is added as they are recorded.

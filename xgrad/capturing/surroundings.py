@@ -1,10 +1,12 @@
-"""Which numbers and strings of Python a step's own code names: a recording holds only as long as they do."""
+"""What a step's own code names beside its arguments: numbers and strings that a recording depends on, optimizers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
+
+from xgrad.optim.optimizer import Optimizer
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _ABSENT: Any = object()
@@ -34,6 +36,11 @@ class Watched:
 def watched(step: Any) -> list[Watched]:
     """Return the variables of a function, and attributes of what it is a method of, that are to be watched."""
     return [w for w in _named(step) if w() is not None]
+
+
+def begins(step: Any, arguments: Iterable[Any]) -> bool:
+    """Return whether an optimizer that a step names has not yet taken a step: the first is unlike all others."""
+    return any(isinstance(x, Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in _named(step))))
 
 
 def _named(step: Any) -> Iterator[Watched]:
