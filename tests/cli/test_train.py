@@ -139,7 +139,7 @@ def test_a_step_is_recorded_once_for_each_shape(run, monkeypatch):
     learn = Training.learn
     monkeypatch.setattr(Training, "learn", lambda self, epoch: kept.append(self) or learn(self, epoch))
     assert run(*FAST).status == 0
-    assert kept[0].step.recordings == 3  # the first makes the optimizer's state; whole batches; the last one
+    assert kept[0].step.recordings == 2  # whole batches, the last one
     assert kept[0].check.recordings == 1
     assert kept[0].step.refusal is kept[0].check.refusal is None
 

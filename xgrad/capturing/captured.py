@@ -14,11 +14,12 @@ from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import MISS, Frame, Unusable
 from xgrad.capturing.recorder import Recorder, active, line_of_step
-from xgrad.capturing.surroundings import begins, watched
+from xgrad.capturing.surroundings import optimizers, watched
 from xgrad.device import Device
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
+from xgrad.optim.optimizer import Optimizer
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -113,6 +114,7 @@ class Captured(Generic[P, R]):
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
         self._watched = watched(step)
+        self._optimizers: list[Optimizer] = []  # those of the last recording
         self._warned = self._begun = False
         self.refusal: str | None = None
         self.recordings = 0
@@ -181,9 +183,12 @@ class Captured(Generic[P, R]):
                     "it inside"
                 )
                 return self._step(*args, **kwargs)
-        if self.recordings == 0 and not self._begun and begins(self._step, (*args, *kwargs.values())):
-            self._begun = True
+        known = optimizers(self._step, (*args, *kwargs.values()))
+        if self.recordings == 0 and not self._begun and not all(optimizer.laid() for optimizer in known):
+            self._begun = True  # the first step of an optimizer is unlike all others
             return self._step(*args, **kwargs)
+        for optimizer in {*known, *self._optimizers}:
+            _leave_to_others(optimizer)
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
         before = [w() for w in self._watched]
@@ -200,6 +205,7 @@ class Captured(Generic[P, R]):
             self._refuse(recorder.refusal)
         if recorder.refusal is not None or recorder.unsettled:
             _forget_recording(list(recorder.tensors_made()))
+        self._optimizers = list(recorder.optimizers.values())
         recorder.forget()
         return results
 
@@ -311,6 +317,15 @@ def _leaked(recorder: Recorder, results: Any) -> str | None:
             made = [call.line for call in recorder.calls if array is not None and array.value in call.results]
             return f"a tensor that is made at {made[0] if made else '?'} is kept outside of the step"
     return None
+
+
+def _leave_to_others(optimizer: Optimizer) -> None:
+    """Let parameters and gradients that others see be theirs, for that is no part of a step."""
+    for group, laid in optimizer.laid():
+        if optimizer.lies(group, laid):
+            for flat in laid.flats:
+                with flat.device.active():
+                    flat.unseen()
 
 
 def _forget_recording(tensors: list[Tensor]) -> None:

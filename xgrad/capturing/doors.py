@@ -24,7 +24,7 @@ from xgrad.graph import Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
 from xgrad.optim import flat
-from xgrad.optim.flat import Flat, State
+from xgrad.optim.flat import Flat, Gradients, State
 from xgrad.optim.optimizer import Optimizer
 from xgrad.philox import words
 from xgrad.random import Generator
@@ -65,6 +65,9 @@ def _settle(recorder: Recorder) -> None:
         if type(array) is Recorded:
             recorder.last[id(tensor)] = array
             recording.held.__set__(tensor, array.array)
+    for of in recorder.moved:
+        of._memory, of._views = concrete(of._memory), concrete(of._views)
+        of.private = None  # who sees them has not been counted
 
 
 # Devices: those of a recorded one are for a while the functions of a namespace that records
@@ -255,6 +258,7 @@ _next, _from_host = Generator._next, Generator._from_host
 _changed, _step, _lay = Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write = flat.read, flat.write
 _is_array_there = State.is_array
+_settle_flat, _renew = Flat._settle, Gradients.renew
 _device_of: Any = vars(inputs)["device_of"]
 
 
@@ -305,6 +309,21 @@ def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
     return _lay(optimizer, group)
 
 
+def _note_settling(of: Flat) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.unsettled = recorder.unsettled or "an optimizer moves parameters away from where somebody sees them"
+        recorder.moved.append(of)
+    _settle_flat(of)
+
+
+def _note_renewal(of: Gradients) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.unsettled = recorder.unsettled or "gradients that were looked at are left, and others take their place"
+    _renew(of)
+
+
 def _is_array(state: State, key: str) -> bool:
     return type(state[key]) is Recorded or _is_array_there(state, key)
 
@@ -336,6 +355,8 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
     (State, "is_array", _is_array),
+    (Flat, "_settle", _note_settling),
+    (Gradients, "renew", _note_renewal),
     (autograd, "_ones", autograd._ones.__wrapped__),  # which keeps arrays for later
     (flat, "read", _read_numbers),
     (flat, "write", _write_number),

@@ -72,6 +72,7 @@ class Recorder:
         self.gradients: dict[int, Leaf] = {}  # whose gradient was set
         self.optimizers: dict[int, Any] = {}
         self.flats: dict[int, Any] = {}
+        self.moved: list[Any] = []  # flats that took other memory
         self._of_gradients: dict[int, Leaf] = {}
 
     # Refusals

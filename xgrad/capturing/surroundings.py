@@ -38,9 +38,9 @@ def watched(step: Any) -> list[Watched]:
     return [w for w in _named(step) if w() is not None]
 
 
-def begins(step: Any, arguments: Iterable[Any]) -> bool:
-    """Return whether an optimizer that a step names has not yet taken a step: the first is unlike all others."""
-    return any(isinstance(x, Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in _named(step))))
+def optimizers(step: Any, arguments: Iterable[Any]) -> list[Optimizer]:
+    """Return the optimizers that a step names, or is given."""
+    return [x for x in (*arguments, *(w.read() for w in _named(step))) if isinstance(x, Optimizer)]
 
 
 def _named(step: Any) -> Iterator[Watched]:
