@@ -56,7 +56,7 @@ def _named(step: Any) -> Iterator[Watched]:
     for name in code.co_names:
         if name in variables:
             yield Watched(name, partial(variables.get, name, _ABSENT))
-        elif owner is not None and name in getattr(owner, "__dict__", {}):
+        if owner is not None and name in getattr(owner, "__dict__", {}):
             yield Watched(f"self.{name}", partial(owner.__dict__.get, name, _ABSENT))
 
 
