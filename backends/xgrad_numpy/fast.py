@@ -15,7 +15,7 @@ _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
 _minimum: Any = np.minimum.reduce
 _LARGE = 1 << 10  # elements, from which more calls and fewer mispredicted branches pay
-_MANY = 1 << 16  # rows, from which a vector of ones to sum them with is too large to keep
+_MANY = 1 << 16  # elements, from which constants to compute with are too large to keep
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -98,7 +98,17 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
         if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:
             bits = (x if x.flags.c_contiguous else x.copy()).view(_BITS[x.dtype])
             return np.multiply(bits, ~condition if swap else condition).view(x.dtype)
+    elif _few_zeros(condition, x1, x2):
+        out = x2.copy("K")
+        np.putmask(out, condition, 0)
+        return out
     return np.where(condition, x1, x2)
+
+
+def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
+    """Return whether 0 is to take the place of some elements of a small array."""
+    arrays = type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0
+    return arrays and x2.shape == condition.shape and x2.dtype in _BITS and bool(condition.dtype == bool)
 
 
 def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
@@ -132,10 +142,12 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def relu(x: Any, /) -> Any:
-    """Return the positive part; NumPy compares with a row of zeros three times as fast as with one zero."""
-    return np.maximum(x, _zeros(x.shape[-1], x.dtype) if x.size >= _LARGE and x.dtype in _BITS else 0)
+    """Return the positive part; NumPy compares with many zeros, or rows of them, three times as fast as with one."""
+    if not x.ndim or x.dtype not in _BITS:
+        return np.maximum(x, 0)
+    return np.maximum(x, _zeros(x.shape if x.size <= _MANY else x.shape[-1:], x.dtype))
 
 
 @lru_cache(16)
-def _zeros(n: int, dtype: Any) -> np.ndarray:
-    return np.zeros(n, dtype)
+def _zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return np.zeros(shape, dtype)

@@ -629,10 +629,22 @@ class Replay:
     def _output(self, value: Value) -> str:
         constant = self._constants.get(value.number)
         if constant is not None:
-            return f"{self._object(constant)}.copy()"
+            return f"{self._object(_copied, 'f')}({self._object(constant)})"
         if value.storage.kind != "temporary":
             return f"{self._name(value)}.view()"  # so that an optimizer sees that somebody looks
         return self._name(value)
+
+
+def _copied(x: Any) -> Any:
+    """Return a copy that lies in memory as the array does."""
+    steps = [(n - 1) * stride for n, stride in zip(x.shape, x.strides, strict=True)]
+    if not x.size or not steps:
+        return x.copy()
+    first = -sum(step for step in steps if step < 0)
+    memory = np.empty(first + sum(step for step in steps if step > 0) + x.itemsize, np.uint8)
+    copy: np.ndarray = np.ndarray(x.shape, x.dtype, memory, first, x.strides)
+    copy[...] = x
+    return copy
 
 
 class Diverged(Exception):

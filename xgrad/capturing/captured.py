@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from threading import Lock
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -14,12 +14,12 @@ from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import MISS, Frame, Unusable
 from xgrad.capturing.recorder import Recorder, active, line_of_step
-from xgrad.capturing.surroundings import optimizers, watched
+from xgrad.capturing.surroundings import Watched, begins, described, watched
 from xgrad.device import Device
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
-from xgrad.optim.optimizer import Optimizer
+from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -113,21 +113,21 @@ class Captured(Generic[P, R]):
         self._lock = Lock()
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
-        self._watched = watched(step)
-        self._optimizers: list[Optimizer] = []  # those of the last recording
+        self._watched: list[Watched] | None = None  # found at the first call, when all is in place
+        self._flats: list[Flat] = []  # what optimizers keep side by side, as of the last recording
         self._warned = self._begun = False
         self.refusal: str | None = None
         self.recordings = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and record it."""
-        if self._recent is not None and not kwargs:
-            with self._lock:
-                results = self._recent(args)
-                if results is not MISS:
-                    return results  # type: ignore[no-any-return]
         if self.refusal is not None or active.get() is not None:  # within another step, it is part of that
             return self._step(*args, **kwargs)
+        if self._recent is not None and not kwargs:
+            with self._lock:
+                results = MISS if self._recent is None else self._recent(args)
+                if results is not MISS:
+                    return results  # type: ignore[no-any-return]
         key, tensors = self._key(args, kwargs)
         with self._lock:
             return self._called(key, tensors, args, kwargs)  # type: ignore[no-any-return]
@@ -149,8 +149,9 @@ class Captured(Generic[P, R]):
             key.append(structure)
             tensors = tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])
         key += map(_described, leaves)
-        if self._watched:
-            key += [w() for w in self._watched]
+        if self._watched is None:
+            self._watched = watched(self._step)
+        key += [w() for w in self._watched]
         if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
             key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
         return tuple(key), tensors
@@ -183,20 +184,22 @@ class Captured(Generic[P, R]):
                     "it inside"
                 )
                 return self._step(*args, **kwargs)
-        known = optimizers(self._step, (*args, *kwargs.values()))
-        if self.recordings == 0 and not self._begun and not all(optimizer.laid() for optimizer in known):
-            self._begun = True  # the first step of an optimizer is unlike all others
+        if self.recordings == 0 and not self._begun and begins(self._step, (*args, *kwargs.values())):
+            self._begun = True
             return self._step(*args, **kwargs)
-        for optimizer in {*known, *self._optimizers}:
-            _leave_to_others(optimizer)
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
-        before = [w() for w in self._watched]
+        watched = self._watched or []
+        before = [w() for w in watched]
+        for flat in self._flats:  # as before a replay
+            if flat.intact():
+                flat.keep_private()
         with recording_with(recorder):
             results = self._step(*args, **kwargs)
-        for name, w, value in zip(self._watched_names(), self._watched, before, strict=True):
+        for w, value in zip(watched, before, strict=True):
             if w() != value:
-                recorder.refuse(f"the step changes {name}, which is not a tensor", line=_line_of(self._step))
+                recorder.refuse(f"the step gives {w.name} another value", line=_line_of(self._step))
+        self._flats = list(recorder.flats.values())
         try:
             self._keep(key, recorder, tensors, results)
         except Unusable as error:
@@ -204,13 +207,9 @@ class Captured(Generic[P, R]):
         if recorder.refusal is not None:
             self._refuse(recorder.refusal)
         if recorder.refusal is not None or recorder.unsettled:
-            _forget_recording(list(recorder.tensors_made()))
-        self._optimizers = list(recorder.optimizers.values())
+            _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
         recorder.forget()
         return results
-
-    def _watched_names(self) -> list[str]:
-        return [w.name for w in self._watched]
 
     def _keep(self, key: Any, recorder: Recorder, tensors: list[Tensor], results: Any) -> None:
         """Keep a recording for the next call, if it can be used."""
@@ -227,9 +226,12 @@ class Captured(Generic[P, R]):
             if count >= _TRIES:
                 recorder.refuse(recorder.unsettled, line=_line_of(self._step))
             return
+        for tensor in recorder.rebound.values():
+            if isinstance(tensor._edge, Node):
+                raise Unusable("a tensor from before the step is given a value that was computed with a graph")
         backend = original(recorder.device)["backend"]
         try:
-            frame = Frame(recorder, tensors, results, recorder.last, backend, self._watched)
+            frame = Frame(recorder, tensors, results, recorder.last, backend, self._watched or [])
         except Unusable:
             raise
         except Exception as error:  # of ours: the step itself has run
@@ -247,6 +249,7 @@ class Captured(Generic[P, R]):
                     stacklevel=5,
                 )
         self._frames[key] = frame
+        self._unsettled.pop(key, None)
 
     def _refuse(self, why: str) -> None:
         self.refusal, self._recent = why, None
@@ -286,9 +289,16 @@ class Captured(Generic[P, R]):
 
 
 def _flattened(args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
-    """Return what is in the containers that are given, and where."""
-    pairs = list(trees.leaves((args, kwargs)))
-    return tuple([path for path, _ in pairs]), [leaf for _, leaf in pairs]
+    """Return which containers are given, and what is in them."""
+    return _containers((args, kwargs)), [leaf for _, leaf in trees.leaves((args, kwargs))]
+
+
+def _containers(tree: Any) -> Any:
+    if isinstance(tree, Mapping):
+        return type(tree), *((described(key), _containers(part)) for key, part in tree.items())
+    if isinstance(tree, (list, tuple)):
+        return type(tree), *map(_containers, tree)
+    return tree is None
 
 
 def _described(leaf: Any) -> Any:
@@ -296,11 +306,7 @@ def _described(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):
         raw = leaf._data
         return type(leaf), raw.shape, raw.dtype, raw.strides, leaf._device, leaf._edge is not None
-    try:
-        hash(leaf)
-    except TypeError:
-        return type(leaf), id(leaf)
-    return type(leaf), leaf if leaf == leaf else repr(leaf)
+    return described(leaf)
 
 
 def _leaked(recorder: Recorder, results: Any) -> str | None:
@@ -317,15 +323,6 @@ def _leaked(recorder: Recorder, results: Any) -> str | None:
             made = [call.line for call in recorder.calls if array is not None and array.value in call.results]
             return f"a tensor that is made at {made[0] if made else '?'} is kept outside of the step"
     return None
-
-
-def _leave_to_others(optimizer: Optimizer) -> None:
-    """Let parameters and gradients that others see be theirs, for that is no part of a step."""
-    for group, laid in optimizer.laid():
-        if optimizer.lies(group, laid):
-            for flat in laid.flats:
-                with flat.device.active():
-                    flat.unseen()
 
 
 def _forget_recording(tensors: list[Tensor]) -> None:

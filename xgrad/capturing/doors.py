@@ -24,7 +24,7 @@ from xgrad.graph import Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
 from xgrad.optim import flat
-from xgrad.optim.flat import Flat, Gradients, State
+from xgrad.optim.flat import Flat, Gradients
 from xgrad.optim.optimizer import Optimizer
 from xgrad.philox import words
 from xgrad.random import Generator
@@ -65,9 +65,6 @@ def _settle(recorder: Recorder) -> None:
         if type(array) is Recorded:
             recorder.last[id(tensor)] = array
             recording.held.__set__(tensor, array.array)
-    for of in recorder.moved:
-        of._memory, of._views = concrete(of._memory), concrete(of._views)
-        of.private = None  # who sees them has not been counted
 
 
 # Devices: those of a recorded one are for a while the functions of a namespace that records
@@ -255,10 +252,9 @@ def _set_mode(module: Module, mode: bool) -> None:
 
 
 _next, _from_host = Generator._next, Generator._from_host
-_changed, _step, _lay = Flat.changed, Optimizer.step, Optimizer._lay
+_settle_flat = Flat._settle
+_renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write = flat.read, flat.write
-_is_array_there = State.is_array
-_settle_flat, _renew = Flat._settle, Gradients.renew
 _device_of: Any = vars(inputs)["device_of"]
 
 
@@ -295,37 +291,61 @@ def _note_change(of: Flat) -> None:
     _changed(of)
 
 
-def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """Let this thread do something that is no part of the step."""
+    token = active.set(None)
+    try:
+        yield
+    finally:
+        active.reset(token)
+
+
+def _renew_gradients(gradients: Gradients) -> None:
+    """Take another buffer, as is done before a replay if somebody looks at the gradients: no part of the step."""
+    recorder = active.get()
+    if recorder is None or not hasattr(gradients, "tensors"):  # which is being made
+        return _renew(gradients)
+    recorder.renewed(gradients)
+    with _unrecorded():
+        _renew(gradients)
+
+
+def _settle_params(of: Flat) -> None:
     recorder = active.get()
     if recorder is not None:
-        recorder.optimizers[id(optimizer)] = optimizer
-    return _step(optimizer, closure)
+        recorder.unsettled = "an optimizer moved its parameters"
+    with _unrecorded():  # an optimizer counts who sees its arrays, not what stands for them
+        _settle_flat(of)
+
+
+def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
+    recorder = active.get()
+    if recorder is None:
+        return _step(optimizer, closure)
+    recorder.optimizers[id(optimizer)] = optimizer
+    before = _remembered(optimizer)
+    loss = _step(optimizer, closure)
+    if _remembered(optimizer) != before:
+        recorder.unsettled = "an optimizer remembers other things than before"
+    return loss
+
+
+def _remembered(optimizer: Optimizer) -> list[tuple[int, set[str], set[str]]]:
+    """Return the names of what is remembered of parameters."""
+    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    return [(id(flat), {*flat.numbers}, {*flat.arrays}) for flat in flats]
 
 
 def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
     recorder = active.get()
     if recorder is not None:
         recorder.unsettled = "an optimizer laid out its parameters"
-    return _lay(optimizer, group)
-
-
-def _note_settling(of: Flat) -> None:
-    recorder = active.get()
-    if recorder is not None:
-        recorder.unsettled = recorder.unsettled or "an optimizer moves parameters away from where somebody sees them"
-        recorder.moved.append(of)
-    _settle_flat(of)
-
-
-def _note_renewal(of: Gradients) -> None:
-    recorder = active.get()
-    if recorder is not None:
-        recorder.unsettled = recorder.unsettled or "gradients that were looked at are left, and others take their place"
-    _renew(of)
-
-
-def _is_array(state: State, key: str) -> bool:
-    return type(state[key]) is Recorded or _is_array_there(state, key)
+        for state in optimizer._apart.values():
+            for key, value in state.items():
+                state[key] = concrete(value)
+    with _unrecorded():
+        return _lay(optimizer, group)
 
 
 def _read_numbers(values: Any) -> Any:
@@ -351,12 +371,11 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Module, "training", property(_get_mode, _set_mode)),
     (Generator, "_next", _draw),
     (Generator, "_from_host", _make_on_host),
+    (Gradients, "renew", _renew_gradients),
+    (Flat, "_settle", _settle_params),
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
-    (State, "is_array", _is_array),
-    (Flat, "_settle", _note_settling),
-    (Gradients, "renew", _note_renewal),
     (autograd, "_ones", autograd._ones.__wrapped__),  # which keeps arrays for later
     (flat, "read", _read_numbers),
     (flat, "write", _write_number),

@@ -16,6 +16,7 @@ from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
+from xgrad.capturing.surroundings import Watched
 from xgrad.device import Device
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
@@ -47,8 +48,8 @@ class Frame:
         What the tensors that were made hold, by their id.
     backend : Backend
         Who runs programs.
-    watched : sequence of callable
-        Return what must be as it is now.
+    watched : sequence of Watched
+        What must be as it is now.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class Frame:
         results: Any,
         last: dict[int, Recorded],
         backend: Any,
-        watched: Sequence[Callable[[], Any]],
+        watched: Sequence[Watched],
     ) -> None:
         self._recorder, self._device = recorder, recorder.device
         self.error: Exception | None = None  # of the last replay
@@ -89,6 +90,12 @@ class Frame:
         self._outputs: list[Value] = []
         self._effects: list[str] = []
 
+        self._slots = recorder.slots()
+        self._private = {
+            id(tensor): f"{self._object(gradients)}.tensors[{i}]"
+            for gradients in self._slots
+            for i, tensor in enumerate(gradients.tensors)
+        }
         returned = self._returned(results)
         returning = len(self._outputs)
         self._leave_behind()
@@ -162,7 +169,11 @@ class Frame:
         if isinstance(value, Tensor):
             if id(value) in self._arguments:
                 return f"args[{self._arguments[id(value)]}]"
+            if id(value) in self._private:
+                return self._private[id(value)]
             if id(value) not in self._last:
+                if self._recorder.is_gradient(value):
+                    raise Unusable("a gradient from before the step is returned: return .detach() of it")
                 return self._object(value)
             edge = value._edge
             if isinstance(edge, Node) and edge.kept is not None:
@@ -194,11 +205,6 @@ class Frame:
     def _leave_behind(self) -> None:
         """Write the code that does to tensors, leaves and numbers what the step did."""
         recorder, write = self._recorder, self._effects.append
-        private = {
-            id(tensor): f"{self._object(flat.gradients)}.tensors[{i}]"
-            for flat in recorder.flats.values()
-            for i, tensor in enumerate(flat.gradients.tensors)
-        }
         for leaf in recorder.gradients.values():
             gradient, target = leaf.grad, self._leaf_code(leaf)
             if gradient is None:
@@ -208,8 +214,11 @@ class Frame:
                 write(f"{target}.grad = {gradients}.tensors[{place}]")
             elif id(gradient) in self._last:
                 write(f"{target}.grad = {self._tensor(self._last[id(gradient)])}")
-            elif id(gradient) not in private:
+            elif id(gradient) not in self._private:
                 write(f"{target}.grad = {self._object(gradient)}")
+        for gradients in self._slots:
+            if gradients.seen:
+                write(f"{self._object(gradients)}.seen = True")
         for tensor in recorder.rebound.values():
             if id(tensor) not in self._last:
                 continue
@@ -220,6 +229,9 @@ class Frame:
                 write(f"{holder}._change({name}, device)")
             else:
                 write(f"{holder}._data = {name}")
+        for flat in recorder.flats.values():
+            for p in flat.owned:
+                write(f"{self._object(p)}._change({self._object(p)}._data, device)")
         for numbers, key, value in recorder.written.values():
             code = self._expression(value) if type(value) is Number else self._text(value)
             write(f"{self._object(numbers)}[{key!r}] = {code}")
@@ -235,8 +247,6 @@ class Frame:
                 number = self._arguments.get(id(p))
                 name = self._object(p) if number is None else f"a{number}"
                 write(f"{name}._changed = {self._object(leaf)}.changed = when")
-                if hasattr(p, "_owner"):
-                    write(f"{name}._change({name}._data, device)")
         for module, mode in recorder.modes.values():
             write(f"{self._object(vars(module))}['training'] = {mode}")
 
@@ -262,7 +272,7 @@ class Frame:
 
     # Conditions
 
-    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Callable[[], Any]]) -> None:
+    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Watched]) -> None:
         """Write the code that finds out whether arguments, all of them tensors, are like those that were recorded."""
         default, write = _default.get(), self._lines.append
         write(f"if len(args) != {len(arguments)} or recording() is not {grad_enabled.get()}: return MISS")
@@ -287,7 +297,9 @@ class Frame:
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
         for watch in watched:
-            write(f"if {self._object(watch)}() != {self._object(watch())}: return MISS")
+            now = self._object(watch.read())  # which is kept, so that its name names nothing else
+            name, described = self._object(watch), self._object(watch())
+            write(f"if {watch.code(self._object)} is not {now} and {name}() != {described}: return MISS")
 
     def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
         """Write the code that finds out whether this is the way to go."""
@@ -303,8 +315,12 @@ class Frame:
                     f"{name}.strides != {strides}: return MISS"
                 )
         conditions = [f"{self._object(vars(m))}['training'] is {mode}" for m, mode in recorder.modules.values()]
-        for leaf, had in recorder.leaves.values():
-            conditions.append(f"{self._leaf_code(leaf)}.grad is {'not ' if had else ''}None")
+        for leaf, had, inside in recorder.leaves.values():
+            name = self._leaf_code(leaf)
+            conditions.append(f"{name}.grad is {'not ' if had else ''}None")
+            if had and leaf.slot is not None:
+                conditions.append(f"{name}.slot is not None and {name}.slot.holds({name}.grad) is {inside}")
+        conditions += [f"{self._object(g)}.seen is {seen}" for g, seen in recorder.looked_at.values()]
         for mapping, key, value in recorder.constants:
             conditions.append(f"{self._object(mapping)}[{key!r}] == {self._text(value)}")
         for optimizer in recorder.optimizers.values():
@@ -318,9 +334,8 @@ class Frame:
                 for flat in laid.flats:
                     conditions += [self._lies(p, leaf) for p, leaf in zip(flat.params, flat.leaves, strict=True)]
             conditions.append(f"len({name}.param_groups) == {len(optimizer.param_groups)}")
-        for i, tensor in enumerate(arguments):
-            if tensor._leaf is not None:
-                conditions.append(f"a{i}._leaf is not None")
+        conditions += [f"len({self._object(flat)}.arrays) == {len(flat.arrays)}" for flat in self._flats]
+        conditions += self._wanted(arguments)
         if conditions:
             write(f"if not ({' and '.join(conditions)}): return MISS")
         self._read_numbers()
@@ -337,10 +352,33 @@ class Frame:
         for i, flat in enumerate(self._flats):
             name = self._object(flat)
             still += [f"{self._object(part)}._data is whole{i}_{j}" for j, part in enumerate(_wholes(flat))]
-            still += [f"not {self._object(flat.gradients)}.seen", f"{name}.watchers() == {name}.private"]
+            still.append(f"{name}.watchers() == {name}.private")
+        self._renewable = [gradients for gradients in self._slots if id(gradients) not in recorder.looked_at]
+        still += [f"not {self._object(gradients)}.seen" for gradients in self._renewable]
         if still:
-            write(f"if not ({' and '.join(still)}) and not relink(): return MISS")
+            write(f"if not ({' and '.join(still)}):")
+            write("    if not relink(): return MISS")
+            self._lines += [f"    {self._argument(value)} = {self._place(value)}" for value in found]  # which may move
         self._scope["relink"] = self._relink
+
+    def _wanted(self, arguments: list[Tensor]) -> list[str]:
+        """Return the code that finds out of whom gradients are wanted, and by whom they are changed on the way."""
+        conditions, lying = [], {id(p) for flat in self._flats for p in flat.params}
+        for i, tensor in enumerate(arguments):
+            if tensor._leaf is not None:
+                conditions += [f"a{i}._leaf is not None", _hooks_of(f"a{i}._leaf", self._object, tensor._leaf)]
+        ours = {id(t) for flat in self._flats for t in (*flat.places, *flat.gradients.views, flat.gradients.buffer)}
+        ours |= {id(t) for flat in self._flats for t in (flat.buffer, *flat.arrays.values())}
+        for value in self._recorder.inputs:
+            if value.source is None or value.source.kind != "tensor" or id(value.source.holder) in ours:
+                continue
+            tensor = value.source.holder
+            name, leaf = self._object(tensor), self._recorder.edges.get(id(tensor))
+            if id(tensor) not in lying:  # which is looked after
+                conditions.append(f"{name}._edge is {'None' if leaf is None else self._object(leaf)}")
+            if type(leaf) is Leaf:
+                conditions.append(_hooks_of(self._object(leaf), self._object, leaf))
+        return conditions
 
     def _lies(self, p: Tensor, leaf: Leaf) -> str:
         """Return the code that finds out whether a parameter is still where an optimizer has laid it."""
@@ -348,13 +386,18 @@ class Frame:
         name = self._object(p) if number is None else f"a{number}"
         edge = "_edge" if p._edge is not None else "_leaf"
         same = f"{name}.{edge} is {self._object(leaf)}"
+        if p._edge is None:
+            same = f"{name}._edge is None and {same}"
         if any(tensor is p for tensor, _ in self._statics):  # whoever takes the slot moves the parameter
             return same
         return f"{same} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
 
     def _relink(self) -> bool:
+        for gradients in self._renewable:
+            if gradients.seen:
+                gradients.renew()
         for flat in self._flats:
-            flat.unseen()
+            flat.keep_private()
         return self.link()
 
     def _place(self, value: Value) -> str:
@@ -489,6 +532,12 @@ class _Rebuild:
 
 
 _LEAF = object()
+
+
+def _hooks_of(name: str, named: Callable[[Any], str], leaf: Leaf) -> str:
+    """Return the code that finds out whether the hooks of a leaf are what they were."""
+    hooks = list((leaf.hooks or {}).values())
+    return f"[*{name}.hooks.values()] == {named(hooks)}" if hooks else f"not {name}.hooks"
 
 
 def _wholes(flat: Flat) -> tuple[Tensor, Tensor]:

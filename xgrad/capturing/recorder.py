@@ -57,6 +57,7 @@ class Recorder:
         self._known: dict[int, Recorded] = {}  # by the id of the array of a tensor that was there before
         self._storages: dict[int, Storage] = {}  # of those, by the id of what owns the memory
         self._before: dict[int, Tensor] = {}  # tensors that were there before, by id
+        self.edges: dict[int, Any] = {}  # of them, when they were first used
         self._count = 0
         self._made: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
@@ -68,11 +69,11 @@ class Recorder:
         self._drawn_from: dict[int, tuple[int, int]] = {}
         self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
         self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
-        self.leaves: dict[int, tuple[Leaf, bool]] = {}  # whose gradient was asked for before it was set, and had one
+        self.leaves: dict[int, tuple[Leaf, bool, bool]] = {}  # asked for a gradient first: had one, and in its slot
+        self.looked_at: dict[int, tuple[Any, bool]] = {}  # gradients in slots that are added to, and if they were seen
         self.gradients: dict[int, Leaf] = {}  # whose gradient was set
         self.optimizers: dict[int, Any] = {}
         self.flats: dict[int, Any] = {}
-        self.moved: list[Any] = []  # flats that took other memory
         self._of_gradients: dict[int, Leaf] = {}
 
     # Refusals
@@ -100,7 +101,7 @@ class Recorder:
             self.refuse(
                 "a tensor is used that was computed before with a graph behind it: use .detach(), or compute it inside"
             )
-        source, kind = self._source(tensor)
+        source, kind, tensor = self._source(tensor)
         root = id(root_of(array))
         storage = self._storages.get(root)
         if storage is None:
@@ -110,22 +111,30 @@ class Recorder:
         value = Value(self._next(), storage, array, source)
         self.inputs.append(value)
         self._before[id(tensor)] = tensor
+        self.edges.setdefault(id(tensor), tensor._edge)
         recorded = self._known[id(array)] = Recorded(self, value, None, tensor)
         return recorded
 
-    def _source(self, tensor: Tensor) -> tuple[Source, str]:
+    def _source(self, tensor: Tensor) -> tuple[Source, str, Tensor]:
+        """Return where to find the array of a tensor, what kind of memory it is, and the tensor to look at for it."""
         number = self._arguments.get(id(tensor))
         if number is not None:
-            return Source("argument", number), "input"
+            return Source("argument", number), "input", tensor
         leaf = self._of_gradients.get(id(tensor))
-        if leaf is not None and not (leaf.slot is not None and leaf.slot.holds(tensor)):
-            return Source("gradient", leaf), "input"
-        return Source("tensor", tensor), "memory"
+        if leaf is not None:
+            if not in_slot(leaf, tensor):
+                return Source("gradient", leaf), "input", tensor
+            tensor = leaf.slot.gradients.views[leaf.slot.place]  # which stays when others get a gradient to look at
+        return Source("tensor", tensor), "memory", tensor
 
     def set(self, tensor: Tensor, array: Any) -> None:
         """Note that a tensor is given another array."""
-        before = id(tensor) in self._before or (id(tensor) in self._arguments)
-        if before:
+        old = _held(tensor)
+        mine = type(old) is Recorded and old.recorder is self
+        if id(tensor) in self.rebound or (old is not None and not mine):
+            known = None if mine else self._known.get(id(old))
+            if known is not None and known.owner is tensor:  # what it stands for stays what it was
+                known._array, known.owner = old, None
             self.rebound[id(tensor)] = tensor
             if type(array) is not Recorded:
                 self.unsettled = "a tensor was moved to other memory"
@@ -347,15 +356,40 @@ class Recorder:
 
     def gradient_of(self, leaf: Leaf, gradient: Tensor | None) -> None:
         """Note that somebody asks for the gradient of a leaf."""
-        if id(leaf) not in self.gradients and leaf.order > -self.started:
-            self.leaves.setdefault(id(leaf), (leaf, gradient is not None))
+        known = id(leaf) in self.gradients or id(leaf) in self.leaves
+        if not known and leaf.order > -self.started:
+            inside = gradient is not None and in_slot(leaf, gradient)
+            self.leaves[id(leaf)] = leaf, gradient is not None, inside
+            if inside:
+                gradients = leaf.slot.gradients
+                self.looked_at.setdefault(id(gradients), (gradients, gradients.seen))
         if gradient is not None:
             self._of_gradients.setdefault(id(gradient), leaf)
+
+    def is_gradient(self, tensor: Tensor) -> bool:
+        """Return whether a tensor is a gradient that was there before."""
+        return id(tensor) in self._of_gradients and id(tensor) in self._before
 
     def set_gradient(self, leaf: Leaf) -> None:
         """Note that the gradient of a leaf is set, or taken away."""
         if leaf.order > -self.started:
             self.gradients[id(leaf)] = leaf
+
+    def renewed(self, gradients: Any) -> None:
+        """Note that gradients get other memory: that must not have been used before."""
+        tensors = {id(t) for t in (gradients.buffer, *gradients.views, *gradients.tensors)}
+        for call in self.calls:
+            for value in (*call.reads(), *([call.target] if call.target else [])):
+                if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
+                    self.unsettled = "a gradient that was looked at is added to"
+
+    def slots(self) -> list[Any]:
+        """Return the gradients in slots that were set or asked for."""
+        found = {id(flat.gradients): flat.gradients for flat in self.flats.values()}
+        for leaf in (*self.gradients.values(), *(leaf for leaf, *_ in self.leaves.values())):
+            if leaf.slot is not None:
+                found[id(leaf.slot.gradients)] = leaf.slot.gradients
+        return list(found.values())
 
     # What comes of it
 
@@ -378,6 +412,22 @@ class Recorder:
     def program(self, outputs: list[Value]) -> Program:
         """Return what was written down."""
         return Program(self.inputs, self.calls, outputs)
+
+
+def _held(tensor: Tensor) -> Any:
+    """Return the array that a tensor holds, None if it has not been given one."""
+    try:
+        return held.__get__(tensor)
+    except AttributeError:
+        return None
+
+
+def in_slot(leaf: Leaf, gradient: Tensor) -> bool:
+    """Return whether a gradient is where an optimizer keeps it, without asking for its array as a step does."""
+    slot = leaf.slot
+    if slot is None or slot.gradients.tensors[slot.place] is not gradient:
+        return False
+    return held.__get__(gradient) is held.__get__(slot.gradients.views[slot.place])
 
 
 class Place:

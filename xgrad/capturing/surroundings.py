@@ -1,19 +1,50 @@
-"""What a step's own code names beside its arguments: numbers and strings that a recording depends on, optimizers."""
+"""What a step's own code names beside its arguments: a recording holds only as long as those are the same things."""
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from types import CodeType
 from typing import Any
+
+import numpy as np
 
 from xgrad.optim.optimizer import Optimizer
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _ABSENT: Any = object()
 
 
+class Same:
+    """What is equal only to itself, whatever it is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Same and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def described(value: Any) -> Any:
+    """Return what is equal for things that are no tensors if a step cannot tell them apart: 0.0 is not -0.0, nor 0."""
+    if isinstance(value, (float, complex, np.generic)):
+        return type(value), repr(value)
+    if type(value) is set:
+        return set, frozenset(value)
+    try:
+        told_apart = type(value).__hash__ is not object.__hash__ and hash(value) is not None
+    except TypeError:  # of a list, or of what holds one
+        told_apart = False
+    return (type(value), value) if told_apart else Same(value)
+
+
 class Watched:
-    """A variable or attribute that is a number or a string. Called, it returns what it is now.
+    """A variable or attribute. Called, it returns a description of what it is now.
 
     Parameters
     ----------
@@ -21,43 +52,56 @@ class Watched:
         How the step's code names it.
     read : callable
         Returns its value.
+    holder : cell or dict
+        Where it is.
+    key : str or None
+        Where in a dict.
     """
 
-    __slots__ = ("name", "read")
+    __slots__ = ("_holder", "_key", "name", "read")
 
-    def __init__(self, name: str, read: Callable[[], Any]) -> None:
-        self.name, self.read = name, read
+    def __init__(self, name: str, read: Callable[[], Any], holder: Any, key: str | None = None) -> None:
+        self.name, self.read, self._holder, self._key = name, read, holder, key
 
     def __call__(self) -> Any:
-        value = self.read()
-        return (type(value), value) if isinstance(value, _PLAIN) else None
+        return described(self.read())
+
+    def code(self, named: Callable[[Any], str]) -> str:
+        """Return the code that reads it, given what names objects."""
+        holder = named(self._holder)
+        return f"{holder}.cell_contents" if self._key is None else f"{holder}.get({self._key!r}, {named(_ABSENT)})"
 
 
 def watched(step: Any) -> list[Watched]:
     """Return the variables of a function, and attributes of what it is a method of, that are to be watched."""
-    return [w for w in _named(step) if w() is not None]
-
-
-def optimizers(step: Any, arguments: Iterable[Any]) -> list[Optimizer]:
-    """Return the optimizers that a step names, or is given."""
-    return [x for x in (*arguments, *(w.read() for w in _named(step))) if isinstance(x, Optimizer)]
-
-
-def _named(step: Any) -> Iterator[Watched]:
     owner, function = getattr(step, "__self__", None), getattr(step, "__func__", step)
     if not hasattr(function, "__code__"):
         owner, function = step, getattr(type(step), "__call__", None)  # noqa: B004 - the function itself is wanted
     code = getattr(function, "__code__", None)
-    if code is None:
-        return
+    return [] if code is None else list(_named(function, code, getattr(owner, "__dict__", {})))
+
+
+def begins(step: Any, arguments: Iterable[Any]) -> bool:
+    """Return whether an optimizer that a step names has not yet taken a step: the first is unlike all others."""
+    return any(isinstance(x, Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in watched(step))))
+
+
+def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterator[Watched]:
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        yield Watched(name, partial(_content, cell))
+        yield Watched(name, partial(_content, cell), cell)
     variables = function.__globals__
-    for name in code.co_names:
+    for name in sorted(_globals(code)):
         if name in variables:
-            yield Watched(name, partial(variables.get, name, _ABSENT))
-        if owner is not None and name in getattr(owner, "__dict__", {}):
-            yield Watched(f"self.{name}", partial(owner.__dict__.get, name, _ABSENT))
+            yield Watched(name, partial(variables.get, name, _ABSENT), variables, name)
+    for name in code.co_names:
+        if name in attributes:
+            yield Watched(f"self.{name}", partial(attributes.get, name, _ABSENT), attributes, name)
+
+
+def _globals(code: CodeType) -> set[str]:
+    """Return the global variables that some code names, with the code in it, such as that of comprehensions."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
+    return names.union(*(_globals(part) for part in code.co_consts if isinstance(part, CodeType)))
 
 
 def _content(cell: Any) -> Any:

@@ -50,7 +50,7 @@ class State(dict[str, Any]):
 
     def is_array(self, key: str) -> bool:
         """Return whether what is remembered under a name is an array, not a number."""
-        return isinstance(self[key], self.device.array_type)
+        return hasattr(self[key], "shape")
 
     def moved(self, device: Device, dtype: Any) -> State:
         """Return this on another device or in another dtype, where a parameter went."""
@@ -181,6 +181,7 @@ class Flat:
         first, self.stepped = params[0], stepped
         self.params, self.elementwise, self.device = params, elementwise, first._device
         self.leaves: list[Any] = [p._leaf for p in params]
+        self.owned = [p for p in params if hasattr(p, "_owner")]  # values of others
         self.layout = Layout([p.shape for p in params], first._data.dtype, self.device)
         with self.device.active():
             self.gradients = Gradients(self.layout)
@@ -316,11 +317,14 @@ class Flat:
 
     def keep_private(self) -> bool:
         """See that the parameters are views of a buffer that nobody else sees; return whether they moved."""
-        strays = any(p._data is not place._data for p, place in zip(self.params, self.places, strict=True))
-        if strays or self.private is None or self.watchers() != self.private:
-            self._settle()
-            return True
-        return False
+        if self.private is not None and self.watchers() == self.private:
+            for p, place in zip(self.params, self.places, strict=True):
+                if p._data is not place._data:
+                    break
+            else:
+                return False
+        self._settle()
+        return True
 
     def unseen(self) -> None:
         """See that nobody else sees the parameters or gradients which a replay is to write to."""
@@ -339,8 +343,8 @@ class Flat:
         self.stepped, when = True, clock.change()
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
-            if hasattr(param, "_owner"):
-                param._change(param._data, self.device)
+        for param in self.owned:
+            param._change(param._data, self.device)
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""
