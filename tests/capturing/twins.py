@@ -90,9 +90,7 @@ def replays(scenario: Scenario, recordings: int | None = None) -> None:
 
 def everything(model: Any = None, *optimizers: Any, gradients: bool = True) -> dict[str, Any]:
     """Return all that a training has: weights, gradients, optimizers, the generator of random numbers."""
-    parts: dict[str, Any] = (
-        {"generator": xgrad.random.get_rng_state()} if hasattr(xgrad.random, "get_rng_state") else {}
-    )
+    parts: dict[str, Any] = {"generator": xgrad.random.get_rng_state()} if hasattr(xgrad.random, "get_rng_state") else {}
     if model is not None:
         parts["weights"] = {name: value for name, value in model.state_dict().items()}
         if gradients:
