@@ -305,7 +305,7 @@ def _described(leaf: Any) -> Any:
     """Return what a recording depends on, of one argument."""
     if isinstance(leaf, Tensor):
         raw = leaf._data
-        return type(leaf), raw.shape, raw.dtype, raw.strides, leaf._device, leaf._edge is not None
+        return type(leaf), raw.shape, raw.dtype, getattr(raw, "strides", None), leaf._device, leaf._edge is not None
     return described(leaf)
 
 
