@@ -14,7 +14,7 @@ from xgrad.capturing.arrays import method
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Call, Program, Storage, Value, replaced
 from xgrad.capturing.recorder import getitem, setitem
-from xgrad_numpy.memory import Plan
+from xgrad_numpy.memory import Place, Plan
 from xgrad_numpy.statements import Blocks, Passed, Statement
 
 #: Operators in place, and what they call.
@@ -143,6 +143,28 @@ class Replay:
         """Let go of all arrays."""
         self._scope.clear()
         self._links.clear()
+
+    # What there is to be told
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that are made, some of them once and for all."""
+        return self._calls
+
+    @property
+    def constants(self) -> Mapping[int, np.ndarray]:
+        """The values that are known, by number."""
+        return self._constants
+
+    @property
+    def places(self) -> dict[int, Place]:
+        """Where values lie in the planned memory, by number; numbers below 0 are of what a single call needs."""
+        return {find.value.number: find for _, find in self._links if isinstance(find, Place)}
+
+    @property
+    def found(self) -> set[int]:
+        """The numbers of views of memory that stays, which are found once and for all."""
+        return {value.number for _, find in self._links if isinstance(find, _Found) for value in find.call.results}
 
     # Constants
 

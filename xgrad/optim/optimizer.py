@@ -167,14 +167,13 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        known = [(self._laid.get(id(group)), group) for group in self.param_groups]
-        if any(laid is None or laid.ids != list(map(id, group["params"])) for laid, group in known):
-            self._scatter()  # groups were added, or edited
-            for group in self.param_groups:
-                self._lay(group)
+        if not all(map(self._is_known, self.param_groups)):  # some were added, or edited
+            self._scatter()
         for group in self.param_groups:
-            laid = self._laid[id(group)]
-            if not self.lies(group, laid) or not all(map(Flat.even, laid.flats)):
+            laid = self._laid.get(id(group))
+            if laid is None:
+                laid = self._lay(group)
+            elif not self.lies(group, laid) or not all(map(Flat.even, laid.flats)):
                 self._apart |= laid.states()
                 laid = self._lay(group)
             for flat in laid.flats:
@@ -193,6 +192,10 @@ class Optimizer:
             and all(map(Flat.intact, laid.flats))
             and not any(map(_LEAF, laid.waiting))
         )
+
+    def _is_known(self, group: dict[str, Any]) -> bool:
+        laid = self._laid.get(id(group))
+        return laid is not None and laid.ids == list(map(id, group["params"]))
 
     def _lay(self, group: dict[str, Any]) -> _Laid:
         """Lay the parameters of a group side by side, as far as they are alike in all that matters to an update."""
