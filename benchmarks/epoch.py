@@ -30,6 +30,7 @@ from xgrad.data import DataError
 
 PEERS = {
     "xgrad": "ours:epochs",
+    "xgrad captured": "ours:epochs_captured",
     "NumPy by hand": "by_hand:epochs",
     "PyTorch": "pytorch:epochs",
     "PyTorch fused Adam": "pytorch:epochs_fused",

@@ -205,9 +205,9 @@ def once(
     subject: str,
     cases: Mapping[str, Mapping[str, Any]],
     options: Options,
-) -> dict[str, dict[str, list[dict[str, float]]]]:
+) -> dict[str, dict[str, list[Any]]]:
     """Return what `measure` of the subject says, for each peer and case of as many fresh processes as repeats."""
-    found: dict[str, dict[str, list[dict[str, float]]]] = {}
+    found: dict[str, dict[str, list[Any]]] = {}
     for case, arguments in cases.items():
         for _ in range(options.repeats or 1):
             for peer, target in peers.items():  # no two processes at a time

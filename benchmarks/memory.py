@@ -23,6 +23,7 @@ from benchmarks.worker import peer, value
 
 PEERS = {
     "xgrad": "ours:step",
+    "xgrad captured": "ours:step_captured",
     "NumPy in place": "by_hand:step",
     "NumPy plain": "by_hand:step_plain",
     "PyTorch": "pytorch:step",

@@ -15,7 +15,7 @@ from benchmarks.report import Result, Table
 from benchmarks.statistics import exponent, spread
 from benchmarks.step import expected, scaled
 
-PEERS = {"xgrad": "ours:step", "PyTorch": "pytorch:step"}
+PEERS = {"xgrad": "ours:step", "xgrad captured": "ours:step_captured", "PyTorch": "pytorch:step"}
 CHAINS = {"xgrad": "ours:chain", "PyTorch": "pytorch:chain"}
 SIZES = {
     "batch": (1, 4, 16, 64, 256, 1024, 4096),
@@ -40,11 +40,11 @@ def run(options: Options) -> Result:
     options = options.filled(repeats=5)
     result = begin("scaling", __doc__ or "", options)
     exponents = Table("Exponents", "", {})
+    steps, chains = options.chosen(PEERS, CHAINS)
     for kind, sizes in SIZES.items():
         cases = {str(size): case(kind, size) for size in (sizes[:3] if options.quick else sizes)}
         chain = kind == "chain"
-        (peers,) = options.chosen(CHAINS if chain else PEERS)
-        times = timed(result, peers, cases, options, chained if chain else expected)
+        times = timed(result, chains if chain else steps, cases, options, chained if chain else expected)
         what = "Time of a chain" if chain else f"Time of a step by {kind}"
         result.tables.append(Table(what, "µs", scaled(times, 1e6), "lines", "ops" if chain else kind))
         for peer, found in times.items():

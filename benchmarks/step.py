@@ -2,6 +2,9 @@
 
 ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch, and its first five losses
 must be those of NumPy in float64, within a hundredth of what they fall; so all compute the same.
+
+What it costs to record a step is the time of a captured step's first two calls, the recording and the first replay, in
+eager steps; the optimizer has taken steps before.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Expected, Options, begin, timed
+from benchmarks.harness import Expected, Options, begin, once, timed
 from benchmarks.peers.by_hand import step_plain
 from benchmarks.report import Cells, Result, Table
 from benchmarks.statistics import ratios, spread
+from benchmarks.worker import peer
 
 PEERS = {
     "xgrad": "ours:step",
@@ -38,6 +42,18 @@ RATIOS = {
 }
 NETWORKS = (((2, 16, 16, 2), 32), ((784, 128, 10), 32), ((784, 256, 128, 10), 128), ((784, 1024, 1024, 10), 256))
 QUICK = (((5, 4, 3), 8),)
+RECORDED = {"xgrad captured": "ours:recording"}
+
+
+class Recording:
+    """The worker's side of what a recording costs."""
+
+    def __init__(self, target: str, case: Mapping[str, Any]) -> None:
+        self.steps = peer(target)(**case)
+
+    def measure(self) -> float:
+        """Return the cost in eager steps."""
+        return float(self.steps())
 
 
 def run(options: Options) -> Result:
@@ -50,6 +66,10 @@ def run(options: Options) -> Result:
         Table("Time of a step", "µs", scaled(times, 1e6), "bars"),
         Table("Ratios, block by block", "", compared(times, RATIOS)),
     ]
+    if recorded := {name: target for name, target in RECORDED.items() if name in peers}:
+        arguments = {name: {"case": case} for name, case in cases.items()}
+        costs = once(result, recorded, "benchmarks.step:Recording", arguments, options)
+        result.tables.append(Table("Cost of recording a step, in eager steps", "", costs))
     return result
 
 

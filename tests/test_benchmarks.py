@@ -161,11 +161,11 @@ def test_a_process_that_dies_is_reported() -> None:
 # All of them, at tiny sizes
 
 SMALL = {
-    "step": "xgrad,NumPy in place,NumPy plain",
+    "step": "xgrad,xgrad captured,NumPy in place,NumPy plain",
     "ops": "xgrad,NumPy",
-    "epoch": "xgrad,NumPy by hand",
-    "memory": "xgrad,NumPy plain",
-    "scaling": "xgrad",
+    "epoch": "xgrad,xgrad captured,NumPy by hand",
+    "memory": "xgrad,xgrad captured,NumPy plain",
+    "scaling": "xgrad,xgrad captured",
     "import": "xgrad,NumPy",
     "chain": "xgrad",
     "reach": "xgrad",

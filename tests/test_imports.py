@@ -22,6 +22,7 @@ def test_import_loads_no_array_library_but_numpy() -> None:
     assert not loaded & set(HEAVY)
     assert not {name for name in loaded if name.startswith(("xgrad.cli", "xgrad.parity", "xgrad_"))}
     assert not loaded & {"xgrad.data", "xgrad.testing", "xgrad.transforms"}
+    assert not {name for name in loaded if name.startswith("xgrad.capturing")}
 
 
 def test_training_on_the_cpu_loads_no_other_backend() -> None:
@@ -33,6 +34,16 @@ def test_training_on_the_cpu_loads_no_other_backend() -> None:
     )
     assert "xgrad_numpy" in loaded
     assert not loaded & set(HEAVY) | (loaded & {"xgrad_cupy", "xgrad_strict"})
+
+
+def test_capture_is_loaded_at_its_first_use() -> None:
+    step = "import xgrad\nx = xgrad.ones(3)\n"
+    assert not {name for name in modules_after(f"{step}x + x") if name.startswith("xgrad.capturing")}
+    loaded = modules_after(f"{step}xgrad.capture(lambda x: x + x)(x)")
+    assert "xgrad.capturing.captured" in loaded
+    assert "xgrad_numpy.replay" in loaded
+    assert "xgrad.capturing.listing" not in loaded
+    assert not loaded & set(HEAVY)
 
 
 def test_only_what_belongs_to_the_package_is_importable() -> None:

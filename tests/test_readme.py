@@ -16,6 +16,7 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8")
 PRINTED = [
     r"test accuracy 9[5-9]\.\d% on",
     r"12\.0 12\.0",
+    r"2 recordings, 45 steps an epoch, loss 0\.\d",
     r"\[396\.0, 200\.0\]\n\[\[402\.0, 400\.0\], \[400\.0, 200\.0\]\]\n\{'0\.weight': \(8, 2\), [^\n]*\nTrue True\n",
     r"True False\n",
 ]

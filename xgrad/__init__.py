@@ -177,6 +177,7 @@ from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, special, testing
+    from xgrad.capturing import capture
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"

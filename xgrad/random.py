@@ -240,7 +240,7 @@ def manual_seed(seed: int) -> Generator:
     >>> bool(xgrad.all(first == xgrad.random.rand(3)))
     True
     """
-    _context.set((_seed("manual_seed", seed), 0))
+    _default._state = _seed("manual_seed", seed), 0
     return _default
 
 

@@ -106,9 +106,11 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
-    """Return whether 0 is to take the place of some elements of a small array."""
+    """Return whether 0 is to take the place of some elements of a small array, which lies as that of `np.where`."""
     arrays = type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0
-    return arrays and x2.shape == condition.shape and x2.dtype in _BITS and bool(condition.dtype == bool)
+    if not arrays or x2.shape != condition.shape or x2.dtype not in _BITS or condition.dtype != bool:
+        return False
+    return bool(x2.flags.c_contiguous and condition.flags.c_contiguous)
 
 
 def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:

@@ -47,7 +47,7 @@ class Plan:
         place = Place(self, value, start, end)
         for other in reuse:
             earlier = self._live.get(id(other.storage))
-            if earlier is not None and earlier.nbytes == place.nbytes and earlier.value.nbytes == other.nbytes:
+            if earlier is not None and earlier.nbytes == place.nbytes and self.fills(other):
                 del self._live[id(other.storage)]
                 place.offset = earlier.offset
                 break
@@ -55,6 +55,11 @@ class Plan:
             place.offset = self._take(place.nbytes)
         self._live[id(value.storage)] = place
         return place
+
+    def fills(self, value: Value) -> bool:
+        """Return whether a value is what its memory was made for, not a view: another can then be given its place."""
+        place = self._live.get(id(value.storage))
+        return place is not None and place.value.number == value.number
 
     def _take(self, nbytes: int) -> int:
         fitting = [(size, offset) for offset, size in self._free if size >= nbytes]

@@ -14,7 +14,7 @@ from xgrad.capturing.arrays import method
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Call, Program, Storage, Value, replaced
 from xgrad.capturing.recorder import getitem, setitem
-from xgrad_numpy.memory import Plan
+from xgrad_numpy.memory import Place, Plan
 from xgrad_numpy.statements import Blocks, Passed, Statement
 
 #: Operators in place, and what they call.
@@ -143,6 +143,28 @@ class Replay:
         """Let go of all arrays."""
         self._scope.clear()
         self._links.clear()
+
+    # What there is to be told
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that are made, some of them once and for all."""
+        return self._calls
+
+    @property
+    def constants(self) -> Mapping[int, np.ndarray]:
+        """The values that are known, by number."""
+        return self._constants
+
+    @property
+    def places(self) -> dict[int, Place]:
+        """Where values lie in the planned memory, by number; numbers below 0 are of what a single call needs."""
+        return {find.value.number: find for _, find in self._links if isinstance(find, Place)}
+
+    @property
+    def found(self) -> set[int]:
+        """The numbers of views of memory that stays, which are found once and for all."""
+        return {value.number for _, find in self._links if isinstance(find, _Found) for value in find.call.results}
 
     # Constants
 
@@ -425,7 +447,8 @@ class Replay:
             return False
         bits = _BITS[result.dtype]
         mine = id(result.storage) not in self._handed_out
-        if zeros[0] and mine and math.prod(result.shape) <= _FEW and self._replaceable(x, result):
+        alone = self._replaceable(x, result) and self._plan.fills(x)
+        if zeros[0] and mine and math.prod(result.shape) <= _FEW and alone:
             source = self._text(x)
             self._links.append(
                 (self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,)))
@@ -541,8 +564,11 @@ class Replay:
     def _operands(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> list[str]:
         """Return the operands of an elementwise function, in a form in which NumPy is fast.
 
-        Those are arrays of the dtype that it computes in, and as long as the result as far as that is small.
+        Those are arrays of the dtype that it computes in, and as long as the result as far as that is small. Where one
+        is reversed they stay as they are: NumPy then computes some functions otherwise, to the last bit.
         """
+        if any(min(getattr(arg, "strides", None) or (0,)) < 0 for arg in args):
+            return [self._text(arg) for arg in args]
         dtypes = _computes_in(function, args)
         return [self._operand(function, arg, dtype, result) for arg, dtype in zip(args, dtypes, strict=True)]
 
@@ -744,4 +770,6 @@ def _forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
 def _takes_out(call: Call, target: Value) -> bool:
     if call.function is _DOT:
         return _in_order(target.strides, target.shape, target.dtype.itemsize)
+    if any(min(value.strides or (0,)) < 0 for value in (target, *call.reads())):
+        return False
     return isinstance(call.function, np.ufunc) and call.function.nout == 1 and not call.options

@@ -40,8 +40,27 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], 
 
 
 def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
-    captured: Callable[[], Any] = xgrad.capture(step(sizes, batch, device))
-    return captured
+    return xgrad.capture(step(sizes, batch, device))
+
+
+def recording(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], float]:
+    """Return a function that tells how many eager steps the first two calls of a captured step take."""
+    eager = step(sizes, batch, device)
+    for run in (eager, xgrad.capture(eager)):  # parameters are laid out, and what records is imported
+        float(run())
+
+    def seconds(run: Callable[[], Any], steps: int) -> float:
+        start = time.perf_counter()
+        for _ in range(steps):
+            loss = run()
+        float(loss)
+        return time.perf_counter() - start
+
+    def steps() -> float:
+        one = min(seconds(eager, 10) / 10 for _ in range(10))
+        return seconds(xgrad.capture(eager), 2) / one
+
+    return steps
 
 
 OPS = {
@@ -84,19 +103,27 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
     return run
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
+Epochs = tuple[Callable[[float], Any], Callable[[Array], Array]]
+
+
+def epochs(data: Images, sizes: Sequence[int], seed: int, capture: bool = False) -> Epochs:
     xgrad.manual_seed(seed)
     model = model_of(sizes, *first_weights(sizes, seed))
     optimizer = optim.Adam(model.parameters())
     dataset = TensorDataset(xgrad.asarray(data.train), xgrad.asarray(data.train_labels))
     loader = DataLoader(dataset, batch_size=BATCH, shuffle=True)
 
+    def learn(x: xgrad.Tensor, y: xgrad.Tensor) -> None:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    step = xgrad.capture(learn) if capture else learn
+
     def train(lr: float) -> None:
         optimizer.param_groups[0]["lr"] = lr
         for x, y in loader:
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x), y).backward()
-            optimizer.step()
+            step(x, y)
 
     @xgrad.no_grad()
     def predict(x: Array) -> Array:
@@ -104,6 +131,10 @@ def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[flo
         return classes
 
     return train, predict
+
+
+def epochs_captured(data: Images, sizes: Sequence[int], seed: int) -> Epochs:
+    return epochs(data, sizes, seed, capture=True)
 
 
 def additions(length: int) -> list[float]:

@@ -47,7 +47,9 @@ def step_of(op, sample, wanted):
 
 def inputs_of(op, sample, dtype, factor):
     """Return what a sample gives, its floating numbers multiplied, in the layout that it says."""
-    arrays = [np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in sample.inputs]
+    arrays = [
+        np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in sample.inputs
+    ]
     return tensors(rounded(replace(sample, inputs=tuple(arrays)), dtype), CPU, dtype, False)
 
 

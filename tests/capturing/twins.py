@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import xgrad
-from xgrad import trees
+from xgrad import nn, optim, trees
+from xgrad.capturing import Captured
+from xgrad.nn import functional
 from xgrad.parity.evaluate import host
 
 Scenario = Callable[[Callable[..., Any]], Iterator[Any]]
@@ -66,7 +68,7 @@ def _brief(value: Any) -> Any:
     return *value[:-1], np.frombuffer(value[-1], value[1]).reshape(value[2]).tolist()
 
 
-def twice(scenario: Scenario) -> list[xgrad.capturing.Captured[..., Any]]:
+def twice(scenario: Scenario) -> list[Captured[..., Any]]:
     """Play a scenario with its steps as they are, and captured; return what captured them."""
     expected = played(scenario, lambda step, **options: step)
     captures = []
@@ -88,12 +90,54 @@ def replays(scenario: Scenario, recordings: int | None = None) -> None:
         assert recordings is None or captured.recordings == recordings
 
 
-def everything(model: Any = None, *optimizers: Any, gradients: bool = True) -> dict[str, Any]:
-    """Return all that a training has: weights, gradients, optimizers, the generator of random numbers."""
-    parts: dict[str, Any] = {"generator": xgrad.random.get_rng_state()} if hasattr(xgrad.random, "get_rng_state") else {}
-    if model is not None:
-        parts["weights"] = {name: value for name, value in model.state_dict().items()}
-        if gradients:
-            parts["gradients"] = [p.grad for p in model.parameters()]
-    parts["optimizers"] = [optimizer.state_dict() for optimizer in optimizers]
-    return parts
+def all_of(model: Any, *optimizers: Any, gradients: bool = True) -> dict[str, Any]:
+    """Return all that a training has: weights, gradients and optimizers."""
+    parts: dict[str, Any] = {"weights": model.state_dict()}
+    if gradients:
+        parts["gradients"] = [p.grad for p in model.parameters()]
+    return parts | {"optimizers": [optimizer.state_dict() for optimizer in optimizers]}
+
+
+# What scenarios are made of
+
+
+def eagerly(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a step as it is."""
+    return step
+
+
+def array(*shape: int, seed: int = 0, dtype: Any = np.float32) -> Any:
+    """Return a tensor of random numbers."""
+    return xgrad.asarray(np.random.default_rng(seed).normal(size=shape).astype(dtype))
+
+
+def batch(seed: int, n: int = 6) -> tuple[Any, Any]:
+    """Return random inputs of five features, and their classes, one of three."""
+    return array(n, 5, seed=seed), xgrad.asarray(np.random.default_rng(seed).integers(0, 3, n))
+
+
+def network() -> nn.Module:
+    """Return a small network with dropout."""
+    return nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Dropout(0.3), nn.Linear(4, 3))
+
+
+def adam(params: Any) -> optim.Optimizer:
+    """Return an optimizer."""
+    return optim.Adam(params, lr=0.01)
+
+
+def training(capture: Callable[..., Any], opt: Callable[[Any], Any] = adam) -> tuple[Any, Any, Any]:
+    """Return a network, its optimizer, and a captured step of a training."""
+    xgrad.manual_seed(3)
+    model = network()
+    optimizer = opt(model.parameters())
+
+    @capture
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, optimizer, step

@@ -52,8 +52,8 @@ def test_a_training_leaves_all_its_files(run, tmp_path):
         assert list(line) == ["epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy"]
         assert all(0 < value < 10 for value in line.values())
     for line in timing:
-        assert list(line) == ["epoch", "train_seconds", "test_seconds", "images_per_second"]
-        assert all(0 < value < math.inf for value in line.values())
+        assert list(line) == ["epoch", "captured", "train_seconds", "test_seconds", "images_per_second"]
+        assert line["captured"] is True and all(0 < value < math.inf for value in line.values())
     right = round(360 * metrics[1]["test_accuracy"])
     assert last == f"test accuracy {right / 360:.2%} ({right} of 360); see out{os.sep}"
 
@@ -107,6 +107,41 @@ def test_the_digits_are_learnt_out_of_the_box(run, tmp_path):
     result = run("train", "digits", "--quiet", "--device", "cpu")
     assert result.status == 0 and one_line(result.out) and not result.err
     assert lines(tmp_path / "runs" / "digits" / "metrics.jsonl")[-1]["test_accuracy"] >= 0.97
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "sgd --momentum 0.9", "adam", "adamw"])
+def test_capture_changes_no_bit(run, tmp_path, optimizer):
+    options = (*FAST, "--dropout", "0.2", "--schedule", "cosine", "--optimizer", *optimizer.split())
+    assert 1437 % 64  # the last batch is smaller
+    for capture in ("--capture", "--no-capture"):
+        result = run(*options, capture, "--out", capture.strip("-"))
+        assert result.status == 0 and not result.err
+    captured, eager = (contents(tmp_path / out) for out in ("capture", "no-capture"))
+    for name in FILES - {"timing.jsonl"}:
+        assert captured[name] == eager[name]
+    for out, expected in (("capture", True), ("no-capture", False)):
+        assert [line["captured"] for line in lines(tmp_path / out / "timing.jsonl")] == [expected, expected]
+
+
+def test_steps_are_captured_where_the_device_can_replay_them(run, tmp_path):
+    options = ("train", "digits", "--hidden", "8", "--batch-size", "500", "--epochs", "1", "--device", "strict")
+    result = run(*options, "--out", "default")
+    assert result.status == 0 and not result.err
+    result = run(*options, "--out", "asked", "--capture")
+    assert result.status == 0
+    assert result.err == "xgrad train: --capture: steps on strict cannot be replayed yet: they run eagerly\n"
+    for out in ("default", "asked"):
+        assert lines(tmp_path / out / "timing.jsonl")[0]["captured"] is False
+
+
+def test_a_step_is_recorded_once_for_each_shape(run, monkeypatch):
+    kept = []
+    learn = Training.learn
+    monkeypatch.setattr(Training, "learn", lambda self, epoch: kept.append(self) or learn(self, epoch))
+    assert run(*FAST).status == 0
+    assert kept[0].step.recordings == 2  # whole batches, the last one
+    assert kept[0].check.recordings == 1
+    assert kept[0].step.refusal is kept[0].check.refusal is None
 
 
 @pytest.mark.parametrize(
@@ -203,6 +238,14 @@ def test_mnist_gives_the_same_figures_twice(run, real_mnist, tmp_path):
         )
         assert result.status == 0
     a, b = (contents(tmp_path / out) for out in "ab")
+    assert all(a[name] == b[name] for name in ("metrics.jsonl", "weights.safetensors", "config.json"))
+
+
+def test_capture_changes_no_figure_of_mnist(run, real_mnist, tmp_path):
+    for capture in ("--capture", "--no-capture"):
+        options = "--hidden 256,128 --epochs 1 --device cpu --out".split()
+        assert run("train", "mnist", "--data", real_mnist, *options, capture.strip("-"), capture).status == 0
+    a, b = (contents(tmp_path / out) for out in ("capture", "no-capture"))
     assert all(a[name] == b[name] for name in ("metrics.jsonl", "weights.safetensors", "config.json"))
 
 

@@ -406,6 +406,17 @@ def test_a_hook_may_keep_the_gradients_that_it_is_given(device):
 # What users do to groups and state
 
 
+def test_groups_are_laid_out_once(monkeypatch):
+    first, second = (xgrad.Tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    optimizer = optim.Adam([{"params": [first]}, {"params": [second]}])
+    calls, lay = [], optim.Optimizer._lay
+    monkeypatch.setattr(optim.Optimizer, "_lay", lambda self, group: calls.append(group) or lay(self, group))
+    for _ in range(3):
+        (first * second).sum().backward()
+        optimizer.step()
+    assert calls == optimizer.param_groups
+
+
 def test_groups_may_be_edited_between_steps():
     a, b, c = (xgrad.ones(2, requires_grad=True) for _ in range(3))
     optimizer = optim.Adam([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=0.1)

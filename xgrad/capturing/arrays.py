@@ -44,6 +44,10 @@ class Recorded:
         """The array of the device."""
         return self.recorder.held(self.owner) if self._array is None else self._array
 
+    def pin(self) -> None:
+        """Stay the array of now, wherever the owner goes."""
+        self._array = self.array
+
     def __repr__(self) -> str:
         return f"Recorded({self.value})"
 

@@ -208,6 +208,7 @@ class Captured(Generic[P, R]):
             self._refuse(recorder.refusal)
         if recorder.refusal is not None or recorder.unsettled:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
+        recorder.forget()
         return results
 
     def _keep(self, key: Any, recorder: Recorder, tensors: list[Tensor], results: Any) -> None:
@@ -263,10 +264,20 @@ class Captured(Generic[P, R]):
         Examples
         --------
         >>> import xgrad
-        >>> double = xgrad.capture(lambda x: 2 * x + 1)
-        >>> _ = double(xgrad.ones(4))
-        >>> print(double.program().splitlines()[0])
+        >>> line = xgrad.capture(lambda x: 2 * x + 1)
+        >>> _ = line(xgrad.ones(4))
+        >>> print(line.program())
         1 recording
+        <BLANKLINE>
+        calls      2, and 0 in brackets that cost nothing
+        memory     64 bytes; 64 if each value had memory of its own
+        arguments  arg0 float32 (4,)
+        <BLANKLINE>
+        %0 float32 (4,) = multiply(2, arg0)  at 0  16  ...
+        %1 float32 (4,) = add(%0, 1)         new   16  ...
+        <BLANKLINE>
+        returns    %1 float32 (4,)
+        leaves     nothing else
         """
         from xgrad.capturing.listing import listing
 
@@ -294,7 +305,7 @@ def _described(leaf: Any) -> Any:
     """Return what a recording depends on, of one argument."""
     if isinstance(leaf, Tensor):
         raw = leaf._data
-        return type(leaf), raw.shape, raw.dtype, raw.strides, leaf._device, leaf._edge is not None
+        return type(leaf), raw.shape, raw.dtype, getattr(raw, "strides", None), leaf._device, leaf._edge is not None
     return described(leaf)
 
 

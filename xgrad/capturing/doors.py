@@ -28,7 +28,7 @@ from xgrad.optim import flat
 from xgrad.optim.flat import Flat, Gradients
 from xgrad.optim.optimizer import Optimizer
 from xgrad.philox import words
-from xgrad.random import Generator
+from xgrad.random import Generator, _default
 from xgrad.tensor import Tensor
 
 _CREATES = frozenset("arange empty eye full linspace ones zeros".split())
@@ -271,16 +271,31 @@ def _set_mode(module: Module, mode: bool) -> None:
 
 
 _next, _from_host = Generator._next, Generator._from_host
-_settle_flat = Flat._settle
+_settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
 _renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write = flat.read, flat.write
 _device_of: Any = vars(inputs)["device_of"]
 
 
 def _draw(generator: Generator) -> tuple[Any, Any]:
-    seed, call = _next(generator)
     recorder = active.get()
-    return (seed, call) if recorder is None or recorder.refusal else recorder.draw(generator, seed, call)
+    if recorder is None:
+        return _next(generator)
+    with _unrecorded():
+        seed, call = _next(generator)
+    return (seed, call) if recorder.refusal else recorder.draw(generator, seed, call)
+
+
+def _watching(state: Any) -> property:
+    """Return the state of generators, which notes that a step sets it."""
+
+    def set_state(generator: Generator, value: Any) -> None:
+        recorder = active.get()
+        if recorder is not None:
+            recorder.refuse("a generator of random numbers is made or set within the step: do so before")
+        state.__set__(generator, value)
+
+    return property(state.__get__, set_state)
 
 
 def _make_on_host(
@@ -328,6 +343,15 @@ def _renew_gradients(gradients: Gradients) -> None:
     recorder.renewed(gradients)
     with _unrecorded():
         _renew(gradients)
+
+
+def _keep_private(of: Flat) -> bool:
+    """Move parameters, too, that the step itself looks at: their arrays are not held by what it holds."""
+    recorder = active.get()
+    if recorder is not None and recorder.sees(of):
+        of._settle()
+        return True
+    return _keep_flat_private(of)
 
 
 def _settle_params(of: Flat) -> None:
@@ -389,9 +413,12 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Leaf, "grad", property(_get_gradient, _set_gradient)),
     (Module, "training", property(_get_mode, _set_mode)),
     (Generator, "_next", _draw),
+    (Generator, "_state", _watching(vars(Generator)["_state"])),
+    (type(_default), "_state", _watching(vars(type(_default))["_state"])),
     (Generator, "_from_host", _make_on_host),
     (Gradients, "renew", _renew_gradients),
     (Flat, "_settle", _settle_params),
+    (Flat, "keep_private", _keep_private),
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),

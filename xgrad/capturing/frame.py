@@ -12,6 +12,7 @@ from typing import Any
 
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded
+from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
@@ -53,6 +54,19 @@ class Frame:
         Who runs programs.
     watched : sequence of Watched
         What must be as it is now.
+
+    Attributes
+    ----------
+    run : Replay
+        What runs the program.
+    arguments : list of tuple
+        The dtypes and shapes of the arguments.
+    results : list of Value
+        What of the program's outputs the step returns.
+    left : Left
+        What else is otherwise after it.
+    outputs : dict of int to Value
+        The program's outputs, by the number that they had before it was simplified.
     """
 
     def __init__(
@@ -87,6 +101,7 @@ class Frame:
             for i, tensor in enumerate(gradients.tensors)
         }
         returned = self._returned(results)
+        returning = len(self._outputs)
         self._leave_behind()
         dynamic = self._dynamic()
         try:
@@ -119,6 +134,10 @@ class Frame:
         self.source = f"def replay(args):\n    {body}\n"
         exec(compile(self.source, "<captured step>", "exec"), self._scope)
         self.replay: Callable[[Any], Any] = self._scope["replay"]
+        self.arguments = [(tensor._data.dtype, tuple(tensor._data.shape)) for tensor in arguments]
+        self.outputs = {v.number: new for v, new in zip(self._outputs, program.outputs, strict=True)}
+        self.results = program.outputs[:returning]
+        self.left = Left.by(recorder, last)
         del self._recorder, self._last
 
     def _object(self, thing: Any, prefix: str = "x") -> str:
@@ -142,13 +161,15 @@ class Frame:
             return codes[0]
         if type(results) is tuple:
             return (
-                f"({', '.join(codes)},)" if all(not _container(r) for r in results) else self._rebuilt(results, codes)
+                f"({''.join(f'{code}, ' for code in codes)})"
+                if all(not _container(r) for r in results)
+                else self._rebuilt(results, codes)
             )
         return self._rebuilt(results, codes)
 
     def _rebuilt(self, results: Any, codes: list[str]) -> str:
         self._scope["rebuild"] = _Rebuild(results)
-        return f"rebuild(({', '.join(codes)},))"
+        return f"rebuild(({''.join(f'{code}, ' for code in codes)}))"
 
     def _leaf(self, value: Any) -> str:
         """Return the code of one thing that the step returned."""

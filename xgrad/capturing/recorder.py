@@ -155,6 +155,15 @@ class Recorder:
         """Return the tensors that were given an array for the first time, as far as they exist."""
         return [tensor for made in self._made if (tensor := made()) is not None]
 
+    def sees(self, flat: Any) -> bool:
+        """Return whether a tensor that the step made, and still has, is in the memory of parameters: it stays there."""
+        memory = root_of(held.__get__(flat.buffer))
+        arrays = [held.__get__(tensor) for tensor in self.tensors_made()]
+        seen = [array for array in arrays if type(array) is Recorded and root_of(array.array) is memory]
+        for array in seen:
+            array.pin()
+        return bool(seen)
+
     def survivors(self) -> list[Tensor]:
         """Give the tensors that hold recorded arrays these arrays, and return those that still exist."""
         found = {id(tensor): tensor for tensor in [*self.tensors_made(), *self.rebound.values()]}
@@ -202,13 +211,15 @@ class Recorder:
             if type(result) in (bool, int, float, complex):
                 self.refuse(f"the value of an array is read by {call.name}")
             return result
-        for source in sources:
-            if source.array is result:
-                return source
-        root, storage = root_of(result), None
-        for source in sources:
-            if root_of(source.array) is root:
-                storage = source.value.storage
+        storage = None
+        if not isinstance(result, np.generic):  # of which some, such as True, are but once there
+            for source in sources:
+                if source.array is result:
+                    return source
+            root = root_of(result)
+            for source in sources:
+                if root_of(source.array) is root:
+                    storage = source.value.storage
         kind = "constant" if call.function is same else "temporary"
         value = Value(self._next(), storage or Storage(kind, self._next()), result)
         call.results.append(value)
@@ -383,7 +394,7 @@ class Recorder:
             if inside:
                 gradients = leaf.slot.gradients
                 self.looked_at.setdefault(id(gradients), (gradients, gradients.seen))
-        if gradient is not None:
+        if gradient is not None and leaf.order > -self.started:
             self._of_gradients.setdefault(id(gradient), leaf)
 
     def is_gradient(self, tensor: Tensor) -> bool:
@@ -412,6 +423,18 @@ class Recorder:
         return list(found.values())
 
     # What comes of it
+
+    def forget(self) -> None:
+        """Let go of arrays: what was recorded is written out, but its numbers know the recorder as long as they live.
+
+        Optimizers, which count who sees theirs, have counted us.
+        """
+        flats = list(self.flats.values())
+        before = [flat.watchers() for flat in flats]
+        self.calls, self.inputs, self.arguments = [], [], []
+        self.last, self._known, self._before, self._made = {}, {}, {}, []
+        for flat, earlier in zip(flats, before, strict=True):
+            flat.allow(earlier)
 
     def reads(self) -> list[Number]:
         """Return the numbers that were read."""

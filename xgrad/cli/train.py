@@ -8,8 +8,8 @@ import os
 import sys
 import tempfile
 import time
-from argparse import Namespace
-from collections.abc import Sequence
+from argparse import BooleanOptionalAction, Namespace
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,11 @@ def parser() -> Parser:
     add("--batch-size", type=integer(1), metavar="N", help=f"images a step ({by_dataset('batch_size')})")
     add("--epochs", type=integer(1), metavar="N", help=f"passes over the images ({by_dataset('epochs')})")
     add("--seed", type=integer(0, 2**64), default=0, help="of the first weights and the order of the images")
+    add(
+        "--capture",
+        action=BooleanOptionalAction,
+        help="record a step once and replay it, which is sooner and changes no figure (default: where the device can)",
+    )
     add("--out", type=Path, metavar="DIR", help="where to write (default: runs/mnist or runs/digits)")
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
@@ -128,9 +133,13 @@ def run(argv: Sequence[str]) -> int:
     device = open_device(args.device)
     data = find_data(args)
     options = fill_in(args, data, device)
+    can_replay = device.backend.replays is not None
+    capture = getattr(args, "capture", can_replay)
+    if capture and not can_replay:
+        note(f"--capture: steps on {device} cannot be replayed yet: they run eagerly")
     out: Path = getattr(args, "out", Path("runs", data.name))
     try:
-        training = Training(options, data, device, out, args.quiet)
+        training = Training(options, data, device, out, args.quiet, capture and can_replay)
     except (MemoryError, ValueError) as error:
         raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
     try:
@@ -214,24 +223,39 @@ def note(text: str) -> None:
     print(f"xgrad train: {text}", file=sys.stderr)
 
 
+Sums = tuple[Tensor, Tensor]  # of the losses of images, and of how many were classified right
+
+
 class Tally:
-    """Loss and accuracy, added up on the device: to read them is to wait for it, so that is done seldom."""
+    """Loss and accuracy, added up on the device: to read them is to wait for it, so that is done seldom.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    count : int
+        How many images were counted.
+    sums : tuple of two tensors
+        The sum of their losses, and the number of those that were classified right.
+    """
+
+    def __init__(self, device: Device) -> None:
         self.count = 0
-        self._loss: Any = 0.0
-        self._right: Any = 0
+        self.sums: Sums = xgrad.asarray(0.0, device=device), xgrad.asarray(0, device=device)
 
-    @xgrad.no_grad()
-    def add(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        """Count a batch, given its mean loss."""
-        self.count += len(labels)
-        self._loss = self._loss + loss.detach() * len(labels)
-        self._right = self._right + xgrad.sum(xgrad.argmax(logits, axis=1) == labels)
+    def add(self, count: int, sums: Sums) -> None:
+        """Count a batch, given what the sums are with it."""
+        self.count += count
+        self.sums = sums
 
     def read(self) -> tuple[float, float]:
         """Return the mean loss and the accuracy so far."""
-        return float(self._loss) / self.count, int(self._right) / self.count
+        loss, right = self.sums
+        return loss.item() / self.count, right.item() / self.count
+
+
+@xgrad.no_grad()
+def summed(logits: Tensor, labels: Tensor, mean_loss: Tensor, losses: Tensor, right: Tensor) -> Sums:
+    """Return the sums with those of a batch added."""
+    return losses + mean_loss * len(labels), right + xgrad.sum(xgrad.argmax(logits, axis=1) == labels)
 
 
 @dataclass(frozen=True)
@@ -272,17 +296,6 @@ def optimizer(options: Options, model: nn.Module) -> optim.Optimizer:
 
 
 @xgrad.no_grad()
-def evaluate(model: nn.Module, dataset: TensorDataset) -> tuple[float, float]:
-    """Return the mean loss and the accuracy of a network."""
-    model.eval()
-    tally = Tally()
-    for images, labels in DataLoader(dataset, batch_size=1000):
-        logits = model(images)
-        tally.add(nn.functional.cross_entropy(logits, labels), logits, labels)
-    return tally.read()
-
-
-@xgrad.no_grad()
 def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
     """Return the probability of every class, of shape (images, classes)."""
     model.eval()
@@ -293,10 +306,13 @@ def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
 class Training:
     """One run of the command: what is learnt, and the files that are kept of it.
 
-    Numbers that the seed determines go to other files than times, so that the former can be compared.
+    Numbers that the seed determines go to other files than times, so that the former can be compared. Whether steps are
+    replayed is a matter of time alone.
     """
 
-    def __init__(self, options: Options, data: Dataset, device: Device, out: Path, quiet: bool) -> None:
+    def __init__(
+        self, options: Options, data: Dataset, device: Device, out: Path, quiet: bool, capture: bool = False
+    ) -> None:
         self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
         self.scaling = Scaling.of(data.train)
         self.train, self.test = (
@@ -309,6 +325,10 @@ class Training:
         self.model = network(options, self.train.tensors[0].shape[1], data.classes, device)
         self.optimizer = optimizer(options, self.model)
         self.loader = DataLoader(self.train, options.batch_size, shuffle=True)
+        self.step: Callable[[Tensor, Tensor, Tensor, Tensor], Sums] = self.learn_batch
+        self.check: Callable[[Tensor, Tensor, Tensor, Tensor], Sums] = self.check_batch
+        if capture:
+            self.step, self.check = xgrad.capture(self.step), xgrad.capture(self.check)
         self.kept = 0  # the last epoch of which all files were written
         self.metrics: list[dict[str, float]] = []
         self.timing: list[dict[str, float]] = []
@@ -351,7 +371,7 @@ class Training:
         start = time.perf_counter()
         train_loss, train_accuracy = self.learn(number)
         trained = time.perf_counter()
-        test_loss, test_accuracy = evaluate(self.model, self.test)
+        test_loss, test_accuracy = self.evaluate()
         evaluated = time.perf_counter()
         if not math.isfinite(train_loss + test_loss):
             note(
@@ -372,6 +392,7 @@ class Training:
         self.timing.append(
             {
                 "epoch": number,
+                "captured": getattr(self.step, "refusal", "not captured") is None,
                 "train_seconds": trained - start,
                 "test_seconds": evaluated - trained,
                 "images_per_second": rate,
@@ -387,20 +408,38 @@ class Training:
     def learn(self, epoch: int) -> tuple[float, float]:
         """Take the steps of one epoch, and return the mean loss and the accuracy on the way."""
         self.model.train()
-        tally = Tally()
+        tally = Tally(self.device)
         first = (epoch - 1) * len(self.loader)
         with Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet) as progress:
             for step, (images, labels) in enumerate(self.loader, first):
                 self.set_rate(step / (self.options.epochs * len(self.loader)))
-                logits = self.model(images)
-                loss = nn.functional.cross_entropy(logits, labels)
-                self.optimizer.zero_grad()
-                loss.backward()
-                self.optimizer.step()
-                tally.add(loss, logits, labels)
+                tally.add(len(labels), self.step(images, labels, *tally.sums))
                 if progress.due():
                     progress.show(tally.count, *tally.read())
             return tally.read()
+
+    def learn_batch(self, images: Tensor, labels: Tensor, losses: Tensor, right: Tensor) -> Sums:
+        """Take a step, and return the sums with those of its images added."""
+        logits = self.model(images)
+        loss = nn.functional.cross_entropy(logits, labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return summed(logits, labels, loss, losses, right)
+
+    def evaluate(self) -> tuple[float, float]:
+        """Return the mean loss and the accuracy on the test images."""
+        self.model.eval()
+        tally = Tally(self.device)
+        for images, labels in DataLoader(self.test, batch_size=1000):
+            tally.add(len(labels), self.check(images, labels, *tally.sums))
+        return tally.read()
+
+    @xgrad.no_grad()
+    def check_batch(self, images: Tensor, labels: Tensor, losses: Tensor, right: Tensor) -> Sums:
+        """Return the sums with those of a batch added."""
+        logits = self.model(images)
+        return summed(logits, labels, nn.functional.cross_entropy(logits, labels), losses, right)
 
     def set_rate(self, done: float) -> None:
         """Choose the learning rate, given which part of the steps is done."""

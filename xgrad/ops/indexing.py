@@ -240,8 +240,8 @@ def _is_all(key: Any, x: Tensor) -> bool:
     if isinstance(key, (slice, tuple, type(Ellipsis))):
         parts = key if isinstance(key, tuple) else (key,)
         return all(part is Ellipsis or (type(part) is slice and part == slice(None)) for part in parts)
-    mask = isinstance(key, x.device.array_type) and x.device.backend.numpy_dtype(key.dtype).kind == "b"
-    return mask and bool(x.device.xp.all(key))
+    mask = hasattr(key, "dtype") and x.device.backend.numpy_dtype(key.dtype).kind == "b"
+    return mask and x.device.backend.holds(x.device.xp.all(key))
 
 
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:

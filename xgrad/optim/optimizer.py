@@ -167,10 +167,11 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        if not all(map(self._is_known, self.param_groups)):  # some were added, or edited
+            self._scatter()
         for group in self.param_groups:
             laid = self._laid.get(id(group))
-            if laid is None or laid.ids != list(map(id, group["params"])):  # groups were added, or edited
-                self._scatter()
+            if laid is None:
                 laid = self._lay(group)
             elif not self.lies(group, laid) or not all(map(Flat.even, laid.flats)):
                 self._apart |= laid.states()
@@ -191,6 +192,10 @@ class Optimizer:
             and all(map(Flat.intact, laid.flats))
             and not any(map(_LEAF, laid.waiting))
         )
+
+    def _is_known(self, group: dict[str, Any]) -> bool:
+        laid = self._laid.get(id(group))
+        return laid is not None and laid.ids == list(map(id, group["params"]))
 
     def _lay(self, group: dict[str, Any]) -> _Laid:
         """Lay the parameters of a group side by side, as far as they are alike in all that matters to an update."""

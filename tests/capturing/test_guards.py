@@ -1,0 +1,747 @@
+"""What changes between calls is followed or recorded anew: results and all that is seen are those of eager steps."""
+
+from functools import wraps
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import xgrad
+from capturing.twins import all_of, array, batch, eagerly, replays, training
+from xgrad import nn, optim
+from xgrad.nn import functional
+
+BEYOND = "a recording holds for what the step's own code names, and not for what is in it: see capture"
+scale = 2.0
+
+
+def replayed(scenario):
+    """Make a test of a scenario, which is given what captures a step and yields all that is to be the same."""
+
+    @wraps(scenario)
+    def test():
+        replays(scenario)
+
+    del test.__wrapped__  # whose argument is none of pytest's
+    return test
+
+
+@replayed
+def test_the_kinds_of_containers(capture):
+    step = capture(lambda t: {type(t).__name__: t[0] + t[1]})
+    a, b = array(3), array(3, seed=1)
+    for t in ((a, b), [a, b], {0: a, 1: b}, (a, b)):
+        yield step(t)
+        yield step(t)
+
+
+@replayed
+def test_nothing_and_empty_containers(capture):
+    step = capture(lambda x, t=7: x * 2 if t is None else x * 3 if t == [] else x * 5 if t == {} else x * 7)
+    for _ in range(2):
+        for t in (None, [], {}, ()):
+            yield step(array(3), t)
+        yield step(array(3))
+
+
+@replayed
+def test_zeros_of_either_sign(capture):
+    step = capture(lambda x, s: x * s)
+    for s in (0.0, -0.0, 0.0, -0.0):
+        yield step(array(3), s)
+
+
+@replayed
+def test_sets(capture):
+    step = capture(lambda x, s: x * len(s))
+    for s in ({1}, {1, 2}):
+        yield step(array(3), s)
+    s = {1, 2, 3}
+    yield step(array(3), s)
+    s.add(5)
+    yield step(array(3), s)
+
+
+@replayed
+def test_global_numbers(capture):
+    global scale
+    step = capture(lambda x: x * scale)
+    for s in (2.0, 2.0, 0.0, -0.0, 3, 3.0, True, float("nan"), float("nan"), 1):
+        scale = s
+        yield step(array(3))
+
+
+@replayed
+def test_numbers_of_closures(capture):
+    k = 2.0
+
+    def step(x):
+        return x * k
+
+    s = capture(step)
+    for k in (2.0, 2.0, 0.0, -0.0, 3, np.float32(2), np.float64(3)):
+        yield s(array(3))
+
+
+@pytest.mark.xfail(strict=True, reason=BEYOND)
+@replayed
+def test_a_variable_that_a_function_of_the_step_names(capture):
+    global scale
+
+    def inner(x):
+        return x * scale
+
+    step = capture(lambda x: inner(x))
+    for s in (2.0, 2.0, 4.0):
+        scale = s
+        yield step(array(3))
+
+
+@pytest.mark.xfail(strict=True, reason=BEYOND)
+@replayed
+def test_a_number_in_a_list(capture):
+    ks = [2.0]
+    step = capture(lambda x: x * ks[0])
+    yield step(array(3))
+    yield step(array(3))
+    ks[0] = 3.0
+    yield step(array(3))
+
+
+@pytest.mark.xfail(strict=True, reason=BEYOND)
+@replayed
+def test_an_attribute_of_an_argument(capture):
+    c = SimpleNamespace()
+    c.k = 2.0
+    step = capture(lambda x, c: x * c.k)
+    yield step(array(3), c)
+    yield step(array(3), c)
+    c.k = 3.0
+    yield step(array(3), c)
+
+
+@pytest.mark.xfail(strict=True, reason=BEYOND)
+@replayed
+def test_a_layer_is_replaced(capture):
+    m, o, step = training(capture)
+    for i in range(3):
+        yield step(*batch(i))
+    setattr(m, "0", nn.Linear(5, 4))
+    for i in range(3):
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@pytest.mark.xfail(strict=True, reason=BEYOND)
+@replayed
+def test_an_option_of_a_layer_changes(capture):
+    m, o, step = training(capture)
+    for i in range(3):
+        yield step(*batch(i))
+    m[2].p = 0.9
+    for i in range(3):
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_training_and_evaluation(capture):
+    m, o, step = training(capture)
+    ev = capture(lambda x: m(x).detach())
+    for i in range(9):
+        m.train(i % 3 != 2)
+        yield step(*batch(i))
+        yield ev(batch(i)[0])
+    yield all_of(m, o)
+
+
+@replayed
+def test_parameters_are_assigned_to(capture):
+    m, o, step = training(capture)
+    for i in range(6):
+        if i in (2, 4):
+            m[0].weight.data = m[0].weight.data * 2
+        if i == 5:
+            m[0].weight.data[0, 0] = 7.0
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_a_parameter_of_an_optimizer_is_frozen_and_thawed(capture):
+    m, o, step = training(capture)
+    for i in range(9):
+        if i == 3:
+            m[0].weight.requires_grad_(False)
+        if i == 6:
+            m[0].weight.requires_grad_(True)
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_a_leaf_is_frozen_and_thawed(capture):
+    w, v = array(3).requires_grad_(), array(3, seed=1).requires_grad_()
+
+    @capture
+    def step(x):
+        w.grad = v.grad = None
+        loss = (w * x + v).sum()
+        loss.backward()
+        return loss
+
+    for i in range(9):
+        if i == 3:
+            w.requires_grad_(False)
+            w.grad = None
+        if i == 6:
+            w.requires_grad_(True)
+        yield step(array(3, seed=i))
+        yield w.grad, v.grad
+
+
+@replayed
+def test_a_hook_comes_and_goes(capture):
+    w = array(3).requires_grad_()
+
+    @capture
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+
+    h = None
+    for i in range(9):
+        if i == 3:
+            h = w.register_hook(lambda g: 2 * g)
+        if i == 6:
+            h.remove()
+        step(array(3, seed=i))
+        yield w.grad
+
+
+@replayed
+def test_hooks(capture):
+    w = array(3).requires_grad_()
+    w.register_hook(lambda g: g * g)
+
+    @capture
+    def step(x):
+        w.grad = None
+        z = w * x
+        z.register_hook(lambda g: g * 3)
+        (z * z).sum().backward()
+
+    for i in range(4):
+        step(array(3, seed=i))
+        yield w.grad
+
+
+@replayed
+def test_a_model_goes_to_another_dtype(capture):
+    m, o, step = training(capture)
+    for i in range(6):
+        x, y = batch(i)
+        if i == 3:
+            m.to(xgrad.float64)
+        if i >= 3:
+            x = x.astype(xgrad.float64)
+        yield step(x, y)
+        yield all_of(m, o)
+
+
+@replayed
+def test_states_are_loaded(capture):
+    m, o, step = training(capture)
+    kept = None
+    for i in range(8):
+        if i == 2:
+            kept = m.state_dict(), o.state_dict()
+        if i == 5:
+            m.load_state_dict(kept[0])
+            o.load_state_dict(kept[1])
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_a_group_is_added(capture):
+    m, o, step = training(capture, opt=lambda ps: optim.SGD(list(ps)[:2], lr=0.1, momentum=0.9))
+    for i in range(6):
+        if i == 3:
+            o.add_param_group({"params": list(m[3].parameters()), "lr": 0.5})
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_options_of_an_optimizer_change(capture):
+    m, o, step = training(capture, opt=lambda ps: optim.SGD(ps, lr=1, momentum=0))
+    for i in range(12):
+        g = o.param_groups[0]
+        if i == 2:
+            g["lr"] = 0.5
+        if i == 3:
+            g["lr"] = np.float32(0.1)
+        if i == 4:
+            g["momentum"] = 0.9
+        if i == 6:
+            g["nesterov"] = True
+        if i == 8:
+            g["weight_decay"] = 0.1
+        if i == 10:
+            g["momentum"] = 0.0
+            g["nesterov"] = False
+        if i == 11:
+            g["lr"] = 0.0
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_one_tensor_is_two_arguments(capture):
+    step = capture(lambda x, y: (x + 1, x is y, x * y))
+    a, b = array(3), array(3, seed=1)
+    for p in ((a, b), (a, a), (b, b), (a, b), (b, a)):
+        yield step(*p)
+
+
+@replayed
+def test_a_parameter_or_a_view_of_one_is_an_argument(capture):
+    m, o, step = training(capture)
+    w = m[3].weight
+
+    @capture
+    def of_params(p, x, y):
+        o.zero_grad()
+        loss = functional.cross_entropy(m(x), y) + (p * p).sum()
+        loss.backward()
+        o.step()
+        return loss
+
+    for i in range(4):
+        yield of_params(w, *batch(i))
+        yield all_of(m, o)
+    for i in range(4):
+        yield of_params(w.detach(), *batch(i))
+        yield all_of(m, o)
+    for i in range(4):
+        yield of_params(w.detach()[1:], *batch(i))
+        yield all_of(m, o)
+    k = w.detach().T
+    for i in range(4):
+        yield of_params(k, *batch(i))
+        yield all_of(m, o)
+        yield k
+
+
+@replayed
+def test_what_somebody_holds_keeps_its_value(capture):
+    m, o, step = training(capture)
+    kept = []
+    ws = list(m.parameters())
+    for i in range(24):
+        r = step(*batch(i))
+        w = ws[i % 4]
+        kept.append(
+            [
+                lambda: r,
+                lambda: w.detach(),
+                lambda: w.grad,
+                lambda: w.grad.numpy(),
+                lambda: w.detach().numpy(),
+                lambda: np.from_dlpack(w.detach()),
+                lambda: w.data,
+                lambda: w.mT.detach() if w.ndim > 1 else w.detach(),
+            ][i % 8]()
+        )
+        yield kept
+        if i % 5 == 0:
+            yield all_of(m, o)
+    yield all_of(m, o)
+
+
+@replayed
+def test_eager_steps_in_between(capture):
+    m, o, step = training(capture)
+    for i in range(12):
+        if i % 4 == 3:
+            o.zero_grad()
+            functional.cross_entropy(m(batch(i)[0]), batch(i)[1]).backward()
+            o.step()
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_two_steps_share_a_model(capture):
+    m, o, step = training(capture)
+
+    @capture
+    def other(x):
+        o.zero_grad()
+        l = (m(x) ** 2).mean()
+        l.backward()
+        o.step()
+        return l
+
+    for i in range(12):
+        yield (step(*batch(i)), other(batch(i)[0]))
+        yield all_of(m, o)
+
+
+@replayed
+def test_a_seed_in_between(capture):
+    m, o, step = training(capture)
+    for i in range(8):
+        if i in (3, 5):
+            xgrad.manual_seed(11)
+        yield step(*batch(i))
+        yield xgrad.random.rand(2)
+
+
+@replayed
+def test_a_tensor_of_a_closure_gets_other_values(capture):
+    t = array(3)
+    step = capture(lambda x: x * t)
+    for i in range(8):
+        if i == 2:
+            t[0] = 5.0
+        if i == 3:
+            t.data = array(3, seed=9)
+        if i == 4:
+            t.data[1] = 3.0
+        if i == 5:
+            t += 1
+        if i == 6:
+            t = array(3, seed=4)
+        yield step(array(3, seed=i))
+
+
+@replayed
+def test_a_tensor_from_before_is_written_to(capture):
+    t = array(3)
+
+    def f(x):
+        t[1] = x[0] * 2
+        return t * x
+
+    step = capture(f)
+    for i in range(5):
+        yield step(array(3, seed=i))
+        yield t
+
+
+@replayed
+def test_a_captured_step_within_another(capture):
+    inner = capture(lambda x: x * 2 + 1)
+    w = array(3).requires_grad_()
+    outer = capture(lambda x: xgrad.autograd.grad(inner(x * w).sum(), [w]))
+    for i in range(4):
+        yield inner(array(3, seed=i))
+    for i in range(4):
+        yield outer(array(3, seed=i))
+    for i in range(4):
+        yield inner(array(3, seed=i))
+
+
+@replayed
+def test_a_captured_step_calls_itself(capture):
+    @capture
+    def step(x):
+        return x if x.shape[0] == 1 else step(x[1:]) * x[0]
+
+    for n in (1, 2, 1, 3, 2, 1):
+        yield step(array(n))
+
+
+@replayed
+def test_no_grad_around(capture):
+    w = array(3).requires_grad_()
+    step = capture(lambda x: (w * x,) if not xgrad.is_grad_enabled() else xgrad.autograd.grad((w * x).sum(), [w]))
+    for i in range(6):
+        if i % 2:
+            with xgrad.no_grad():
+                yield step(array(3, seed=i))
+        else:
+            yield step(array(3, seed=i))
+
+
+@replayed
+def test_errors_before_anything_changed(capture):
+    m, o, step = training(capture)
+    for i in range(9):
+        x, y = batch(i)
+        if i in (0, 4):
+            y = y + 5
+        try:
+            yield step(x, y)
+        except Exception as e:
+            yield type(e).__name__, str(e)
+        yield all_of(m, o)
+
+
+@replayed
+def test_results_that_share_memory(capture):
+    @capture
+    def step(x):
+        y = x * 2
+        return {
+            "x": x,
+            "xt": x.T,
+            "y": y,
+            "yt": y.T,
+            "yy": y[0],
+            "z": [y, y],
+            "n": None,
+            "k": 3,
+            "c": xgrad.ones((2, 3)).T,
+            "t": (x,),
+        }
+
+    for i in range(4):
+        yield step(array(2, 3, seed=i))
+
+
+@replayed
+def test_a_result_that_is_a_leaf(capture):
+    @capture
+    def step(x):
+        return (x * 2).requires_grad_()
+
+    for i in range(4):
+        yield step(array(2, 3, seed=i))
+
+
+@replayed
+def test_a_parameter_is_returned(capture):
+    m, o, step = training(capture)
+    f = capture(lambda x: (m[0].weight, m[0].weight.detach(), m[0].weight.detach().T, m[0].weight.detach() * 2))
+    for i in range(4):
+        step(*batch(i))
+        r = f(array(2))
+        yield r
+    step(*batch(0))
+    yield r
+
+
+@replayed
+def test_gradients_are_returned(capture):
+    m, o, _ = training(eagerly)
+
+    def f(x, y):
+        o.zero_grad()
+        l = functional.cross_entropy(m(x), y)
+        l.backward()
+        g = [p.grad for p in m.parameters()]
+        o.step()
+        return l, g
+
+    f = capture(f)
+    rs = []
+    for i in range(5):
+        rs.append(f(*batch(i)))
+        yield rs
+
+
+@replayed
+def test_gradients_add_up_over_two_captured_steps(capture):
+    m, o, _ = training(eagerly)
+
+    def f(x, y):
+        l = functional.cross_entropy(m(x), y)
+        l.backward()
+        return l
+
+    def g(x, y):
+        l = functional.cross_entropy(m(x), y)
+        l.backward()
+        o.step()
+        o.zero_grad()
+        return l
+
+    f, g = capture(f), capture(g)
+    for i in range(12):
+        yield (g if i % 4 == 3 else f)(*batch(i))
+        yield all_of(m, o, gradients=i % 5 == 4)
+
+
+@replayed
+def test_another_default_device(capture):
+    step = capture(lambda x: x + xgrad.ones(3))
+    for i in range(6):
+        with xgrad.default_device("cpu"):
+            yield step(array(3, seed=i))
+        yield step(array(3, seed=i))
+
+
+@replayed
+def test_arguments_by_name_and_defaults(capture):
+    step = capture(lambda x, *, y=None, k=1: x * k if y is None else x * y)
+    for i in range(3):
+        yield step(array(3))
+        yield step(array(3), y=array(3, seed=1))
+        yield step(x=array(3), k=3)
+        yield step(array(3), k=2)
+        yield step(array(3), k=2.0)
+        yield step(array(3), k=True)
+
+
+@replayed
+def test_shapes_dtypes_and_layouts(capture):
+    step = capture(lambda x: (x.sum(), x * 2, x @ x.T))
+    for i in range(3):
+        for x in (
+            array(4, 4),
+            array(4, 4).T,
+            array(8, 4)[::2],
+            array(4, 8)[:, ::2],
+            xgrad.flip(array(4, 4)),
+            array(5, 4),
+            array(4, 4, dtype=np.float64),
+        ):
+            yield step(x)
+
+
+@replayed
+def test_arguments_that_overlap(capture):
+    base = array(6)
+    step = capture(lambda x, y: (x + y, x * y))
+    for i in range(3):
+        yield step(base[:3], base[3:])
+        yield step(base[:3], base[2:5])
+        yield step(base[0:3], array(3))
+
+
+@replayed
+def test_an_argument_that_wants_a_gradient(capture):
+    @capture
+    def step(x):
+        (x * x).sum().backward()
+
+    x = array(3).requires_grad_()
+    for i in range(3):
+        step(x)
+        yield x.grad
+    y = array(3, seed=2).requires_grad_()
+    for i in range(3):
+        step(y)
+        yield y.grad
+        yield x.grad
+    z = array(3)
+    for i in range(2):
+        try:
+            step(z)
+        except RuntimeError as e:
+            yield str(e)[:20]
+
+
+@replayed
+def test_an_argument_is_written_to(capture):
+    @capture
+    def step(x):
+        x[0] = 1.0
+        return x * 2
+
+    for i in range(3):
+        x = array(3, seed=i)
+        yield step(x)
+        yield x
+
+
+@replayed
+def test_buffers_are_assigned_to(capture):
+    class BN(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", xgrad.zeros(5))
+
+        def forward(self, x):
+            if self.training:
+                self.mean.data = self.mean * 0.9 + 0.1 * xgrad.mean(x, axis=0)
+            return x - self.mean
+
+    m = BN()
+    step = capture(lambda x: m(x))
+    for i in range(5):
+        yield step(array(6, 5, seed=i))
+        yield m.mean
+
+
+@replayed
+def test_gradients_are_set_by_hand(capture):
+    m, o, _ = training(eagerly)
+
+    @capture
+    def step(x, y):
+        functional.cross_entropy(m(x), y).backward()
+        o.step()
+
+    for i in range(10):
+        if i % 3 == 0:
+            o.zero_grad()
+        if i % 3 == 1:
+            m[0].weight.grad = xgrad.ones((4, 5))
+        if i % 3 == 2:
+            m[0].bias.grad = None
+        step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_learning_rates_of_all_kinds(capture):
+    m, o, step = training(capture, opt=lambda ps: optim.SGD(ps, lr=1))
+    for i in range(8):
+        o.param_groups[0]["lr"] = [1, 0, 2, np.int64(1), np.float64(0.1), np.float32(0.1), True, 0.5][i]
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_gradients_are_clipped(capture):
+    m, o, _ = training(eagerly)
+
+    @capture
+    def step(x, y):
+        o.zero_grad()
+        functional.cross_entropy(m(x), y).backward()
+        n = nn.utils.clip_grad_norm_(m.parameters(), 0.1)
+        o.step()
+        return n
+
+    for i in range(8):
+        yield step(*batch(i))
+        yield all_of(m, o, gradients=i % 3 == 0)
+
+
+@replayed
+def test_parameters_are_updated_by_hand(capture):
+    m, _, _ = training(eagerly)
+
+    @capture
+    def step(x, y):
+        m.zero_grad()
+        functional.cross_entropy(m(x), y).backward()
+        with xgrad.no_grad():
+            for p in m.parameters():
+                p -= 0.1 * p.grad
+
+    for i in range(8):
+        step(*batch(i))
+        yield all_of(m)
+
+
+@replayed
+def test_a_generator_is_an_argument(capture):
+    step = capture(lambda x, g: x * xgrad.random.rand(3, generator=g))
+    a, b = xgrad.random.Generator(1), xgrad.random.Generator(2)
+    for g in (a, b, a, a, b, b):
+        yield step(array(3), g)
+
+
+@replayed
+def test_random_numbers_of_all_kinds(capture):
+    xgrad.manual_seed(1)
+    step = capture(lambda x: x * xgrad.random.rand(3) + xgrad.random.randint(0, 9, (3,)) + xgrad.random.randperm(3))
+    for i in range(5):
+        yield step(array(3))
+        yield xgrad.random.rand(2)
