@@ -53,8 +53,10 @@ class Execution:
         What is to be computed before.
     cells : list of Cell
         Where numbers are to be put: what calls read.
-    source : str
-        The calls, to be read.
+    calls : list of Call
+        Those that are left to be made.
+    constants : dict of int to array
+        What depends on nothing, by the number of the value.
 
     Raises
     ------
@@ -73,7 +75,6 @@ class Execution:
         self.calls = self._folded()
         self._steps = [(call, *self._lowered(call)) for call in self.calls]
         self._last = self._last_uses()
-        self.source = "\n".join(map(described, self.calls)) or "nothing to do"
 
     # What is known beforehand
 
@@ -237,30 +238,3 @@ def _constants(call: Call) -> list[Any]:
 def _is_array(arg: Any) -> bool:
     """Return whether an argument is an array, which stays the same; scalar types have such attributes, too."""
     return type(arg) not in (Value, Number) and hasattr(arg, "dtype") and type(getattr(arg, "shape", None)) is tuple
-
-
-def described(call: Call) -> str:
-    """Return a line about a call: what it makes, of what, how large that is, and where it comes from."""
-    texts = [_text(arg) for arg in call.args] + [f"{name}={_text(value)}" for name, value in call.options.items()]
-    written = list(call.targets())
-    made = call.results or written
-    about = ", ".join(f"{value.dtype} {tuple(value.shape)}" for value in made)
-    sign = "=" if call.results else "<-"
-    size = sum(value.nbytes for value in call.results)
-    memory = f", {size} bytes" if size and not _views(call) else ""
-    return f"{', '.join(map(repr, made))} {sign} {call.name}({', '.join(texts)})  # {about}{memory}; {call.line}"
-
-
-def _views(call: Call) -> bool:
-    given = {id(value.storage) for value in call.reads()}
-    return all(id(value.storage) in given for value in call.results)
-
-
-def _text(arg: Any) -> str:
-    if type(arg) is tuple or type(arg) is list:
-        return f"({', '.join(map(_text, arg))})"
-    if type(arg) is Number:
-        return f"number({arg.value})"
-    if _is_array(arg):
-        return f"constant {arg.dtype} {tuple(arg.shape)}"
-    return repr(arg)

@@ -147,7 +147,8 @@ class _Listing:
         yield f"calls      {len(calls) - len(free)}, and {len(free)} in brackets that cost nothing"
         if self.planned is not None:
             alone = sum(place.nbytes for place in self.places.values())
-            yield f"memory     {self.planned:,} bytes; {alone:,} if each value had memory of its own"
+            apart = f"; {alone:,} if each value had memory of its own" if hasattr(self.frame.run, "places") else ""
+            yield f"memory     {self.planned:,} bytes{apart}"
         used = {v.source.holder: v for v in self.inputs if v.source and v.source.kind == "argument"}
         arguments = [
             f"arg{i} {_described(dtype, shape)}{'' if i in used else ', not used'}"
