@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import warnings
@@ -247,13 +248,15 @@ def test_memory_stays_flat(device: str) -> None:
     if place.backend.replays is None or "used" not in place.memory():
         pytest.skip(f"{device} does not replay, or tell how much memory is used")
     trained = Trained(place, True)
-    trained.run(30)
-    trained.losses.clear()
-    before = place.memory()
-    trained.run(200)
-    trained.losses.clear()
-    after = place.memory()
-    assert (after["used"], after["reserved"]) == (before["used"], before["reserved"])
+    found = []
+    for steps in (30, 300):
+        trained.run(steps)
+        trained.losses.clear()
+        gc.collect()
+        found.append(place.memory())
+    before, after = found
+    assert after["used"] <= before["used"] + (1 << 14)  # a replay's results alone would be 150 KiB
+    assert after["reserved"] <= before["reserved"] + (1 << 20)
 
 
 #: What no graph can have, through CuPy: solvers wait for the GPU, SciPy's functions are on the host, and shapes that
