@@ -194,8 +194,12 @@ class Captured(Generic[P, R]):
         for flat in self._flats:  # as before a replay
             if flat.intact():
                 flat.keep_private()
-        with recording_with(recorder):
-            results = self._step(*args, **kwargs)
+        try:
+            with recording_with(recorder):
+                results = self._step(*args, **kwargs)
+        except BaseException:
+            _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
+            raise
         for w, value in zip(watched, before, strict=True):
             if w() != value:
                 recorder.refuse(f"the step gives {w.name} another value", line=_line_of(self._step))
