@@ -277,7 +277,7 @@ class Writer:
             self.add(f"gs = xgrad.autograd.grad(total, {leaves}, allow_unused=True)")
         else:
             self.add(f"gs = xgrad.autograd.grad(total, {leaves}, create_graph=True, allow_unused=True)")
-            self.add("second = sum(xgrad.sum(g * g) for g in gs if g is not None)", "second")
+            self.add("second = sum((xgrad.sum(g * g) for g in gs if g is not None), 0 * total)", "second")
             self.add(f"hs = xgrad.autograd.grad(second, {leaves}, allow_unused=True)")
 
     def results(self):
