@@ -42,10 +42,11 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     ``.grad``, optimizers and generators, it is as if the step had run.
 
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
-    tensors, while modules are in the same mode (`Module.train`, `Module.eval`) and the numbers and strings among the
-    variables that the step's own code names are the same. For others the step is recorded anew. Learning rates and
-    other numeric options of optimizers, their counts of steps, and the state of generators are read at each replay.
-    Whatever else Python code computes with, or does besides, such as printing, is as it was when the step was recorded.
+    tensors, while modules are in the same mode (`Module.train`, `Module.eval`) and the variables that the step's own
+    code names are the same things. For others the step is recorded anew. Learning rates and other numeric options of
+    optimizers, their counts of steps, and the state of generators are read at each replay. Whatever else Python code
+    computes with, such as a number in a list or in another module, or does besides, such as printing, is as it was
+    when the step was recorded.
 
     What cannot be replayed is noticed while it is recorded: a value that is read, to branch on it or to print it; a
     shape that depends on values; an array of another library; a tensor that is kept outside. Then a `CaptureWarning`
@@ -162,6 +163,7 @@ class Captured(Generic[P, R]):
             results = frame.replay(tensors)
             if results is not MISS:
                 self._recent = frame.replay if tensors is args else None
+                self._frames[key] = self._frames.pop(key)  # the last is the one that was used last
                 return results
             self._recent = None
             self._frames.pop(key).release()

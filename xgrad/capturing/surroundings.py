@@ -36,8 +36,9 @@ def described(value: Any) -> Any:
         return type(value), repr(value)
     if type(value) is set:
         return set, frozenset(value)
+    own: Any = type(value).__hash__
     try:
-        told_apart = type(value).__hash__ is not object.__hash__ and hash(value) is not None
+        told_apart = own is not object.__hash__ and hash(value) is not None
     except TypeError:  # of a list, or of what holds one
         told_apart = False
     return (type(value), value) if told_apart else Same(value)
