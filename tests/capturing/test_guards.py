@@ -745,3 +745,27 @@ def test_random_numbers_of_all_kinds(capture):
     for i in range(5):
         yield step(array(3))
         yield xgrad.random.rand(2)
+
+
+@replayed
+def test_parameters_that_are_assigned_to_lie_otherwise_for_one_step(capture):
+    """NumPy multiplies a vector by a matrix otherwise if that is transposed, to the last bit."""
+    xgrad.manual_seed(0)
+    m = nn.MLP([95, 82, 10])
+    o = optim.SGD(m.parameters(), lr=0.1)
+
+    @capture
+    def step(x):
+        o.zero_grad()
+        loss = (m(x) ** 2).mean()
+        loss.backward()
+        o.step()
+        return loss
+
+    for i in range(12):
+        if i in (4, 7, 8):
+            m.load_state_dict(m.state_dict())
+        if i == 10:
+            m[0].weight.data = m[0].weight.detach() * 2
+        yield step(array(1, 95, seed=i))
+        yield all_of(m, o)
