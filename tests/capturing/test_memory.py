@@ -58,7 +58,7 @@ def test_a_training_makes_no_cycles_and_grows_by_nothing(no_collector):
 
 def test_looking_on_makes_no_cycles_either(no_collector):
     model, _, step = training(xgrad.capture)
-    for i in range(5):
+    for _i in range(5):
         step(*batch(0))
     gc.collect()
     before = len(gc.get_objects())

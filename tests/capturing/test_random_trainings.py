@@ -18,8 +18,8 @@ OPTIMIZERS = [
     lambda params: optim.Adam([{"params": [p], "lr": 0.01 * (i + 1)} for i, p in enumerate(params)]),
 ]
 EVENTS = (
-    "train train train train train add update evaluate evaluate other eager look look hold hold_gradient data write freeze"
-    " zero no_gradient gradient save load rate momentum seed mode smaller hook raise"
+    "train train train train train add update evaluate evaluate other eager look look hold hold_gradient"
+    " data write freeze zero no_gradient gradient save load rate momentum seed mode hook raise"
 ).split()
 
 
@@ -124,9 +124,7 @@ def test_whatever_happens_in_between(seed):
                 else:
                     hooks.append(p.register_hook(lambda g: 0.5 * g))
             elif event == "raise":
-                with pytest.raises(
-                    IndexError, match="expected target from 0 to 2, got 2 to 5|expected target from 0 to 2"
-                ):
+                with pytest.raises(IndexError, match="expected target from 0 to 2"):
                     train(x, y + 3)
         yield all_of(model, optimizer), kept, xgrad.random.rand(2)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capturing.twins import all_of, alike, array, batch, eagerly, snapshot, training
+from capturing.twins import alike, all_of, array, batch, eagerly, snapshot, training
 from xgrad import nn
 from xgrad.capturing import CaptureWarning
 from xgrad.capturing.arrays import Recorded
@@ -353,7 +353,7 @@ def test_two_threads_record_while_another_runs_eagerly():
 
     def play(turn):
         try:
-            for again in range(6):
+            for _again in range(6):
                 expected, got = [], []
                 for capture, shown in ((eagerly, expected), (xgrad.capture, got)):
                     model, optimizer, step = training(capture)

@@ -1,4 +1,4 @@
-"""Trainings whose steps are captured: weights, optimizers, gradients and random numbers are those of an eager training."""
+"""Trainings whose steps are captured: weights, optimizers, gradients and random numbers are those of eager ones."""
 
 import math
 
