@@ -769,3 +769,24 @@ def test_parameters_that_are_assigned_to_lie_otherwise_for_one_step(capture):
             m[0].weight.data = xgrad.asarray(np.ascontiguousarray(m[0].weight.detach().numpy()))
         yield step(array(1, 95, seed=i))
         yield all_of(m, o)
+
+
+@pytest.mark.xfail(strict=True, reason="an index out of range is noticed late, when parameters have changed already")
+@replayed
+def test_errors_after_parameters_have_changed(capture):
+    m, o, _ = training(eagerly)
+
+    @capture
+    def step(x, y):
+        o.zero_grad()
+        (m(x) ** 2).mean().backward()
+        o.step()
+        return functional.cross_entropy(m(x), y).detach()
+
+    for i in range(6):
+        x, y = batch(i)
+        try:
+            yield step(x, y + 5 if i == 4 else y)
+        except IndexError as error:
+            yield str(error)
+        yield all_of(m, o)
