@@ -14,6 +14,44 @@ PROGRAMS = 400
 LARGEST = 1 << 15  # elements of what a program makes
 
 
+# What can be done, with {x}, {y} and {z} for names
+
+UNARY = """
+xgrad.tanh({x}) | xgrad.exp(-xgrad.abs({x})) | xgrad.sin({x}) | xgrad.maximum({x}, 0) | -{x} | abs({x}) |
+{x} * {x} | xgrad.sqrt(abs({x})) | xgrad.log1p(abs({x})) | {x} ** 2 | {x} ** 3 | 2 * {x} | 1 - {x} | {x} / 3 |
+xgrad.sign({x}) | xgrad.clip({x}, -0.5, 0.75) | xgrad.floor({x}) | 1 / {x} | {x} ** 0.5 |
+xgrad.cumulative_sum(xgrad.reshape({x}, (-1,))) | xgrad.nn.functional.softmax({x}, axis=-1) |
+xgrad.nn.functional.relu({x}) | xgrad.sort({x}, axis=-1) | xgrad.nn.functional.gelu({x}) |
+xgrad.diff({x}, axis=-1) | xgrad.logaddexp({x}, 0) | {x} + 1e-3 | {x} * 0 | xgrad.nn.functional.sigmoid({x}) |
+xgrad.special.logsumexp({x}, axis=-1) | xgrad.nn.functional.log_softmax({x}, axis=0)
+"""
+BINARY = """
+{x} + {y} | {x} - {y} | {x} * {y} | {x} / {y} | xgrad.maximum({x}, {y}) | xgrad.minimum({x}, {y}) |
+xgrad.atan2({x}, {y}) | xgrad.hypot({x}, {y}) | {x} ** 2 + {y} | xgrad.copysign({x}, {y}) | {x} + {y} * {x} |
+xgrad.logaddexp({x}, {y})
+"""
+VIEW = """
+{x}.mT | {x}[0] | {x}[-1, ...] | {x}[..., 0] | {x}[1:] | {x}[::-1] | {x}[..., ::2] | {x}[None] | {x}[..., None] |
+xgrad.reshape({x}, (-1,)) | xgrad.flip({x}) | xgrad.expand_dims({x}, axis=0) | xgrad.moveaxis({x}, 0, -1) |
+xgrad.broadcast_to({x}, (2, *{x}.shape)) | xgrad.roll({x}, 1) | {x}[:, 1] | {x}[::-2, ...] | {x}.T |
+xgrad.squeeze({x}, axis=0) | xgrad.reshape({x}, (2, -1)) | xgrad.tile({x}, (2,)) | xgrad.repeat({x}, 2) |
+xgrad.unstack({x})[-1]
+"""
+PRODUCT = """
+{x} @ {y} | {x} @ {y}.mT | {x}.mT @ {y} | xgrad.vecdot({x}, {y}) | {x} @ {x}.mT |
+xgrad.tensordot({x}, {y}, axes=1) | xgrad.linalg.outer(xgrad.reshape({x}, (-1,)), xgrad.reshape({y}, (-1,))) |
+xgrad.sum({x} * {y}, axis=0)
+"""
+JOINED = """
+xgrad.concat([{x}, {y}]) | xgrad.stack([{x}, {y}]) | xgrad.concat([{x}, {y}, {x}], axis=-1) |
+xgrad.stack([{y}, {x}], axis=-1)
+"""
+IN_PLACE = """
+{z} += {y} | {z} *= {y} | {z} -= 0.5 | {z}[0] = {y} | {z}[...] = {y} | {z}[..., 0] = 2 | {z}[1:] = {z}[:-1] |
+{z} /= 3 | {z}[{z} > 0] = 0
+"""
+
+
 class Writer:
     """Writes a program a line at a time, and runs it on the way to know what there is to go on with."""
 
@@ -113,48 +151,46 @@ class Writer:
     def statement(self):
         """Add one statement, or try to."""
         write = self.random.choice(
-            [self.unary, self.binary, self.binary, self.view, self.view, self.reduction, self.product, self.joined]
-            + [self.choice, self.in_place, self.cast, self.integers, self.constant]
+            [
+                self.unary,
+                self.binary,
+                self.binary,
+                self.view,
+                self.view,
+                self.reduction,
+                self.product,
+                self.joined,
+                self.choice,
+                self.in_place,
+                self.cast,
+                self.integers,
+                self.constant,
+            ]
         )
         try:
             write()
         except LookupError:
             return
 
+    def one_of(self, forms):
+        """Return one of the forms of a table."""
+        return self.random.choice([form.strip() for form in forms.split(" |")])
+
     def unary(self):
         x, y = self.some("f"), self.new()
-        form = self.random.choice(
-            "xgrad.tanh({x})|xgrad.exp(-xgrad.abs({x}))|xgrad.sin({x})|xgrad.maximum({x}, 0)|-{x}|abs({x})|{x} * {x}|"
-            "xgrad.sqrt(abs({x}))|xgrad.log1p(abs({x}))|{x} ** 2|{x} ** 3|2 * {x}|1 - {x}|{x} / 3|xgrad.sign({x})|"
-            "xgrad.clip({x}, -0.5, 0.75)|xgrad.floor({x})|1 / {x}|{x} ** 0.5|xgrad.cumulative_sum(xgrad.reshape({x}, (-1,)))|"
-            "xgrad.nn.functional.softmax({x}, axis=-1)|xgrad.nn.functional.relu({x})|xgrad.sort({x}, axis=-1)|"
-            "xgrad.nn.functional.gelu({x})|xgrad.diff({x}, axis=-1)|xgrad.logaddexp({x}, 0)|{x} + 1e-3|{x} * 0|"
-            "xgrad.nn.functional.sigmoid({x})|xgrad.special.logsumexp({x}, axis=-1)|xgrad.nn.functional.log_softmax({x}, axis=0)".split(
-                "|"
-            )
-        )
+        form = self.one_of(UNARY)
         self.add(f"{y} = {form.format(x=x)}", y)
 
     def binary(self):
         x, y, z = self.some("f"), self.some("fi"), self.new()
-        form = self.random.choice(
-            "{x} + {y}|{x} - {y}|{x} * {y}|{x} / {y}|xgrad.maximum({x}, {y})|xgrad.minimum({x}, {y})|xgrad.atan2({x}, {y})|"
-            "xgrad.hypot({x}, {y})|{x} ** 2 + {y}|xgrad.copysign({x}, {y})|{x} + {y} * {x}|xgrad.logaddexp({x}, {y})".split(
-                "|"
-            )
-        )
+        form = self.one_of(BINARY)
         if self.random.random() < 0.5:
             x, y = y, x
         self.add(f"{z} = {form.format(x=x, y=y)}", z)
 
     def view(self):
         x, y = self.some(), self.new()
-        form = self.random.choice(
-            "{x}.mT|{x}[0]|{x}[-1, ...]|{x}[..., 0]|{x}[1:]|{x}[::-1]|{x}[..., ::2]|{x}[None]|{x}[..., None]|"
-            "xgrad.reshape({x}, (-1,))|xgrad.flip({x})|xgrad.expand_dims({x}, axis=0)|xgrad.moveaxis({x}, 0, -1)|"
-            "xgrad.broadcast_to({x}, (2, *{x}.shape))|xgrad.roll({x}, 1)|{x}[:, 1]|{x}[::-2, ...]|{x}.T|xgrad.squeeze({x}, axis=0)|"
-            "xgrad.reshape({x}, (2, -1))|xgrad.tile({x}, (2,))|xgrad.repeat({x}, 2)|xgrad.unstack({x})[-1]".split("|")
-        )
+        form = self.one_of(VIEW)
         self.add(f"{y} = {form.format(x=x)}", y)
 
     def reduction(self):
@@ -167,22 +203,13 @@ class Writer:
 
     def product(self):
         x, y, z = self.some("f"), self.some("f"), self.new()
-        form = self.random.choice(
-            "{x} @ {y}|{x} @ {y}.mT|{x}.mT @ {y}|xgrad.vecdot({x}, {y})|{x} @ {x}.mT|xgrad.tensordot({x}, {y}, axes=1)|"
-            "xgrad.linalg.outer(xgrad.reshape({x}, (-1,)), xgrad.reshape({y}, (-1,)))|xgrad.sum({x} * {y}, axis=0)".split(
-                "|"
-            )
-        )
+        form = self.one_of(PRODUCT)
         self.add(f"{z} = {form.format(x=x, y=y)}", z)
 
     def joined(self):
         x, z = self.some("f"), self.new()
         y = self.some("f", lambda t: t.ndim == self.names[x].ndim)
-        form = self.random.choice(
-            "xgrad.concat([{x}, {y}])|xgrad.stack([{x}, {y}])|xgrad.concat([{x}, {y}, {x}], axis=-1)|xgrad.stack([{y}, {x}], axis=-1)".split(
-                "|"
-            )
-        )
+        form = self.one_of(JOINED)
         self.add(f"{z} = {form.format(x=x, y=y)}", z)
 
     def choice(self):
@@ -202,11 +229,7 @@ class Writer:
         if not self.add(f"{z} = {made.format(x=x)}", z):
             return
         for _ in range(self.random.randint(1, 3)):
-            form = self.random.choice(
-                "{z} += {y}|{z} *= {y}|{z} -= 0.5|{z}[0] = {y}|{z}[...] = {y}|{z}[..., 0] = 2|{z}[1:] = {z}[:-1]|{z} /= 3|{z}[{z} > 0] = 0".split(
-                    "|"
-                )
-            )
+            form = self.one_of(IN_PLACE)
             self.add(form.format(z=z, y=y), z)
 
     def cast(self):
@@ -277,7 +300,7 @@ class Writer:
             self.add(f"gs = xgrad.autograd.grad(total, {leaves}, allow_unused=True)")
         else:
             self.add(f"gs = xgrad.autograd.grad(total, {leaves}, create_graph=True, allow_unused=True)")
-            self.add("second = sum(xgrad.sum(g * g) for g in gs if g is not None)", "second")
+            self.add("second = sum((xgrad.sum(g * g) for g in gs if g is not None), 0 * total)", "second")
             self.add(f"hs = xgrad.autograd.grad(second, {leaves}, allow_unused=True)")
 
     def results(self):

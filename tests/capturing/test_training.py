@@ -1,4 +1,4 @@
-"""Trainings whose steps are captured: weights, optimizers, gradients and random numbers are those of an eager training."""
+"""Trainings whose steps are captured: weights, optimizers, gradients and random numbers are those of eager ones."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 
 import xgrad
 from capturing.twins import adam, all_of, array, batch, eagerly, network, replays, training, twice
-from xgrad import nn, optim
+from xgrad import nn, optim, transforms
 from xgrad.nn import functional
 
 
@@ -354,10 +354,7 @@ def test_a_pure_function_and_its_gradient():
         def loss(params, x):
             return xgrad.sum(xgrad.tanh(x @ params["w"] + params["b"][0]))
 
-        value, slope = (
-            capture(loss),
-            capture(xgrad.autograd.grad_of(loss) if hasattr(xgrad.autograd, "grad_of") else loss),
-        )
+        value, slope = capture(loss), capture(transforms.grad(loss))
         for i in range(5):
             params = {"w": array(5, 3, seed=i), "b": [array(3, seed=i + 1)]}
             yield value(params, array(6, 5, seed=i)), slope(params, array(6, 5, seed=i))

@@ -82,7 +82,7 @@ def twice(scenario: Scenario) -> list[Captured[..., Any]]:
 
 
 def replays(scenario: Scenario, recordings: int | None = None) -> None:
-    """Play a scenario twice, in which no captured step is to be refused; each is recorded so often, if that is given."""
+    """Play a scenario twice: no captured step is to be refused, and each recorded so often, if that is given."""
     captures = twice(scenario)
     assert captures
     for captured in captures:

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.doors import original, recording_with
-from xgrad.capturing.frame import MISS, Frame, Unusable
+from xgrad.capturing.frame import MISS, Frame, Unusable, lies_otherwise
 from xgrad.capturing.recorder import Recorder, active, line_of_step
 from xgrad.capturing.surroundings import Watched, begins, described, watched
 from xgrad.device import Device
@@ -166,6 +166,8 @@ class Captured(Generic[P, R]):
                 self._frames[key] = self._frames.pop(key)  # the last is the one that was used last
                 return results
             self._recent = None
+            if frame.waits():
+                return self._step(*args, **kwargs)
             self._frames.pop(key).release()
         results = self._record(key, args, kwargs, list(tensors))
         if frame is not None and frame.error is not None and self.refusal is None:
@@ -189,6 +191,8 @@ class Captured(Generic[P, R]):
         if self.recordings == 0 and not self._begun and begins(self._step, (*args, *kwargs.values())):
             self._begun = True
             return self._step(*args, **kwargs)
+        if any(flat.intact() and lies_otherwise(flat) for flat in self._flats):
+            return self._step(*args, **kwargs)
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
         watched = self._watched or []
@@ -196,8 +200,12 @@ class Captured(Generic[P, R]):
         for flat in self._flats:  # as before a replay
             if flat.intact():
                 flat.keep_private()
-        with recording_with(recorder):
-            results = self._step(*args, **kwargs)
+        try:
+            with recording_with(recorder):
+                results = self._step(*args, **kwargs)
+        except BaseException:
+            _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
+            raise
         for w, value in zip(watched, before, strict=True):
             if w() != value:
                 recorder.refuse(f"the step gives {w.name} another value", line=_line_of(self._step))

@@ -399,7 +399,13 @@ class Frame:
             return same
         return f"{same} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
 
+    def waits(self) -> bool:
+        """Return whether parameters must be moved by the step itself, which computes with them before."""
+        return any(flat.intact() and lies_otherwise(flat) for flat in self._flats)
+
     def _relink(self) -> bool:
+        if self.waits():
+            return False
         for gradients in self._renewable:
             if gradients.seen:
                 gradients.renew()
@@ -543,6 +549,11 @@ class _Rebuild:
 
 
 _LEAF = object()
+
+
+def lies_otherwise(flat: Flat) -> bool:
+    """Return whether parameters were given arrays of another layout, with which NumPy may compute other bits."""
+    return any(p._data.strides != place._data.strides for p, place in zip(flat.params, flat.places, strict=True))
 
 
 def _hooks_of(name: str, named: Callable[[Any], str], leaf: Leaf) -> str:

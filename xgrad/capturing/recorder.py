@@ -373,7 +373,8 @@ class Recorder:
         if count == 0:
             self._drawn_from[id(generator)] = (seed, call)
         elif self._drawn_from[id(generator)] != (seed, call - count):
-            self.refuse("a generator of random numbers is set within the step: set it before")
+            self.refuse("a generator of random numbers is made or set within the step: do so before")
+            return seed, call
         self.draws[id(generator)] = known, count + 1
         numbers: list[Any] = []
         for i, value in enumerate((seed, call - count)):
