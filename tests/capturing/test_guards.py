@@ -84,7 +84,6 @@ def test_numbers_of_closures(capture):
         yield s(array(3))
 
 
-@pytest.mark.xfail(strict=True, reason=BEYOND)
 @replayed
 def test_a_variable_that_a_function_of_the_step_names(capture):
     global scale
@@ -121,7 +120,6 @@ def test_an_attribute_of_an_argument(capture):
     yield step(array(3), c)
 
 
-@pytest.mark.xfail(strict=True, reason=BEYOND)
 @replayed
 def test_a_layer_is_replaced(capture):
     m, o, step = training(capture)
@@ -133,7 +131,6 @@ def test_a_layer_is_replaced(capture):
         yield all_of(m, o)
 
 
-@pytest.mark.xfail(strict=True, reason=BEYOND)
 @replayed
 def test_an_option_of_a_layer_changes(capture):
     m, o, step = training(capture)

@@ -42,11 +42,11 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     ``.grad``, optimizers and generators, it is as if the step had run.
 
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
-    tensors, while modules are in the same mode (`Module.train`, `Module.eval`) and the variables that the step's own
-    code names are the same things. For others the step is recorded anew. Learning rates and other numeric options of
-    optimizers, their counts of steps, and the state of generators are read at each replay. Whatever else Python code
-    computes with, such as a number in a list or in another module, or does besides, such as printing, is as it was
-    when the step was recorded.
+    tensors, while modules have the same attributes and are in the same mode (`Module.train`, `Module.eval`), and the
+    variables that the step's own code and functions that it calls by name refer to are the same things. For others the
+    step is recorded anew. Learning rates and other numeric options of optimizers, their counts of steps, and the state
+    of generators are read at each replay. Whatever else Python code computes with, such as a number in a list, or does
+    besides, such as printing, is as it was when the step was recorded.
 
     What cannot be replayed is noticed while it is recorded: a value that is read, to branch on it or to print it; a
     shape that depends on values; an array of another library; a tensor that is kept outside. Then a `CaptureWarning`
@@ -209,6 +209,11 @@ class Captured(Generic[P, R]):
         for w, value in zip(watched, before, strict=True):
             if w() != value:
                 recorder.refuse(f"the step gives {w.name} another value", line=_line_of(self._step))
+        for module, attributes in recorder.called.values():
+            changed = [n for n in attributes if n != "training" and vars(module).get(n) is not attributes[n]]
+            if changed or len(vars(module)) != len(attributes):
+                name = changed[0] if changed else sorted(vars(module).keys() - attributes.keys())[0]
+                recorder.refuse(f"the step changes {type(module).__name__}.{name}", line=_line_of(self._step))
         self._flats = list(recorder.flats.values())
         try:
             self._keep(key, recorder, tensors, results)

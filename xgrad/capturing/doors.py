@@ -270,6 +270,16 @@ def _set_mode(module: Module, mode: bool) -> None:
     vars(module)["training"] = mode
 
 
+_call_module: Any = Module.__call__
+
+
+def _note_call(module: Module, *args: Any, **options: Any) -> Any:
+    recorder = active.get()
+    if recorder is not None and id(module) not in recorder.called:
+        recorder.called[id(module)] = module, dict(vars(module))
+    return _call_module(module, *args, **options)
+
+
 _next, _from_host = Generator._next, Generator._from_host
 _settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
 _renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
@@ -412,6 +422,7 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Tensor, "_data", property(_get_array, _set_array)),
     (Leaf, "grad", property(_get_gradient, _set_gradient)),
     (Module, "training", property(_get_mode, _set_mode)),
+    (Module, "__call__", _note_call),
     (Generator, "_next", _draw),
     (Generator, "_state", _watching(vars(Generator)["_state"])),
     (type(_default), "_state", _watching(vars(type(_default))["_state"])),

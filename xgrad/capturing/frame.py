@@ -16,7 +16,7 @@ from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Place, Recorder, held, root_of
-from xgrad.capturing.surroundings import Watched
+from xgrad.capturing.surroundings import Modules, Watched
 from xgrad.device import Device
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
@@ -322,6 +322,8 @@ class Frame:
                     f"{name}.strides != {strides}: return MISS"
                 )
         conditions = [f"{self._object(vars(m))}['training'] is {mode}" for m, mode in recorder.modules.values()]
+        if recorder.called:
+            conditions.append(f"{self._object(Modules(list(recorder.called.values())))}()")
         for leaf, had, inside in recorder.leaves.values():
             name = self._leaf_code(leaf)
             conditions.append(f"{name}.grad is {'not ' if had else ''}None")
@@ -488,11 +490,18 @@ class Frame:
         """Follow tensors to the memory where they are now; return whether they can be followed."""
         if not self._same():
             return False
-        before = [flat.watchers() for flat in self._flats]
+        flats = self._seen()
+        before = [flat.watchers() for flat in flats]
         self._follow()
-        for flat, earlier in zip(self._flats, before, strict=True):
+        for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)
         return True
+
+    def _seen(self) -> list[Flat]:
+        """Return where optimizers keep what is linked, whether or not they take a step here."""
+        slots = [getattr(tensor._leaf, "slot", None) for tensor, _ in self._statics]
+        flats = [*self._flats, *(slot.flat() for slot in slots if slot is not None)]
+        return list({id(flat): flat for flat in flats if flat is not None}.values())
 
     def _failed(self, error: Exception) -> Any:
         self.error = error
@@ -500,10 +509,11 @@ class Frame:
 
     def release(self) -> None:
         """Let go of the memory that is seen, for optimizers count who sees it."""
-        before = [flat.watchers() for flat in self._flats]
+        flats = self._seen()
+        before = [flat.watchers() for flat in flats]
         self._scope.clear()
         self.run.release()
-        for flat, earlier in zip(self._flats, before, strict=True):
+        for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)
 
     def _same(self) -> bool:

@@ -67,6 +67,7 @@ class Recorder:
         self.written: dict[tuple[int, Any], tuple[dict[str, Any], str, Any]] = {}
         self.draws: dict[int, tuple[Any, int]] = {}  # generators, and how often they were asked
         self._drawn_from: dict[int, tuple[int, int]] = {}
+        self.called: dict[int, tuple[Any, dict[str, Any]]] = {}  # modules, and the attributes that they had
         self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
         self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
         self.leaves: dict[int, tuple[Leaf, bool, bool]] = {}  # asked for a gradient first: had one, and in its slot

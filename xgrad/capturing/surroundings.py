@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from xgrad.nn.module import edits
 from xgrad.optim.optimizer import Optimizer
 
 _ABSENT: Any = object()
@@ -42,6 +43,32 @@ def described(value: Any) -> Any:
     except TypeError:  # of a list, or of what holds one
         told_apart = False
     return (type(value), value) if told_apart else Same(value)
+
+
+class Modules:
+    """Modules that a step calls. Called, it returns whether they have the attributes that they had.
+
+    Parameters
+    ----------
+    modules : sequence of (Module, dict)
+        The modules, with their attributes.
+    """
+
+    def __init__(self, modules: Sequence[tuple[Any, dict[str, Any]]]) -> None:
+        self._modules, self._edits = modules, edits.number
+
+    def __call__(self) -> bool:
+        if edits.number == self._edits:
+            return True
+        for module, attributes in self._modules:
+            now = vars(module)
+            if now.keys() != attributes.keys():
+                return False
+            for name, value in attributes.items():
+                if name != "training" and now[name] is not value and described(now[name]) != described(value):
+                    return False
+        self._edits = edits.number
+        return True
 
 
 class Watched:
@@ -78,8 +105,20 @@ def watched(step: Any) -> list[Watched]:
     owner, function = getattr(step, "__self__", None), getattr(step, "__func__", step)
     if not hasattr(function, "__code__"):
         owner, function = step, getattr(type(step), "__call__", None)  # noqa: B004 - the function itself is wanted
+    return list(_watched(function, getattr(owner, "__dict__", {}), set()))
+
+
+def _watched(function: Any, attributes: dict[str, Any], seen: set[int]) -> Iterator[Watched]:
+    """Return what a function names, and what functions of the user's that it names do."""
     code = getattr(function, "__code__", None)
-    return [] if code is None else list(_named(function, code, getattr(owner, "__dict__", {})))
+    if code is None or id(code) in seen:
+        return
+    seen.add(id(code))
+    for variable in _named(function, code, attributes):
+        yield variable
+        value = variable.read()
+        if isinstance(value, FunctionType) and not value.__module__.partition(".")[0].startswith("xgrad"):
+            yield from _watched(value, {}, seen)
 
 
 def begins(step: Any, arguments: Iterable[Any]) -> bool:

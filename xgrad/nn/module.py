@@ -34,6 +34,15 @@ class IncompatibleKeys(NamedTuple):
     unexpected_keys: list[str]
 
 
+class Edits:
+    """How often attributes of modules were set or deleted: what depends on them looks again when there were more."""
+
+    number = 0
+
+
+edits = Edits()
+
+
 class Module:
     """The base of layers, models and losses: a function with state.
 
@@ -85,7 +94,12 @@ class Module:
                 f"{type(self).__name__}.{name}: expected a {kind.__name__} or None for a {role}, got "
                 f"{type(value).__name__}: to change its values, assign to .data"
             )
+        edits.number += 1
         super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        edits.number += 1
+        super().__delattr__(name)
 
     def register_buffer(self, name: str, tensor: Tensor | None) -> None:
         """Set an attribute that is part of the state but not learnt, such as a running mean.

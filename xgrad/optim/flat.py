@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from sys import getrefcount
 from typing import Any
+from weakref import ref
 
 from xgrad.device import Device
 from xgrad.devices import transfer
@@ -117,10 +118,10 @@ class Gradients:
 class Slot:
     """The place of a leaf's gradient among others. It does not know the leaf, so that there is no reference cycle."""
 
-    __slots__ = ("gradients", "place", "reserved")
+    __slots__ = ("flat", "gradients", "place", "reserved")
 
-    def __init__(self, gradients: Gradients, place: int) -> None:
-        self.gradients, self.place, self.reserved = gradients, place, False
+    def __init__(self, flat: Flat, gradients: Gradients, place: int) -> None:
+        self.flat, self.gradients, self.place, self.reserved = ref(flat), gradients, place, False
 
     def holds(self, gradient: Tensor) -> bool:
         """Return whether a gradient is here, not an array from elsewhere."""
@@ -192,7 +193,7 @@ class Flat:
                 arrays = [state[key] for state in states]
                 self.arrays[key] = wrap(self._filled(arrays) if elementwise else arrays[0], self.device)
             for place, leaf in enumerate(self.leaves):
-                leaf.slot = Slot(self.gradients, place)
+                leaf.slot = Slot(self, self.gradients, place)
             self.buffer, self.places = wrap(None, self.device), [wrap(None, self.device) for _ in params]
             self._settle()
 
