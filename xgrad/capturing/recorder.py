@@ -310,7 +310,14 @@ class Recorder:
         """Return the elements at a key."""
         if any(is_mask(part) for part in (key if type(key) is tuple else (key,))):
             self.refuse("the shape of what x[mask] returns depends on values")
-        return self.call(getitem, (x, key))
+        result = self.call(getitem, (x, key))
+        if self.flats:  # an index out of range would be found when parameters have changed already
+            for part, length in zip(key if type(key) is tuple else (key,), x.shape, strict=False):
+                if part is Ellipsis or part is None:
+                    break
+                if type(part) is Recorded:
+                    self._check_range(part, length)
+        return result
 
     def assign(self, x: Recorded, key: Any, value: Any) -> None:
         """Write to the elements at a key."""
@@ -327,6 +334,12 @@ class Recorder:
         call = Call(same, (condition.value,), {}, [], check=value)
         self._write_down(call)
         return value
+
+    def _check_range(self, index: Recorded, length: int) -> None:
+        """Note that indices are within an axis, for a replay to look before it changes anything."""
+        above, below = self.operate("greater_equal", index, -length), self.operate("less", index, length)
+        within = self.operate("bitwise_and", above, below)
+        self.check(self.call(self.xp.all, (within,)), True)
 
     # Numbers
 
