@@ -64,7 +64,6 @@ class Frame:
         self._scope: dict[str, Any] = {
             "MISS": MISS,
             "Tensor": Tensor,
-            "device": self._device,
             "is_": operator.is_,
             "change": clock.change,
         }
@@ -198,9 +197,9 @@ class Frame:
             number = self._arguments.get(id(tensor))
             holder = self._object(tensor) if number is None else f"args[{number}]"
             if (tensor._edge or tensor._leaf) is not None or hasattr(tensor, "_owner"):
-                write(f"{holder}._change({name}, device)")
+                write(f"{holder}._change({name}, {self._object(tensor._place)})")
             else:
-                write(f"{holder}._data = {name}")
+                write(f"{holder}._data, {holder}._place = {name}, {self._object(tensor._place)}")
         for numbers, key, value in recorder.written.values():
             code = self._expression(value) if type(value) is Number else self._text(value)
             write(f"{self._object(numbers)}[{key!r}] = {code}")
@@ -217,7 +216,7 @@ class Frame:
                 name = self._object(p) if number is None else f"a{number}"
                 write(f"{name}._changed = {self._object(leaf)}.changed = when")
                 if hasattr(p, "_owner"):
-                    write(f"{name}._change({name}._data, device)")
+                    write(f"{name}._change({name}._data, {name}._place)")
         for module, mode in recorder.modes.values():
             write(f"{self._object(vars(module))}['training'] = {mode}")
 
@@ -259,11 +258,10 @@ class Frame:
             kind = "Tensor" if type(tensor) is Tensor else self._object(type(tensor))
             edge = "is not" if tensor._edge is None else "is"
             write(f"a{i} = args[{i}]")
-            write(f"if type(a{i}) is not {kind} or a{i}._device is not device or a{i}._edge {edge} None: return MISS")
+            place = self._object(self._device.places[raw.dtype])
+            write(f"if type(a{i}) is not {kind} or a{i}._place is not {place} or a{i}._edge {edge} None: return MISS")
             write(f"{name} = a{i}._data")
-            dtype = self._object(raw.dtype)
-            write(f"if {name}.shape != {raw.shape} or {name}.dtype is not {dtype}: return MISS")
-            write(f"if {name}.strides != {raw.strides}: return MISS")
+            write(f"if {name}.shape != {raw.shape} or {name}.strides != {raw.strides}: return MISS")
             earlier = [f"a{i} is {'not ' if arguments[j] is tensor else ''}a{j}" for j in range(i)]
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
@@ -432,7 +430,7 @@ class Frame:
         roots: dict[int, int] = {}
         for (tensor, value), array in zip(self._statics, arrays, strict=True):
             same = array.shape == value.shape and array.dtype == value.dtype and array.strides == value.strides
-            if not same or tensor._device is not self._device:
+            if not same or tensor.device is not self._device:
                 return False
             if roots.setdefault(id(value.storage), id(root_of(array))) != id(root_of(array)):
                 return False

@@ -92,8 +92,8 @@ class Recorder:
         known = self._known.get(id(array))
         if known is not None and known.owner is not None and held.__get__(known.owner) is array:
             return known
-        if tensor._device is not self.device:
-            self.refuse(f"a tensor on {tensor._device} is used, where the arguments are on {self.device}")
+        if tensor.device is not self.device:
+            self.refuse(f"a tensor on {tensor.device} is used, where the arguments are on {self.device}")
             return array
         if tensor._edge is not None and type(tensor._edge) is not Leaf:
             self.refuse(
