@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from xgrad.device import Device
+from xgrad.device import Place
 from xgrad.engine import walk
 from xgrad.graph import Edge
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed
 
 __all__ = ["backward", "grad"]
 
@@ -119,10 +119,11 @@ def grad(
 
 
 @lru_cache(64)
-def _ones(device: Device, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _ones(place: Place, shape: tuple[int, ...]) -> Any:
     """Return the gradient of a scalar; broadcast, which NumPy makes read-only, since it is used again."""
+    device = place.device
     with device.active():
-        return device.xp.broadcast_to(device.xp.ones((), dtype=dtype, device=device.native), shape)
+        return device.xp.broadcast_to(device.xp.ones((), dtype=place.dtype, device=device.native), shape)
 
 
 def _start(
@@ -151,7 +152,7 @@ def _start(
                     f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype} without one: take a "
                     "real part, an absolute value or the like of it, or give a gradient"
                 )
-            gradient = wrap(_ones(tensor._device, tensor._data.dtype, tensor._data.shape), tensor._device)
+            gradient = placed(_ones(tensor._place, tensor._data.shape), tensor._place)
         elif not isinstance(gradient, Tensor):
             raise TypeError(
                 f"{name}: expected a tensor for a gradient, got {type(gradient).__name__}: use xgrad.asarray"

@@ -33,7 +33,7 @@ class Device:
     True
     """
 
-    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "key", "native", "type", "xp")
+    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "key", "native", "places", "type", "xp")
 
     _known: ClassVar[dict[str, Device]] = {}
     type: str
@@ -46,6 +46,7 @@ class Device:
     guard: Callable[[], AbstractContextManager[Any]] | None
     native: Any
     key: Any  # what functions keep its kernels under: another while a step is recorded, which has others
+    places: Places
 
     def __new__(cls, name: str | Device) -> Device:
         if isinstance(name, Device):
@@ -79,7 +80,7 @@ class Device:
         device.xp.kernels = backend.kernels  # where `fused.fusable` finds them
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)
-        device.guard, device.native = backend.guard(index), backend.native_device(index)
+        device.guard, device.native, device.places = backend.guard(index), backend.native_device(index), Places(device)
         return device
 
     def __str__(self) -> str:
@@ -102,3 +103,27 @@ class Device:
     def memory(self) -> dict[str, int]:
         """Return memory figures in bytes (``used``, ``reserved``, ``free``, ``total``), as far as known."""
         return self.backend.memory(self.index)
+
+
+class Place:
+    """A device and a dtype of its library: of each pair there is one, so that two are compared at a glance."""
+
+    __slots__ = ("device", "dtype", "key")
+    key: Any  # what functions keep their short ways under: none while a step is recorded
+
+    def __init__(self, device: Device, dtype: Any) -> None:
+        self.device, self.dtype, self.key = device, dtype, self
+
+    def __str__(self) -> str:
+        return f"{self.dtype} on {self.device}"
+
+
+class Places(dict[Any, Place]):
+    """The places of a device, by dtype: made when they are asked for."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device = device
+
+    def __missing__(self, dtype: Any) -> Place:
+        return self.setdefault(dtype, Place(self._device, dtype))

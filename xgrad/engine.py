@@ -10,12 +10,13 @@ from threading import Lock
 from typing import Any
 
 from xgrad import errors
+from xgrad.device import Place
 from xgrad.dtypes import is_complex
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, Leaf, Node, Output, clock
 from xgrad.operators import namespace
 from xgrad.plan import Rule
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed
 
 _lock = Lock()
 
@@ -68,8 +69,8 @@ def walk(
                 continue
             if clock.last_change > node.order:
                 errors.check_unchanged(node)
-            if node.device is not here:
-                here = node.device
+            if node.place.device is not here:
+                here = node.place.device
                 places.close()
                 if here.guard is not None:
                     places.enter_context(here.guard())
@@ -79,22 +80,22 @@ def walk(
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
             steps = _shared(node, plan.steps[0][1](g, xp, values, None)) if plan.joint else plan.steps
-            for place, rule, writes in steps:
-                edge = kept[place]
+            for i, rule, writes in steps:
+                edge = kept[i]
                 if needed is not None and edge not in needed:
                     continue
                 into = None
                 if writes and wanted is None and not create_graph and edge not in pending:
                     into = _reserve(edge, reserved)
                 result = rule(g, xp, values, into)
-                if result.shape != edge.shape or result.dtype is not edge.dtype:
+                if result.shape != edge.shape or result.dtype is not edge.place.dtype:
                     result = _fit(node, edge, result, xp)
                 if edge not in pending:
                     pending[edge] = result
                     heappush(newest, (-edge.order, edge))
                     continue
-                if edge.device is not here:  # of a transfer
-                    with edge.device.active():
+                if edge.place.device is not here:  # of a transfer
+                    with edge.place.device.active():
                         pending[edge] = pending[edge] + result
                 elif edge in sums:
                     pending[edge] += result
@@ -143,16 +144,17 @@ def _shared(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
         got = [None if r is None else type(r).__name__ for r in results]
         raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(edges)}")
     return [
-        (place, lambda g, xp, kept, into, result=result: result, False)
-        for place, (edge, result) in enumerate(zip(edges, results, strict=True), node.plan.first)
+        (i, lambda g, xp, kept, into, result=result: result, False)
+        for i, (edge, result) in enumerate(zip(edges, results, strict=True), node.plan.first)
         if edge is not None and result is not None
     ]
 
 
-def _zeros(node: Node, i: int, create_graph: bool) -> Any:
+def _zeros(node: Any, i: int, create_graph: bool) -> Any:
     """Return the gradient of a result that nothing depends on."""
-    raw = node.device.xp.zeros(node.shape[i], dtype=node.dtype[i], device=node.device.native)
-    return wrap(raw, node.device) if create_graph else raw
+    place: Place = node.places[i]
+    raw = place.device.xp.zeros(node.shape[i], dtype=place.dtype, device=place.device.native)
+    return placed(raw, place) if create_graph else raw
 
 
 def _reserve(edge: Any, reserved: list[Any]) -> Any:
@@ -184,9 +186,10 @@ def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
             axes += tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
         g = xp.sum(g, axis=axes)
         g = g if g.shape == shape else xp.reshape(g, shape)
-    if getattr(g, "_data", g).dtype == edge.dtype:
+    dtype = edge.place.dtype
+    if getattr(g, "_data", g).dtype == dtype:
         return g
-    return xp.astype(xp.real(g) if is_complex(g.dtype) and not is_complex(edge.dtype) else g, edge.dtype)
+    return xp.astype(xp.real(g) if is_complex(g.dtype) and not is_complex(dtype) else g, dtype)
 
 
 def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
@@ -201,8 +204,9 @@ def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
 
 def _tensor(node: Edge, g: Any) -> Tensor:
     if isinstance(g, Tensor):
-        return wrap(g._data, g._device, g._edge)  # one of its own, that may be assigned to
-    return wrap(g if type(g) is node.device.array_type else node.device.coerce(g), node.device)
+        return placed(g._data, g._place, g._edge)  # one of its own, that may be assigned to
+    device = node.place.device
+    return placed(g if type(g) is device.array_type else device.coerce(g), node.place)
 
 
 def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:

@@ -64,7 +64,7 @@ def check_unchanged(node: Node) -> None:
         if type(edge) is Leaf and edge.moved > node.order:
             raise RuntimeError(
                 f"backward: {node.name} was applied to a leaf that has since been given shape {tuple(edge.shape)} on "
-                f"{edge.device} through .data: change it after the backward pass"
+                f"{edge.place.device} through .data: change it after the backward pass"
             )
     roles, names = plan.roles, plan.function.input_names(len(edges))
     used = range(len(edges)) if "all" in roles else [role for role in roles if type(role) is int]

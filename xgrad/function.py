@@ -12,7 +12,7 @@ import numpy as np
 
 from xgrad import errors
 from xgrad.backend import DeviceError
-from xgrad.device import Device
+from xgrad.device import Device, Place
 from xgrad.devices import transfer
 from xgrad.dtypes import COMPLEX, SCALARS, is_complex, promote
 from xgrad.grad_mode import grad_enabled
@@ -20,7 +20,7 @@ from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
 from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed
 
 
 class Function:
@@ -141,9 +141,9 @@ class Function:
         two = len(self.inputs) == 2 and self.lowest is not None and not self.options
         return two or (len(self.inputs) == 1 and "dtype" not in self.positional)
 
-    def plans_of(self, *results: Any) -> dict[int, Plan]:
-        """Return the plans of calls with such results, by a bit mask of the inputs that need a gradient."""
-        conjugates = self.holomorphic and any(is_complex(out.dtype) for out in results)
+    def plans_of(self, *places: Place) -> dict[int, Plan]:
+        """Return the plans of calls with results there, by a bit mask of the inputs that need a gradient."""
+        conjugates = self.holomorphic and any(is_complex(place.dtype) for place in places)
         return self.conjugating if conjugates else self.plans
 
     def input_names(self, count: int) -> list[str]:
@@ -191,14 +191,14 @@ def _caller(function: Function) -> Callable[..., Any]:
         mixed, mask, bit, raws, edges = False, 0, 1, [], []
         for x in inputs:
             if isinstance(x, Tensor):
-                raw, edge = x._data, x._edge
-                if x._device is not device:
+                raw, place, edge = x._data, x._place, x._edge
+                if place.device is not device:
                     if device is not None:
                         raise DeviceError(errors.mixed_devices(function, inputs))
-                    device = x._device
+                    device = place.device
                 if not bit & exempt:
-                    mixed = mixed or (dtype is not None and raw.dtype is not dtype)
-                    dtype = raw.dtype
+                    mixed = mixed or (dtype is not None and place.dtype is not dtype)
+                    dtype = place.dtype
                 if edge is not None:
                     mask |= bit
                 raws.append(raw)
@@ -240,19 +240,20 @@ def _caller(function: Function) -> Callable[..., Any]:
 
         mask &= differentiable
         single = type(out) is not tuple
-        real = single and out.dtype in device.floats
-        if not mask or not grad_enabled.get() or (single and not (real or floating(out, device))):
-            return wrap(out, device) if single else tuple([wrap(part, device) for part in out])
-        table = plans if real else function.plans_of(out) if single else function.plans_of(*out)
+        there: Any = device.places[out.dtype] if single else [device.places[part.dtype] for part in out]
+        real = single and there.dtype in device.floats
+        if not mask or not grad_enabled.get() or (single and not (real or floating(there))):
+            return placed(out, there) if single else tuple(map(placed, out, there))
+        table = plans if real else function.plans_of(there) if single else function.plans_of(*there)
         plan = table.get(-1 if variadic else mask)
         if plan is None:
             plan = Plan(function, [bool(mask >> i & 1) for i in range(arity)], table is function.conjugating)
             table[-1 if variadic else mask] = plan
         kept = plan.keep(out, raws, inputs, options, aside, edges)
         if single:
-            return wrap(out, device, record(Node(), plan, kept, out, device))
-        node = record(Branching(), plan, kept, out, device)
-        node.outputs = [nothing] * len(out)
+            return placed(out, there, record(Node(), plan, kept, out.shape, there))
+        node = record(Branching(), plan, kept, [part.shape for part in out], there[0])
+        node.outputs, node.places = [nothing] * len(out), there
         return outputs(node, out)
 
     return call

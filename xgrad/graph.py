@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 if TYPE_CHECKING:
-    from xgrad.device import Device
+    from xgrad.device import Place
 
 Hook = Callable[[Any], Any]
 N = TypeVar("N", bound="Node")
@@ -37,13 +37,13 @@ clock = Clock()
 class Leaf:
     """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
 
-    __slots__ = ("changed", "device", "dtype", "grad", "hooks", "moved", "order", "shape", "slot")
+    __slots__ = ("changed", "grad", "hooks", "moved", "order", "place", "shape", "slot")
     name = "leaf"
     edges = ()
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, device: Device) -> None:
+    def __init__(self, shape: tuple[int, ...], place: Place) -> None:
         self.order = -clock.tick()  # before every recording
-        self.shape, self.dtype, self.device = shape, dtype, device
+        self.shape, self.place = shape, place
         self.grad: Any = None
         self.slot: Any = None  # where an optimizer keeps the gradient
         self.hooks: dict[HookHandle, Hook] | None = None
@@ -52,15 +52,15 @@ class Leaf:
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"
 
-    def change(self, raw: Any, device: Device, when: int) -> None:
+    def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
         """Follow a tensor to another value; its gradient goes along to another device or dtype, not shape."""
-        if (raw.shape, device) != (self.shape, self.device):
+        if shape != self.shape or place.device is not self.place.device:
             self.moved = when
-        if self.grad is not None and (self.moved == when or raw.dtype != self.dtype):
-            self.grad = self.grad.detach().to(device, dtype=raw.dtype) if raw.shape == self.shape else None
-        if device is not self.device or raw.shape != self.shape or raw.dtype != self.dtype:
+        if shape != self.shape or place is not self.place:
             self.slot = None
-        self.shape, self.dtype, self.device, self.changed = raw.shape, raw.dtype, device, when
+            if self.grad is not None:
+                self.grad = self.grad.detach().to(place.device, dtype=place.dtype) if shape == self.shape else None
+        self.shape, self.place, self.changed = shape, place, when
 
 
 class Node:
@@ -72,14 +72,13 @@ class Node:
     """
 
     # One tuple, not several, and few slots: Python's collector visits them all.
-    __slots__ = ("changed", "device", "dtype", "hooks", "kept", "order", "plan", "shape")
+    __slots__ = ("changed", "hooks", "kept", "order", "place", "plan", "shape")
 
     plan: Any
     kept: tuple[Any, ...] | None
     order: int
     shape: Any
-    dtype: Any
-    device: Device
+    place: Place
     hooks: dict[HookHandle, Hook] | None
     changed: int
 
@@ -102,38 +101,35 @@ class Node:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
         return f"<{self.name} {self.shape}: {inputs or 'freed'}>"
 
-    def change(self, raw: Any, device: Device, when: int) -> None:
+    def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
         """Note when the result was given another value."""
-        if (raw.shape, device) != (self.shape, self.device) or raw.dtype != self.dtype:
+        if shape != self.shape or place is not self.place:
             raise ValueError(
-                f"data: expected shape {tuple(self.shape)}, {self.dtype} on {self.device} for a computed tensor, got "
-                f"{tuple(raw.shape)}, {raw.dtype} on {device}: use .detach()"
+                f"data: expected shape {tuple(self.shape)}, {self.place} for a computed tensor, got {tuple(shape)}, "
+                f"{place}: use .detach()"
             )
         self.changed = when
 
 
-def record(node: N, plan: Any, kept: tuple[Any, ...], out: Any, device: Device) -> N:
-    """Fill in a new node; `out` is one array, or a tuple of them."""
-    node.plan, node.kept, node.device = plan, kept, device
+def record(node: N, plan: Any, kept: tuple[Any, ...], shape: Any, place: Place) -> N:
+    """Fill in a new node."""
+    node.plan, node.kept, node.shape, node.place = plan, kept, shape, place
     node.order, node.hooks, node.changed = next(clock.numbers), None, 0
-    if type(out) is tuple:
-        node.shape, node.dtype = [part.shape for part in out], [part.dtype for part in out]
-    else:
-        node.shape, node.dtype = out.shape, out.dtype
     return node
 
 
 class Branching(Node):
     """A call that had several results. It knows their edges while they live, to find them again."""
 
-    __slots__ = ("outputs",)
+    __slots__ = ("outputs", "places")
     outputs: list[Callable[[], Output | None]]
+    places: list[Place]
 
-    def edge(self, slot: int, out: Any) -> Output:
+    def edge(self, slot: int) -> Output:
         """Return the edge of one result."""
         edge: Output | None = self.outputs[slot]()
         if edge is None:
-            edge = record(Output(), self.plan, (self,), out, self.device)
+            edge = record(Output(), self.plan, (self,), self.shape[slot], self.places[slot])
             edge.slot = slot
             self.outputs[slot] = ref(edge)
         return edge
@@ -160,9 +156,9 @@ class Output(Node):
         """The nodes and leaves behind the op's inputs, by name."""
         return self.kept[0].inputs if self.kept else {}
 
-    def change(self, raw: Any, device: Device, when: int) -> None:
+    def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
         """Note when this result was given another value."""
-        super().change(raw, device, when)
+        super().change(shape, place, when)
         for node in self.kept or ():
             node.changed = when
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from xgrad.device import Device
+from xgrad.device import Place
 from xgrad.dtypes import SCALARS, is_complex
 from xgrad.graph import Branching, Node
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed, wrap
 
 if TYPE_CHECKING:
     from xgrad.function import Function
@@ -107,7 +107,9 @@ def _as_tensor(node: Node, role: Any, value: Any) -> Any:
     if type(value) is tuple:
         assert isinstance(node, Branching)
         return outputs(node, value)
-    return wrap(value, node.device, node if role == "out" else node.edges[role])
+    if role == "out":
+        return placed(value, node.place, node)
+    return wrap(value, node.place.device, node.edges[role])
 
 
 def _keeper(function: Function, values: Iterable[str], constants: Iterable[int]) -> Callable[..., tuple[Any, ...]]:
@@ -136,14 +138,14 @@ def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., A
 
 def outputs(node: Branching, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Return the tensors of a function with several results; those of integers have no history."""
-    edges = [node.edge(i, out) if floating(out, node.device) else None for i, out in enumerate(outs)]
-    return tuple([wrap(out, node.device, edge) for out, edge in zip(outs, edges, strict=True)])
+    edges = [node.edge(i) if floating(place) else None for i, place in enumerate(node.places)]
+    return tuple(map(placed, outs, node.places, edges))
 
 
 def nothing() -> None:
     """Stand for the edge of a result that has none yet."""
 
 
-def floating(out: Any, device: Device) -> bool:
-    """Return whether a result can have a gradient."""
-    return device.backend.numpy_dtype(out.dtype).kind in "fc"
+def floating(place: Place) -> bool:
+    """Return whether results there can have a gradient."""
+    return place.device.backend.numpy_dtype(place.dtype).kind in "fc"

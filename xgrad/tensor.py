@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.device import Device
+from xgrad.device import Device, Place
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, clock
 from xgrad.lost_gradients import blame, lost
@@ -48,11 +48,11 @@ class Tensor(Operators):
     """
 
     # _changed and _owner are set by .data, _frozen by requires_grad_(False).
-    __slots__ = ("__weakref__", "_changed", "_data", "_device", "_edge", "_frozen", "_owner")
+    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_frozen", "_owner", "_place")
 
     _rebinds = True  # whether `x += y` under no_grad() makes a new tensor, even of what has no gradient
     _data: Any
-    _device: Device
+    _place: Place  # the device, and the dtype of the array
     _edge: Edge | None
     _frozen: Leaf
     _owner: Tensor
@@ -62,7 +62,7 @@ class Tensor(Operators):
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
     ) -> None:
         made = namespace.asarray(data, dtype=dtype, device=device, copy=True)
-        self._data, self._device, self._edge = made._data, made._device, None
+        self._data, self._place, self._edge = made._data, made._place, None
         self.requires_grad_(requires_grad)
 
     # fmt: off
@@ -74,13 +74,13 @@ class Tensor(Operators):
     @property
     def dtype(self) -> np.dtype:
         """The dtype, as one of `xgrad`'s own, whatever the device."""
-        dtype: np.dtype = self._device.backend.numpy_dtype(self._data.dtype)
+        dtype: np.dtype = self.device.backend.numpy_dtype(self._data.dtype)
         return dtype
 
     @property
     def device(self) -> Device:
         """Where the data is."""
-        return self._device
+        return self._place.device
 
     @property
     def ndim(self) -> int:
@@ -125,14 +125,14 @@ class Tensor(Operators):
         return place
 
     def __repr__(self) -> str:
-        name, host = type(self).__name__, self._device.backend.to_host(self._data)
+        name, host = type(self).__name__, self.device.backend.to_host(self._data)
         text = np.array2string(host, separator=", ", prefix=f"{name}(")
         if not self.size:
             text += f", shape={self.shape}"
         if not self.size or self.dtype.name not in ("float32", "int64", "bool"):
             text += f", dtype={self.dtype}"
-        if str(self._device) != "cpu":
-            text += f", device='{self._device}'"
+        if str(self.device) != "cpu":
+            text += f", device='{self.device}'"
         if self.requires_grad:
             text += ", requires_grad=True" if self.is_leaf else f", grad_fn=<{self.grad_fn.name}>"
         return f"{name}({text})"
@@ -153,7 +153,7 @@ class Tensor(Operators):
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
-            self._edge = self._leaf or Leaf(self.shape, self._data.dtype, self._device)
+            self._edge = self._leaf or Leaf(self.shape, self._place)
         elif not requires_grad:
             if not self.is_leaf:
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
@@ -229,7 +229,7 @@ class Tensor(Operators):
 
     def detach(self) -> Tensor:
         """Return the same values without their history."""
-        return wrap(self._data, self._device)
+        return placed(self._data, self._place)
 
     @property
     def data(self) -> Tensor:
@@ -243,26 +243,26 @@ class Tensor(Operators):
 
     @data.setter
     def data(self, value: Any) -> None:
-        new = value if isinstance(value, Tensor) else namespace.asarray(value, device=self._device, copy=True)
+        new = value if isinstance(value, Tensor) else namespace.asarray(value, device=self.device, copy=True)
         if (self._edge or self._leaf) is not None and new.dtype.kind not in "fc":
             raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
-        self._change(new._data, new._device)
+        self._change(new._data, new._place)
 
-    def _change(self, raw: Any, device: Device) -> None:
+    def _change(self, raw: Any, place: Place) -> None:
         """Take another value behind the graph's back, and note when, for the graph to compare."""
         edge, owner, when = self._edge or self._leaf, getattr(self, "_owner", None), clock.change()
         if edge is not None:
-            edge.change(raw, device, when)  # which may refuse
+            edge.change(raw.shape, place, when)  # which may refuse
         if owner is not None:
-            owner._change(raw, device)
-        self._data, self._device, self._changed = raw, device, when
+            owner._change(raw, place)
+        self._data, self._place, self._changed = raw, place, when
 
     def _write(self, compute: Callable[..., Tensor], *operands: Any, in_place: bool) -> Tensor:
         """Return what is computed of this tensor; what .data gave, or a leaf under no_grad(), takes it as its value."""
         owner = getattr(self, "_owner", None)
         known = not self._rebinds or (self._edge or self._leaf) is not None
         if owner is not None:
-            self._data, self._device = owner._data, owner._device
+            self._data, self._place = owner._data, owner._place
         new = compute(self, *operands)
         if new._data.dtype != self._data.dtype:
             if "buifc".index(new.dtype.kind) > "buifc".index(self.dtype.kind):
@@ -273,7 +273,7 @@ class Tensor(Operators):
         if new._data.shape != self._data.shape:
             raise ValueError(f"in place: expected a result of shape {self.shape}, got {new.shape}: write x = x + y")
         if owner is not None or (known and not grad_enabled.get()):
-            self._change(new._data, self._device)
+            self._change(new._data, self._place)
             return self
         if in_place:
             self._data, self._edge = new._data, new._edge
@@ -303,14 +303,14 @@ class Tensor(Operators):
                 "NumPy conversion: this tensor needs a gradient, which would be lost: use .detach(), or a function of "
                 f"xgrad in the place of NumPy's, at {blame()}"
             )
-        view = self._device.backend.to_host(self._data).view()
+        view = self.device.backend.to_host(self._data).view()
         view.flags.writeable = False
         return view
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if self._device.type != "cpu":
+        if self.device.type != "cpu":
             raise TypeError(
-                f"NumPy conversion: this tensor is on {self._device}: use .detach().cpu().numpy(), at {blame()}"
+                f"NumPy conversion: this tensor is on {self.device}: use .detach().cpu().numpy(), at {blame()}"
             )
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
@@ -318,7 +318,7 @@ class Tensor(Operators):
         """Return the values as nested lists of Python scalars."""
         if self._edge is not None:
             lost("tolist")
-        return self._device.backend.to_host(self._data).tolist()
+        return self.device.backend.to_host(self._data).tolist()
 
     def item(self) -> Any:
         """Return the only element as a Python scalar; ValueError if there is another number of them."""
@@ -329,7 +329,7 @@ class Tensor(Operators):
     def _number(self) -> Any:
         if self.size != 1:
             raise ValueError(f"item: expected one element, got shape {self.shape}")
-        return self._device.backend.to_host(self._data).item()
+        return self.device.backend.to_host(self._data).item()
 
     def __format__(self, spec: str) -> str: return format(self._number() if spec else str(self), spec)
     def __bool__(self) -> bool: return bool(self._number())
@@ -361,8 +361,8 @@ class Tensor(Operators):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError("copy: expected a leaf, got a computed tensor, whose graph stays: use .detach()")
-        host = self._device.backend.to_host(self._data)
-        return _rebuild, (type(self), host, self._device, self.requires_grad)
+        host = self.device.backend.to_host(self._data)
+        return _rebuild, (type(self), host, self.device, self.requires_grad)
 
     # Writing
 
@@ -395,8 +395,13 @@ class Tensor(Operators):
 
 def wrap(raw: Any, device: Device, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor around an array that is on `device` already."""
+    return placed(raw, device.places[raw.dtype], edge, cls)
+
+
+def placed(raw: Any, place: Place, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
+    """Return a tensor around an array that is known to be of a device and a dtype."""
     tensor: Tensor = _new(cls)
-    tensor._data, tensor._device, tensor._edge = raw, device, edge
+    tensor._data, tensor._place, tensor._edge = raw, place, edge
     return tensor
 
 

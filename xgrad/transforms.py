@@ -19,7 +19,7 @@ from xgrad.grad_mode import enable_grad, is_grad_enabled
 from xgrad.graph import Edge, Leaf, Node, clock, record
 from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
 from xgrad.plan import Plan
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed
 from xgrad.trees import leaves, matched, rebuild
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
@@ -383,7 +383,7 @@ class _Call:
             own = [self.input(_lifted(title, f"argument {i}{path}", x)) for path, x in leaves(tree)]
             self.inputs += own
             # Not the same tensors, for the function may assign to them.
-            given[i] = rebuild(tree, [wrap(x._data, x._device, x._edge) for x in own])
+            given[i] = rebuild(tree, [placed(x._data, x._place, x._edge) for x in own])
         with enable_grad():
             result, aux = fn(*given, **kwargs), None
         if has_aux:
@@ -402,13 +402,13 @@ class _Call:
     def input(self, x: Tensor) -> Tensor:
         """Return a tensor that stands for another in this call."""
         edge = x._edge if self.recording else None
-        node = record(_Input(), _plan(edge is not None), (edge,), x._data, x._device)
+        node = record(_Input(), _plan(edge is not None), (edge,), x._data.shape, x._place)
         self.own.add(node)
-        return wrap(x._data, x._device, node)
+        return placed(x._data, x._place, node)
 
     def seen(self, x: Tensor) -> Tensor:
         """Return a tensor as it is seen outside: with its graph only if that leads out there."""
-        return wrap(x._data, x._device, x._edge if self._depends_on_outside(x) else None)
+        return placed(x._data, x._place, x._edge if self._depends_on_outside(x) else None)
 
     def arranged(self, gradients: Sequence[Tensor]) -> Any:
         """Return what there is for each input in the containers of the arguments, as it is seen outside."""

@@ -177,7 +177,7 @@ class Captured(Generic[P, R]):
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
         """Run the step, and write down what it does."""
-        device = tensors[0]._device if tensors else current_device()
+        device = tensors[0].device if tensors else current_device()
         if device.backend.replays is None:
             self._refuse(f"{line_of_step()}: steps on {device} cannot be replayed yet")
             return self._step(*args, **kwargs)
@@ -320,7 +320,7 @@ def _described(leaf: Any) -> Any:
     """Return what a recording depends on, of one argument."""
     if isinstance(leaf, Tensor):
         raw = leaf._data
-        return type(leaf), raw.shape, raw.dtype, getattr(raw, "strides", None), leaf._device, leaf._edge is not None
+        return type(leaf), raw.shape, leaf._place, getattr(raw, "strides", None), leaf._edge is not None
     return described(leaf)
 
 

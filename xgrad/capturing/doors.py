@@ -29,7 +29,7 @@ from xgrad.optim.flat import Flat, Gradients
 from xgrad.optim.optimizer import Optimizer
 from xgrad.philox import words
 from xgrad.random import Generator, _default
-from xgrad.tensor import Tensor
+from xgrad.tensor import Tensor, wrap
 
 _CREATES = frozenset("arange empty eye full linspace ones zeros".split())
 _lock = RLock()
@@ -196,8 +196,8 @@ def _double(device: Device) -> None:
     _originals[device] = {name: getattr(device, name) for name in _DOUBLED}
     if device not in _doubles:
         backend, coerce = device.backend, device.coerce
-        place = os.path.dirname(os.path.abspath(str(sys.modules[type(backend).__module__].__file__))) + os.sep
-        recording.ours = (*recording.ours, place)
+        folder = os.path.dirname(os.path.abspath(str(sys.modules[type(backend).__module__].__file__))) + os.sep
+        recording.ours = (*recording.ours, folder)
         transparent = backend.transparent
         _doubles[device] = {
             "xp": Namespace(device.xp, transparent),
@@ -207,6 +207,8 @@ def _double(device: Device) -> None:
         }
     for name, value in _doubles[device].items():
         setattr(device, name, value)
+    for place in device.places.copy().values():
+        place.key = None  # the short ways lead to the functions as they were
 
 
 def _coerced(coerce: Callable[[Any], Any], x: Any) -> Any:
@@ -218,6 +220,8 @@ def _coerced(coerce: Callable[[Any], Any], x: Any) -> Any:
 def _restore(device: Device) -> None:
     for name, value in _originals.pop(device).items():
         setattr(device, name, value)
+    for place in device.places.copy().values():
+        place.key = place
 
 
 # Attributes and functions
@@ -322,10 +326,7 @@ def _make_on_host(
     def drawn(seed: int, call: int) -> Any:
         return backend.from_host(make(words(seed, call, count)).reshape(shape), place.index)
 
-    tensor: Tensor = object.__new__(Tensor)
-    tensor._device, tensor._edge = place, None
-    tensor._data = recorder.call(drawn, generator._next())
-    return tensor
+    return wrap(recorder.call(drawn, generator._next()), place)
 
 
 def _note_change(of: Flat) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from xgrad.capturing.frame import Unusable
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Call, Program, Value, replaced
-from xgrad.capturing.recorder import Place
+from xgrad.capturing.recorder import Reading
 from xgrad.random import Generator
 
 
@@ -215,7 +215,7 @@ def _is_drawn(number: Any) -> bool:
     if type(number) is not Number:
         return False
     if number.operator == "read":
-        place: Place = number.operands[0]
+        place: Reading = number.operands[0]
         return isinstance(place.holder, Generator)
     return any(map(_is_drawn, number.operands))
 

@@ -15,7 +15,7 @@ from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
-from xgrad.capturing.recorder import Place, Recorder, held, root_of
+from xgrad.capturing.recorder import Reading, Recorder, held, root_of
 from xgrad.capturing.surroundings import Modules, Watched
 from xgrad.device import Device
 from xgrad.devices import _default
@@ -83,7 +83,6 @@ class Frame:
         self._scope: dict[str, Any] = {
             "MISS": MISS,
             "Tensor": Tensor,
-            "device": self._device,
             "is_": operator.is_,
             "change": clock.change,
         }
@@ -233,12 +232,12 @@ class Frame:
             number = self._arguments.get(id(tensor))
             holder = self._object(tensor) if number is None else f"args[{number}]"
             if (tensor._edge or tensor._leaf) is not None or hasattr(tensor, "_owner"):
-                write(f"{holder}._change({name}, device)")
+                write(f"{holder}._change({name}, {self._object(tensor._place)})")
             else:
-                write(f"{holder}._data = {name}")
+                write(f"{holder}._data, {holder}._place = {name}, {self._object(tensor._place)}")
         for flat in recorder.flats.values():
             for p in flat.owned:
-                write(f"{self._object(p)}._change({self._object(p)}._data, device)")
+                write(f"{self._object(p)}._change({self._object(p)}._data, {self._object(p)}._place)")
         for numbers, key, value in recorder.written.values():
             code = self._expression(value) if type(value) is Number else self._text(value)
             write(f"{self._object(numbers)}[{key!r}] = {code}")
@@ -295,11 +294,10 @@ class Frame:
             kind = "Tensor" if type(tensor) is Tensor else self._object(type(tensor))
             edge = "is not" if tensor._edge is None else "is"
             write(f"a{i} = args[{i}]")
-            write(f"if type(a{i}) is not {kind} or a{i}._device is not device or a{i}._edge {edge} None: return MISS")
+            place = self._object(self._device.places[raw.dtype])
+            write(f"if type(a{i}) is not {kind} or a{i}._place is not {place} or a{i}._edge {edge} None: return MISS")
             write(f"{name} = a{i}._data")
-            dtype = self._object(raw.dtype)
-            write(f"if {name}.shape != {raw.shape} or {name}.dtype is not {dtype}: return MISS")
-            write(f"if {name}.strides != {raw.strides}: return MISS")
+            write(f"if {name}.shape != {raw.shape} or {name}.strides != {raw.strides}: return MISS")
             earlier = [f"a{i} is {'not ' if arguments[j] is tensor else ''}a{j}" for j in range(i)]
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
@@ -444,7 +442,7 @@ class Frame:
         for number in self._recorder.reads():
             if id(number) not in needed:
                 continue
-            place: Place = number.operands[0]
+            place: Reading = number.operands[0]
             name = self._reading(number)
             holder = self._object(place.holder)
             if isinstance(place.holder, Generator):
@@ -521,7 +519,7 @@ class Frame:
         roots: dict[int, int] = {}
         for (tensor, value), array in zip(self._statics, arrays, strict=True):
             same = array.shape == value.shape and array.dtype == value.dtype and array.strides == value.strides
-            if not same or tensor._device is not self._device:
+            if not same or tensor.device is not self._device:
                 return False
             if roots.setdefault(id(value.storage), id(root_of(array))) != id(root_of(array)):
                 return False

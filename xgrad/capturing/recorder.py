@@ -95,8 +95,8 @@ class Recorder:
         known = self._known.get(id(array))
         if known is not None and known.owner is not None and held.__get__(known.owner) is array:
             return known
-        if tensor._device is not self.device:
-            self.refuse(f"a tensor on {tensor._device} is used, where the arguments are on {self.device}")
+        if tensor.device is not self.device:
+            self.refuse(f"a tensor on {tensor.device} is used, where the arguments are on {self.device}")
             return array
         if tensor._edge is not None and type(tensor._edge) is not Leaf:
             self.refuse(
@@ -373,7 +373,7 @@ class Recorder:
     def _number(self, values: Mapping[str, Any], path: tuple[Any, ...], value: Any) -> Number:
         place = (id(values), *path)
         if place not in self._reads:
-            self._reads[place] = Number(self, value, "read", (Place(values, path, type(value)),))
+            self._reads[place] = Number(self, value, "read", (Reading(values, path, type(value)),))
         return self._reads[place]
 
     def keep(self, numbers: dict[str, Any], key: str, value: Any) -> Any:
@@ -394,7 +394,7 @@ class Recorder:
         for i, value in enumerate((seed, call - count)):
             place = (id(generator), i)
             if place not in self._reads:
-                self._reads[place] = Number(self, value, "read", (Place(generator, (i,), int),))
+                self._reads[place] = Number(self, value, "read", (Reading(generator, (i,), int),))
             numbers.append(self._reads[place])
         return numbers[0], numbers[1] + count if count else numbers[1]
 
@@ -476,7 +476,7 @@ def in_slot(leaf: Leaf, gradient: Tensor) -> bool:
     return held.__get__(gradient) is held.__get__(slot.gradients.views[slot.place])
 
 
-class Place:
+class Reading:
     """Where a number is read: in a mapping, by a key and perhaps a place; or in the state of a generator."""
 
     __slots__ = ("holder", "kind", "path")

@@ -12,7 +12,7 @@ from typing import Any
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed
 
 
 def functional_call(
@@ -77,7 +77,7 @@ def functional_call(
         if tensor.shape != own[name].shape:
             raise ValueError(f"functional_call: expected shape {own[name].shape} for {name!r}, got {tensor.shape}")
         cls = Parameter if isinstance(own[name], Parameter) else Tensor
-        replaced[id(own[name])] = wrap(tensor._data, tensor._device, tensor._edge, cls)
+        replaced[id(own[name])] = placed(tensor._data, tensor._place, tensor._edge, cls)
     call = _replace(module, replaced)
     return call(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 

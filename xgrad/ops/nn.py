@@ -234,7 +234,7 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     input, target = as_tensor("cross_entropy", "input", input), as_tensor("cross_entropy", "target", target)
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
-    raw, device, shape = target._data, target._device, input._data.shape
+    raw, device, shape = target._data, target.device, input._data.shape
     kind = device.backend.numpy_dtype(raw.dtype).kind
     if kind not in "iu":
         raise TypeError(f"cross_entropy: expected target of integers, got {target.dtype}: use argmax or astype")
@@ -370,7 +370,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
     if not (training and p):
         return x
     seed, call = next_call("dropout", generator)
-    return _dropout(x, seed=seed, call=call, device=x._device, p=p)
+    return _dropout(x, seed=seed, call=call, device=x.device, p=p)
 
 
 def check_probability(name: str, p: float) -> None:

@@ -14,11 +14,11 @@ from sys import getrefcount
 from typing import Any
 from weakref import ref
 
-from xgrad.device import Device
+from xgrad.device import Device, Place
 from xgrad.devices import transfer
 from xgrad.graph import Leaf, clock
 from xgrad.ops import astype
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed, wrap
 
 Update = Callable[[Any, Any, Any, "State", Mapping[str, Any]], Any]
 
@@ -78,13 +78,13 @@ class Layout:
     Transposed, the weight of a linear layer lies as (in, out), which is what BLAS is fastest with.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any, device: Device) -> None:
-        self.shapes, self.dtype, self.device = shapes, dtype, device
+    def __init__(self, shapes: Sequence[tuple[int, ...]], place: Place) -> None:
+        self.shapes, self.place, self.device = shapes, place, place.device
         self.size = sum(map(math.prod, shapes))
 
     def empty(self) -> Any:
         """Return a new buffer."""
-        return self.device.xp.empty((self.size,), dtype=self.dtype, device=self.device.native)
+        return self.device.xp.empty((self.size,), dtype=self.place.dtype, device=self.device.native)
 
     def views(self, buffer: Any) -> list[Any]:
         """Return the arrays in a buffer."""
@@ -101,18 +101,18 @@ class Gradients:
     """The gradients of some leaves. One that somebody has looked at is theirs: the next pass takes another buffer."""
 
     def __init__(self, layout: Layout) -> None:
-        self.layout, device = layout, layout.device
-        self.buffer, self.views = wrap(None, device), [wrap(None, device) for _ in layout.shapes]
+        self.layout = layout
+        self.buffer, *self.views = [placed(None, layout.place) for _ in (None, *layout.shapes)]
         self.renew()
 
     def renew(self) -> None:
         """Leave the buffer to whoever looks at it, and take another."""
-        buffer, device, self.seen = self.layout.empty(), self.layout.device, False
+        buffer, place, self.seen = self.layout.empty(), self.layout.place, False
         views = self.layout.views(buffer)
         self.buffer._data = buffer
         for mine, view in zip(self.views, views, strict=True):
             mine._data = view
-        self.tensors = [wrap(view, device) for view in views]  # for everybody to see
+        self.tensors = [placed(view, place) for view in views]  # for everybody to see
 
 
 class Slot:
@@ -130,7 +130,7 @@ class Slot:
 
     def reserve(self, leaf: Leaf) -> Any:
         """Return the array that is to be the gradient, for one walk to write to; None if it cannot."""
-        if self.reserved or leaf.grad is not None or not leaf.device.backend.writes:
+        if self.reserved or leaf.grad is not None or not leaf.place.device.backend.writes:
             return None
         if self.gradients.seen:
             self.gradients.renew()
@@ -139,10 +139,11 @@ class Slot:
 
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
-        if leaf.device.guard is None:
+        guard = leaf.place.device.guard
+        if guard is None:
             self._receive(leaf, g)
         else:
-            with leaf.device.guard():
+            with guard():
                 self._receive(leaf, g)
 
     def _receive(self, leaf: Leaf, g: Any) -> None:
@@ -152,7 +153,7 @@ class Slot:
                 gradients.renew()
             if g is not gradients.views[place]._data:
                 if self.reserved:  # by another thread's walk
-                    leaf.grad = wrap(leaf.device.xp.asarray(g, copy=True), leaf.device)
+                    leaf.grad = placed(leaf.place.device.xp.asarray(g, copy=True), leaf.place)
                     return
                 gradients.views[place]._data[...] = g
             leaf.grad = gradients.tensors[place]
@@ -160,7 +161,7 @@ class Slot:
             held = gradients.views[place]._data
             held += g
         else:
-            leaf.grad = leaf.grad + wrap(g, leaf.device)
+            leaf.grad = leaf.grad + placed(g, leaf.place)
 
 
 class Flat:
@@ -180,10 +181,10 @@ class Flat:
 
     def __init__(self, params: Sequence[Tensor], states: Sequence[State], elementwise: bool, stepped: bool) -> None:
         first, self.stepped = params[0], stepped
-        self.params, self.elementwise, self.device = params, elementwise, first._device
+        self.params, self.elementwise, self.device = params, elementwise, first.device
         self.leaves: list[Any] = [p._leaf for p in params]
         self.owned = [p for p in params if hasattr(p, "_owner")]  # values of others
-        self.layout = Layout([p.shape for p in params], first._data.dtype, self.device)
+        self.layout = Layout([p.shape for p in params], first._place)
         with self.device.active():
             self.gradients = Gradients(self.layout)
             # What is remembered: numbers, and arrays as an update sees them
@@ -194,7 +195,7 @@ class Flat:
                 self.arrays[key] = wrap(self._filled(arrays) if elementwise else arrays[0], self.device)
             for place, leaf in enumerate(self.leaves):
                 leaf.slot = Slot(self, self.gradients, place)
-            self.buffer, self.places = wrap(None, self.device), [wrap(None, self.device) for _ in params]
+            self.buffer, *self.places = [placed(None, first._place) for _ in (None, *params)]
             self._settle()
 
     def _whole(self, buffer: Any) -> Any:
@@ -230,7 +231,7 @@ class Flat:
             for key, array in self.arrays.items()
         }
         return [
-            State(self.device, self.layout.dtype, self.numbers | {key: views[i] for key, views in apart.items()})
+            State(self.device, self.layout.place.dtype, self.numbers | {key: views[i] for key, views in apart.items()})
             for i in range(len(self.params))
         ]
 
@@ -278,7 +279,7 @@ class Flat:
         """Update a part, or all, given what was remembered before, and keep what is then to be remembered."""
         numbers, arrays = before
         given = {k: array._data if part is None else array._data[part] for k, array in arrays.items()}
-        state = State(self.device, self.layout.dtype, numbers | given)
+        state = State(self.device, self.layout.place.dtype, numbers | given)
         self._apply(update, p, g, state, options)
         if state or given or numbers:
             self._remember(state, given, part)
@@ -312,7 +313,7 @@ class Flat:
                 if key not in self.arrays:
                     self.arrays[key] = wrap(value if part is None else self.layout.empty(), self.device)
                 if part is None:
-                    self.arrays[key]._data = value
+                    self.arrays[key]._data, self.arrays[key]._place = value, self.device.places[value.dtype]
                 else:
                     self.arrays[key]._data[part] = value
 
@@ -345,7 +346,7 @@ class Flat:
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
         for param in self.owned:
-            param._change(param._data, self.device)
+            param._change(param._data, param._place)
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""

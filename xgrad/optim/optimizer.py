@@ -206,9 +206,9 @@ class Optimizer:
             if leaf is None:
                 waiting.append(p)
                 continue
-            state = self._apart.pop(p, State(p._device, dtype)).moved(p._device, dtype)
+            state = self._apart.pop(p, State(p.device, dtype)).moved(p.device, dtype)
             numbers = frozenset((key, None if state.is_array(key) else repr(state[key])) for key in state)
-            kind = (known, leaf.grad is None, p._device, p.dtype, numbers, None if self.elementwise else id(p))
+            kind = (known, leaf.grad is None, p.device, p.dtype, numbers, None if self.elementwise else id(p))
             alike.setdefault(kind, []).append((p, state))
         flats = [
             Flat([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])

@@ -1,0 +1,185 @@
+"""The place of a tensor, which stands for the device and dtype of its array, is right whatever happens to the array."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import Tensor, nn, optim
+from xgrad.declare import public
+from xgrad.device import Place
+from xgrad.function import Function
+from xgrad.parity.evaluate import evaluate, quiet
+from xgrad.parity.table import OPS
+
+_place, _data = vars(Tensor)["_place"], vars(Tensor)["_data"]
+
+
+def check(place: Place, raw: Any) -> Place:
+    if raw is not None:  # of a tensor that is to hold memory later
+        assert place is place.device.places[raw.dtype], (str(place), raw.dtype)
+        assert raw.device == place.device.native, (str(place), raw.device)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def _whoever_asks_for_a_place_checks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def assign(x: Tensor, place: Place) -> None:
+        _place.__set__(x, check(place, _data.__get__(x)))
+
+    monkeypatch.setattr(Tensor, "_place", property(lambda x: check(_place.__get__(x), _data.__get__(x)), assign))
+
+
+def agrees(*tensors: Any) -> None:
+    for x in tensors:
+        assert x._place.device is x.device and x.device.backend.numpy_dtype(x._place.dtype) == x.dtype
+        if x._leaf is not None:
+            assert x._leaf.place is x._place
+        if x.grad is not None:
+            agrees(x.grad)
+
+
+def test_a_wrong_place_would_be_noticed() -> None:
+    x = xgrad.ones(2)
+    _data.__set__(x, np.ones(2))
+    with pytest.raises(AssertionError, match="float32 on cpu"):
+        x + x
+
+
+def test_there_is_one_place_of_each_device_and_dtype(device: str) -> None:
+    x, y, z = (xgrad.ones(2, dtype=dtype, device=device) for dtype in ("float32", "float32", "float64"))
+    assert x._place is y._place is (x + y)._place is (x * 2)._place is xgrad.exp(x)._place
+    assert x._place is not z._place is (x + z)._place is (z + x)._place
+    assert (x._place.device, str(x._place)) == (xgrad.Device(device), f"{x._data.dtype} on {device}")
+
+
+def test_ops_and_their_gradients() -> None:
+    with quiet():
+        for op in OPS:
+            for dtype in ("float32", "float64") * 2:  # the second time by the short way
+                evaluate(op, op.samples[0], xgrad.Device("cpu"), dtype)
+
+
+def test_values_that_are_replaced(device: str) -> None:
+    x = Tensor([1.0, 2.0], requires_grad=True, device=device)
+    (x * x).sum().backward()
+    x.data = np.ones(2)
+    agrees(x)
+    assert x.dtype == x.grad.dtype == xgrad.float64
+    x.data = xgrad.ones(2, device="cpu")
+    agrees(x)
+    view = x.data
+    view += 1
+    view[0] = 3
+    agrees(x, view)
+    x.data = xgrad.ones(2, dtype=xgrad.float64, device=device)
+    view *= 2
+    agrees(x, view)
+    with xgrad.no_grad():
+        x -= 1
+        x[0] = 5
+    y = xgrad.zeros(3, dtype=xgrad.int64, device=device)
+    y[0] = 1
+    y += 1
+    z = x * 2
+    z[0] = 1
+    agrees(x, y, z, x.detach(), *(c(x) for c in (copy.copy, copy.deepcopy)), pickle.loads(pickle.dumps(x)))
+    agrees(x.to("cpu"), x.to(xgrad.float32), x.to("cpu", dtype=xgrad.float32), x.cpu(), xgrad.asarray(x))
+    agrees(*xgrad.unique_inverse(y.cpu()), *xgrad.linalg.slogdet(xgrad.eye(2, device=device, requires_grad=True)))
+
+
+class Remembers(optim.Optimizer):
+    """It remembers an array, at times of another dtype than the parameters'."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {})
+        self.wide = False
+
+    def update(self, xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+        state["sum"] = xp.astype(g, xp.float64 if self.wide else xp.float32)
+        self.wide = True
+        return p - 0.1 * g
+
+
+@pytest.mark.parametrize("make", [
+    lambda params: optim.SGD(params, lr=0.1, momentum=0.9),
+    lambda params: optim.Adam(params, lr=0.1),
+    Remembers,
+], ids=["sgd", "adam", "remembers"])  # fmt: skip
+def test_modules_and_optimizers_that_move(make: Any, device: str) -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).to(device)
+    optimizer = make(list(model.parameters()))
+    for dtype in (xgrad.float32, xgrad.float64, xgrad.float32):
+        model.to(dtype=dtype)
+        for _ in range(2):
+            optimizer.zero_grad()
+            (model(xgrad.ones((2, 3), dtype=dtype, device=device)) ** 2).mean().backward()
+            optimizer.step()
+            agrees(*model.parameters())
+            laid = [flat for laid in optimizer._laid.values() for flat in laid.flats]
+            for flat in laid:
+                agrees(flat.buffer, flat.gradients.buffer, *flat.places, *flat.gradients.views, *flat.arrays.values())
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    model.load_state_dict(model.to("cpu").state_dict())
+    agrees(*model.parameters(), *pickle.loads(pickle.dumps(model)).parameters())
+
+
+def test_steps_that_are_replayed() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer = optim.Adam(list(model.parameters()), lr=0.1)
+    kept = xgrad.zeros(2, dtype=xgrad.int64)
+
+    @xgrad.capture
+    def step(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        kept.data = kept + 0.5
+        return loss
+
+    for _ in range(6):
+        kept.data = xgrad.zeros(2, dtype=xgrad.int64)
+        agrees(step(xgrad.ones((2, 3))), kept, *model.parameters())
+        assert (kept.dtype, kept.tolist()) == (xgrad.float32, [0.5, 0.5])
+    assert step.recordings == 1 and step.refusal is None
+
+
+def test_a_recording_and_the_short_ways_keep_apart() -> None:
+    used, eager = [], xgrad.Device("cpu").xp
+
+    def squared(xp: Any, x: Any, /) -> Any:
+        used.append(xp)
+        return xp.square(x)
+
+    op = public(Function.of("squared", squared, (lambda g: g,)), "", __name__)
+    ways = inspect.getclosurevars(op).nonlocals["ways"]
+    captured = xgrad.capture(lambda x: op(op(x)))
+    known, new = xgrad.ones(2), xgrad.ones(2, dtype=xgrad.float64)
+    op(known)
+    for x in (known, new):
+        used.clear()
+        for n in range(3):
+            assert captured(xgrad.full_like(x, n)).tolist() == [n**4] * 2
+        assert len(used) == 2 and eager not in used and list(ways) == [known._place]
+    used.clear()
+    op(known), op(new), op(new)
+    assert list(ways) == [known._place, new._place] and used == [eager] * 3
+
+
+def test_transforms_and_calls_with_other_parameters() -> None:
+    x = xgrad.ones(3, dtype=xgrad.float64)
+    agrees(*xgrad.value_and_grad(lambda x: (x**3).sum())(x), xgrad.jacobian(lambda x: x**2)(x))
+    (first,) = xgrad.autograd.grad((x.requires_grad_() ** 3).sum(), x, create_graph=True)
+    agrees(first, *xgrad.autograd.grad(first.sum(), x))
+    layer = nn.Linear(3, 2)
+    weight = xgrad.ones((2, 3), dtype=xgrad.float64, requires_grad=True)
+    agrees(out := nn.utils.functional_call(layer, {"weight": weight}, xgrad.ones(3)))
+    out.sum().backward()
+    agrees(weight, layer.bias)
