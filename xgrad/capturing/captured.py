@@ -6,7 +6,7 @@ import gc
 import warnings
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad import trees
@@ -62,7 +62,8 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     Returns
     -------
     Captured
-        The function, with a method `program` that tells what was recorded.
+        The function, with a method `program` that tells what was recorded. What it returns has no history: the graph of
+        a step is used up within it.
 
     Raises
     ------
@@ -111,7 +112,7 @@ class Captured(Generic[P, R]):
         update_wrapper(self, step)
         self._step, self._limit = step, limit
         self._frames: dict[Any, Frame] = {}
-        self._lock = Lock()
+        self._lock = RLock()  # a step that runs eagerly may call itself
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
         self._watched: list[Watched] | None = None  # found at the first call, when all is in place

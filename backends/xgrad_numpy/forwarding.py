@@ -1,0 +1,46 @@
+"""Results that are but copied to another place: they are written there at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from xgrad.capturing.arrays import method
+from xgrad.capturing.program import Call, Value
+from xgrad.capturing.recorder import setitem
+from xgrad_numpy.layout import in_order
+
+_DOT = method("dot")
+
+
+def forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
+    """Let calls write their result where it is copied to, if it is needed nowhere else."""
+    uses = Counter(value.number for call in calls for value in call.reads())
+    made = {call.results[0].number: call for call in calls if call.single and call.results}
+    dropped = set()
+    for i, call in enumerate(calls):
+        if call.function is not setitem or call.args[1] is not Ellipsis or type(call.args[2]) is not Value:
+            continue
+        target, _, value = call.args
+        maker = made.get(value.number)
+        if maker is None or uses[value.number] != 1 or value.storage.writes or id(value.storage) in handed_out:
+            continue
+        if not _takes_out(maker, target):
+            continue
+        if (target.shape, target.dtype) != (value.shape, value.dtype) or value.storage is not maker.results[0].storage:
+            continue
+        between = calls[calls.index(maker) : i]
+        if any(target.overlaps(v) for c in between for v in (*c.reads(), *([c.target] if c.target else []))):
+            continue
+        maker.target, maker.out, maker.results = target, True, []
+        dropped.add(id(call))
+    return [call for call in calls if id(call) not in dropped]
+
+
+def _takes_out(call: Call, target: Value) -> bool:
+    if call.function is _DOT:
+        return in_order(target.strides, target.shape, target.dtype.itemsize)
+    if any(min(value.strides or (0,)) < 0 for value in (target, *call.reads())):
+        return False
+    return isinstance(call.function, np.ufunc) and call.function.nout == 1 and not call.options
