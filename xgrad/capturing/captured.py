@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import update_wrapper
 from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -170,7 +171,8 @@ class Captured(Generic[P, R]):
             if frame.waits():
                 return self._step(*args, **kwargs)
             self._frames.pop(key).release()
-        results = self._record(key, args, kwargs, list(tensors))
+        with _without_collection():
+            results = self._record(key, args, kwargs, list(tensors))
         if frame is not None and frame.error is not None and self.refusal is None:
             # The step as it is knows of no error.
             self._refuse(f"{_line_of(self._step)}: a replay failed: {type(frame.error).__name__}: {frame.error}")
@@ -302,6 +304,18 @@ class Captured(Generic[P, R]):
         count = len(self._frames)
         parts = [f"{count} recording{'s' * (count != 1)}"]
         return "\n\n".join([*parts, *(listing(frame) for frame in self._frames.values())])
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Put off the search for garbage: a recording makes thousands of objects, and leaves hardly any of it."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _flattened(args: Any, kwargs: Any) -> tuple[Any, list[Any]]:

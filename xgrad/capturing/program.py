@@ -40,8 +40,9 @@ class Value:
         self.scalar = isinstance(array, np.generic)  # of NumPy, which computes otherwise than with arrays
         self.shape, self.dtype = tuple(array.shape), array.dtype
         self.strides: Any = getattr(array, "strides", None)
-        about = getattr(array, "__array_interface__", None)
-        self.start: Any = about["data"][0] if about else None  # where it was, to compare with others of the same memory
+        # Where it was, to compare with others of the same memory
+        about = getattr(array, "__array_interface__", None) if storage.kind == "memory" else None
+        self.start: Any = about["data"][0] if about else None
 
     @property
     def nbytes(self) -> int:
@@ -275,20 +276,17 @@ def _checked_first(program: Program) -> Program:
     """
     makers = {value.number: call for call in program.calls for value in call.results}
     changed = {id(value.storage) for call in program.calls for value in call.targets()}
-    first: dict[int, Call] = {}
-
-    def bring(call: Call) -> None:
+    needed = [call for call in program.calls if call.check is not None]
+    first = set(map(id, needed))
+    for call in needed:  # which grows on the way
         for value in call.reads():
             if id(value.storage) in changed:
                 raise Unchecked(call.line)
-            if value.number in makers:
-                bring(makers[value.number])
-        first[id(call)] = call
-
-    for call in program.calls:
-        if call.check is not None:
-            bring(call)
-    calls = [*first.values(), *(call for call in program.calls if id(call) not in first)]
+            maker = makers.get(value.number)
+            if maker is not None and id(maker) not in first:
+                first.add(id(maker))
+                needed.append(maker)
+    calls = sorted(program.calls, key=lambda call: id(call) not in first)  # in order otherwise
     return Program(program.inputs, calls, program.outputs, program.numbers)
 
 
@@ -307,7 +305,8 @@ def _without_dead(program: Program) -> Program:
             live = call.check is not None or any(id(value.storage) in needed for value in call.results)
         if live:
             calls.append(call)
-            needed |= {id(value.storage) for value in call.reads()}
-            needed |= {id(value.storage) for value in call.targets()}
+            needed.update([id(value.storage) for value in call.reads()])
+            if call.target is not None:
+                needed.update([id(value.storage) for value in call.targets()])
     inputs = [value for value in program.inputs if id(value.storage) in needed]
     return Program(inputs, calls[::-1], program.outputs, program.numbers)

@@ -178,18 +178,22 @@ class Recorder:
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any] = {}) -> Any:
         """Call a function, and write it down."""
-        options = dict(options)
-        out = options.pop("out", None)
-        if out is not None:
-            return self.write(function, out, args, options, out=True)
-        result = function(*concrete(args), **{name: concrete(value) for name, value in options.items()})
+        if "out" in options:
+            options = dict(options)
+            out = options.pop("out")
+            if out is not None:
+                return self.write(function, out, args, options, out=True)
+        given = {name: concrete(value) for name, value in options.items()} if options else {}
+        result = function(*concrete(args), **given)
         name = getattr(function, "__name__", "")
         if self.closed or name in _QUESTIONS:
             return result
-        sources = tuple(arrays_in((*args, *options.values())))
+        sources = tuple(arrays_in((*args, *options.values()) if options else args))
         if name in _SHAPED_BY_VALUES or (name == "where" and len(args) == 1) or _repeats(name, args, options):
             self.refuse(f"the shape of what {name} returns depends on values")
-        call = Call(function, self._stored(args), {k: self._stored(v) for k, v in options.items()}, [])
+        call = Call(
+            function, self._stored(args), {k: self._stored(v) for k, v in options.items()} if options else {}, []
+        )
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
             call.single = False
             if any(type(part) is tuple or type(part) is list for part in result):
@@ -565,6 +569,11 @@ def _repeats(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> bo
 
 def root_of(array: Any) -> Any:
     """Return what owns the memory of an array, the same for all arrays in it: another array, or an allocation."""
+    if type(array) is np.ndarray:  # the most frequent
+        while type(array.base) is np.ndarray:
+            array = array.base
+        if array.base is None:
+            return array
     allocation = getattr(getattr(array, "data", None), "mem", None)
     if allocation is not None:  # of CuPy, where not every view knows its base
         return allocation
