@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 
 from xgrad.capturing.arrays import method
+from xgrad.capturing.operators import setitem
 from xgrad.capturing.program import Call, Value
-from xgrad.capturing.recorder import setitem
 from xgrad_numpy.layout import in_order
 
 _DOT = method("dot")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from xgrad.capturing.arrays import method
-from xgrad.capturing.program import Call, Program, Value, replaced
-from xgrad.capturing.recorder import getitem, setitem
+from xgrad.capturing.operators import getitem, setitem
+from xgrad.capturing.program import Call, Program, Value, folded, replaced
 from xgrad_numpy.forms import ELEMENTWISE, REDUCTIONS, Forms
 from xgrad_numpy.forwarding import forwarded
 from xgrad_numpy.layout import copied, dense, in_order, lies_in_order
@@ -77,9 +77,8 @@ class Replay(Forms):
         self.statics = [value for value in program.inputs if value not in found]
         self._first_write: int | None = None
 
-        self._calls: list[Call] = []
-        self._fold()
-        self._calls = forwarded(self._calls, self._handed_out)
+        calls, self._constants = folded(program)
+        self._calls = forwarded(calls, self._handed_out)
         self._uses = Counter(value.number for call in self._calls for value in call.reads())
         self._items: dict[int, str] = {}  # code of numbers that need no array
         self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
@@ -151,26 +150,7 @@ class Replay(Forms):
         """The numbers of views of memory that stays, which are found once and for all."""
         return {value.number for _, find in self._links if isinstance(find, _Found) for value in find.call.results}
 
-    # Constants
-
-    def _fold(self) -> None:
-        """Compute now what depends on nothing, and is not changed."""
-        self._calls = []
-        for call in self.program.calls:
-            known = self._constants.keys() >= {value.number for value in call.reads()}
-            if not known or call.target is not None or call.check is not None:
-                self._calls.append(call)
-                continue
-            if any(value.storage.writes for value in call.results) or any(call.numbers()):
-                self._calls.append(call)
-                continue
-            args = replaced(call.args, self._constant)
-            result = call.function(*args, **{k: replaced(v, self._constant) for k, v in call.options.items()})
-            for value, array in zip(call.results, [result] if call.single else result, strict=True):
-                self._constants[value.number] = array
-
-    def _constant(self, arg: Any) -> Any:
-        return self._constants[arg.number] if type(arg) is Value else arg
+    # Calls, as they are written
 
     def _lifetimes(self) -> dict[int, int]:
         """Return the number of the last call that needs each memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ class Blocks:
                 self.links.append((f"{column}s", lambda: slices))
                 columns.append(f"[{whole}[s] for s in {column}s]")
             else:
-                self.links.append((column, lambda name=name: self._blocks(name, slices, flat)))  # type: ignore[misc]
+                self.links.append((column, partial(self._blocks, name, slices, flat)))
                 columns.append(column)
         inner = {name: f"q{i}" for i, name in enumerate(cut)}
         head = f"for {', '.join(inner.values())}, in zip({', '.join(columns)}):"

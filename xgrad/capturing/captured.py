@@ -16,7 +16,6 @@ from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import MISS, Frame, Unusable, lies_otherwise
 from xgrad.capturing.recorder import Recorder, active, line_of_step
 from xgrad.capturing.surroundings import Watched, begins, described, watched
-from xgrad.device import Device
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
@@ -297,7 +296,7 @@ class Captured(Generic[P, R]):
         returns    %1 float32 (4,)
         leaves     nothing else
         """
-        from xgrad.capturing.listing import listing
+        from xgrad.capturing.listing import listing  # which only those who look need
 
         if self.refusal is not None:
             return f"runs eagerly: {self.refusal}"
@@ -377,6 +376,3 @@ def _line_of(step: Any) -> str:
     if code is None:
         return getattr(step, "__qualname__", type(step).__name__)
     return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
-
-
-__all__ = ["CaptureWarning", "Captured", "Device", "capture"]

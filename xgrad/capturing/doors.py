@@ -456,6 +456,3 @@ def _leave_the_doors() -> None:
             delattr(owner, name)
         else:
             setattr(owner, name, before)
-
-
-__all__ = ["concrete", "original", "partial", "recording_with"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from xgrad.capturing.frame import Unusable
 from xgrad.capturing.numbers import Number
-from xgrad.capturing.program import Call, Program, Value, replaced
+from xgrad.capturing.program import Call, Program, Value, folded, replaced
 from xgrad.capturing.recorder import Reading
 from xgrad.random import Generator
 
@@ -71,31 +71,14 @@ class Execution:
         self.cells: list[Cell] = []
         self._cells: dict[Any, Cell] = {}  # by number and dtype
         self._places: dict[Any, int] = {}  # of numbers, by key
-        self.constants: dict[int, Any] = {}  # arrays that depend on nothing, by the number of their value
-        self.calls = self._folded()
+        for call in program.calls:
+            if call.check is not None:
+                raise Unusable("a value is checked, for which a GPU would be waited for", call.line)
+        self.calls, self.constants = folded(program)
         self._steps = [(call, *self._lowered(call)) for call in self.calls]
         self._last = self._last_uses()
 
     # What is known beforehand
-
-    def _folded(self) -> list[Call]:
-        """Compute now what depends on nothing and is not changed, and return the other calls."""
-        calls = []
-        for call in self.program.calls:
-            if call.check is not None:
-                raise Unusable("a value is checked, for which a GPU would be waited for", call.line)
-            known = all(value.number in self.constants for value in call.reads())
-            changed = any(True for _ in call.targets()) or any(value.storage.writes for value in call.results)
-            if not known or changed or any(call.numbers()):
-                calls.append(call)
-                continue
-            result = call.function(*self._known(call.args), **{k: self._known(v) for k, v in call.options.items()})
-            for value, array in zip(call.results, [result] if call.single else result, strict=True):
-                self.constants[value.number] = array
-        return calls
-
-    def _known(self, arg: Any) -> Any:
-        return replaced(arg, lambda part: self.constants[part.number] if type(part) is Value else part)
 
     def _last_uses(self) -> list[list[int]]:
         """Return the values that are needed no longer after each call: what they hold can be let go of."""
@@ -173,8 +156,10 @@ class Execution:
                 raise
             except Exception as error:
                 raise Unusable(self.reason(call, error), call.line) from error
-            for value, array in zip(call.results, [result] if call.single else result, strict=False):
-                held[value.number] = array
+            if call.results:  # and not something that is changed
+                arrays_made = [result] if call.single else result
+                held.update(zip([value.number for value in call.results], arrays_made, strict=True))
+                del arrays_made
             del result, given
             for number in last:
                 held.pop(number, None)

@@ -15,7 +15,7 @@ from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
-from xgrad.capturing.recorder import Reading, Recorder, held, root_of
+from xgrad.capturing.recorder import Reading, Recorder, root_of
 from xgrad.capturing.surroundings import Modules, Watched
 from xgrad.device import Device
 from xgrad.devices import _default
@@ -589,6 +589,3 @@ def _maker(device: Device) -> Callable[[Any], Tensor]:
 
 def _is_dynamic(value: Value, dynamic: set[Value]) -> bool:
     return value.storage.kind == "input"
-
-
-__all__ = ["MISS", "Frame", "Unusable", "held"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from xgrad.capturing.numbers import Number
+from xgrad.capturing.operators import IN_PLACE, getitem, same, setitem
 from xgrad.capturing.program import Call, Value
-from xgrad.capturing.recorder import IN_PLACE, getitem, same, setitem
 from xgrad.random import Generator
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -177,7 +177,7 @@ def replaced(arg: Any, new: Callable[[Any], Any]) -> Any:
 
 @dataclass(eq=False)
 class Program:
-    """All that a step does with arrays, and the numbers that it needs.
+    """All that a step does with arrays.
 
     Attributes
     ----------
@@ -192,12 +192,30 @@ class Program:
     inputs: list[Value]
     calls: list[Call]
     outputs: list[Value]
-    numbers: list[Number] = field(default_factory=list)
 
 
 def simplified(program: Program) -> Program:
     """Leave out what is computed twice, or for nothing, and check first what is to be checked."""
     return _checked_first(_without_dead(_without_repeated(program)))
+
+
+def folded(program: Program) -> tuple[list[Call], dict[int, Any]]:
+    """Compute now what depends on nothing and is not changed: return the other calls, and arrays by number of value."""
+    calls: list[Call] = []
+    constants: dict[int, Any] = {}
+
+    def known(part: Any) -> Any:
+        return constants[part.number] if type(part) is Value else part
+
+    for call in program.calls:
+        stays = call.target is None and call.check is None and not any(r.storage.writes for r in call.results)
+        if not stays or any(v.number not in constants for v in call.reads()) or any(call.numbers()):
+            calls.append(call)
+            continue
+        options = {name: replaced(value, known) for name, value in call.options.items()}
+        result = call.function(*replaced(call.args, known), **options)
+        constants.update(zip([v.number for v in call.results], [result] if call.single else result, strict=True))
+    return calls, constants
 
 
 def _without_repeated(program: Program) -> Program:
@@ -238,7 +256,7 @@ def _without_repeated(program: Program) -> Program:
                 known[key] = call
         calls.append(call)
     outputs = [current(value) for value in program.outputs]
-    return Program(program.inputs, calls, outputs, program.numbers)
+    return Program(program.inputs, calls, outputs)
 
 
 def _key(call: Call, writes: dict[int, int]) -> Any:
@@ -287,7 +305,7 @@ def _checked_first(program: Program) -> Program:
                 first.add(id(maker))
                 needed.append(maker)
     calls = sorted(program.calls, key=lambda call: id(call) not in first)  # in order otherwise
-    return Program(program.inputs, calls, program.outputs, program.numbers)
+    return Program(program.inputs, calls, program.outputs)
 
 
 class Unchecked(Exception):
@@ -309,4 +327,4 @@ def _without_dead(program: Program) -> Program:
             if call.target is not None:
                 needed.update([id(value.storage) for value in call.targets()])
     inputs = [value for value in program.inputs if id(value.storage) in needed]
-    return Program(inputs, calls[::-1], program.outputs, program.numbers)
+    return Program(inputs, calls[::-1], program.outputs)

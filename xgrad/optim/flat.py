@@ -328,12 +328,6 @@ class Flat:
         self._settle()
         return True
 
-    def unseen(self) -> None:
-        """See that nobody else sees the parameters or gradients which a replay is to write to."""
-        if self.gradients.seen:
-            self.gradients.renew()
-        self.keep_private()
-
     def allow(self, earlier: tuple[int, int] | None) -> None:
         """Count those who have come to see the parameters since `watchers` told how many there were, as of us."""
         now = self.watchers()
