@@ -173,7 +173,7 @@ class Optimizer:
             laid = self._laid.get(id(group))
             if laid is None:
                 laid = self._lay(group)
-            elif not self.lies(group, laid) or not all(map(Flat.even, laid.flats)):
+            elif not laid.holds():
                 self._apart |= laid.states()
                 laid = self._lay(group)
             for flat in laid.flats:
@@ -183,15 +183,6 @@ class Optimizer:
     def laid(self) -> list[tuple[dict[str, Any], _Laid]]:
         """Return how the parameters of each group that was updated lie."""
         return [(group, self._laid[id(group)]) for group in self.param_groups if id(group) in self._laid]
-
-    def lies(self, group: dict[str, Any], laid: _Laid) -> bool:
-        """Return whether the parameters of a group still lie as they did."""
-        return (
-            self._laid.get(id(group)) is laid
-            and laid.ids == list(map(id, group["params"]))
-            and all(map(Flat.intact, laid.flats))
-            and not any(map(_LEAF, laid.waiting))
-        )
 
     def _is_known(self, group: dict[str, Any]) -> bool:
         laid = self._laid.get(id(group))
@@ -343,6 +334,11 @@ class _Laid(NamedTuple):
     ids: list[int]
     flats: list[Flat]
     waiting: list[Tensor]
+
+    def holds(self) -> bool:
+        """Return whether they still lie so, and those side by side all have a gradient, or none."""
+        together = all(flat.intact() and flat.even() for flat in self.flats)
+        return together and not any(map(_LEAF, self.waiting))
 
     def states(self) -> dict[Tensor, State]:
         """Return what is remembered of each that was updated."""
