@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
@@ -105,8 +105,8 @@ def recorded(name: str, function: Callable[..., Any], transparent: bool = False)
     if name == "index_add":
 
         def add(x: Any, key: Any, values: Any) -> Any:
-            found = next(arrays_in((x, key, values)), None)
-            return function(x, key, values) if found is None else found.recorder.write(function, x, (x, key, values))
+            recorder = _recorder_of((x, key, values))
+            return function(x, key, values) if recorder is None else recorder.write(function, x, (x, key, values))
 
         return add
     if transparent:
@@ -120,10 +120,19 @@ def recorded(name: str, function: Callable[..., Any], transparent: bool = False)
         return create
 
     def call(*args: Any, **options: Any) -> Any:
-        found = next(arrays_in((*args, *options.values())), None)
-        return function(*args, **options) if found is None else found.recorder.call(function, args, options)
+        recorder = _recorder_of(args) or (_recorder_of(options.values()) if options else None)
+        return function(*args, **options) if recorder is None else recorder.call(function, args, options)
 
     return call
+
+
+def _recorder_of(args: Iterable[Any]) -> Recorder | None:
+    """Return who records the arrays among arguments, if there are such."""
+    for arg in args:
+        if type(arg) is Recorded:
+            return arg.recorder
+    found = next(arrays_in(args), None)
+    return None if found is None else found.recorder
 
 
 def changing(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,8 +142,8 @@ def changing(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     places = [parameters.index(changed) for changed in part.changes]
 
     def call(*args: Any) -> Any:
-        found = next(arrays_in(args), None)
-        return kernel(*args) if found is None else found.recorder.change(kernel, args, places)
+        recorder = _recorder_of(args)
+        return kernel(*args) if recorder is None else recorder.change(kernel, args, places)
 
     return call
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,8 @@ class Value:
     def __init__(self, number: int, storage: Storage, array: Any, source: Source | None = None) -> None:
         self.number, self.storage, self.source = number, storage, source
         self.scalar = isinstance(array, np.generic)  # of NumPy, which computes otherwise than with arrays
-        self.shape, self.dtype = tuple(array.shape), array.dtype
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.dtype = array.dtype
         self.strides: Any = getattr(array, "strides", None)
         # Where it was, to compare with others of the same memory
         about = getattr(array, "__array_interface__", None) if storage.kind == "memory" else None
@@ -70,15 +70,23 @@ class Value:
         return f"%{self.number}"
 
 
-@dataclass(frozen=True, eq=False)
 class Source:
-    """Where a value is found: the array of a tensor, which is an argument, the gradient of a leaf, or any other."""
+    """Where a value is found: the array of a tensor, which is an argument, the gradient of a leaf, or any other.
 
-    kind: str  # "argument", "gradient" or "tensor"
-    holder: Any  # the number of the argument, the leaf, or the tensor
+    Attributes
+    ----------
+    kind : str
+        "argument", "gradient" or "tensor".
+    holder : int, Leaf or Tensor
+        The number of the argument, the leaf, or the tensor.
+    """
+
+    __slots__ = ("holder", "kind")
+
+    def __init__(self, kind: str, holder: Any) -> None:
+        self.kind, self.holder = kind, holder
 
 
-@dataclass(eq=False)
 class Call:
     """A call of a program.
 
@@ -94,23 +102,47 @@ class Call:
         Whether it returns one array, not a tuple.
     target : Value, optional
         What it changes in place.
+    changes : tuple of Value
+        What else it changes in place, of its arguments.
     out : bool
         Whether the target is given as ``out``; otherwise it is among the arguments.
+    check : bool, optional
+        What the value of a check was.
     where : tuple of (str, int)
         The file and line of the user's code that it comes from.
     """
 
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    options: dict[str, Any]
-    results: list[Value]
-    single: bool = True
-    target: Value | None = None
-    out: bool = False
-    where: tuple[str, int] = ("?", 0)
-    check: bool | None = None  # what the value of a check was
-    changes: tuple[Value, ...] = ()  # what else it changes in place, of its arguments
-    _read: list[Value] | None = None
+    __slots__ = (
+        "_read",
+        "args",
+        "changes",
+        "check",
+        "function",
+        "options",
+        "out",
+        "results",
+        "single",
+        "target",
+        "where",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+        *,
+        target: Value | None = None,
+        changes: tuple[Value, ...] = (),
+        out: bool = False,
+        check: bool | None = None,
+    ) -> None:
+        self.function, self.args, self.options = function, args, options
+        self.target, self.changes, self.out, self.check = target, changes, out, check
+        self.results: list[Value] = []
+        self.single = True
+        self.where: tuple[str, int] = ("?", 0)
+        self._read: list[Value] | None = None
 
     @property
     def line(self) -> str:
@@ -175,7 +207,6 @@ def replaced(arg: Any, new: Callable[[Any], Any]) -> Any:
     return kind([replaced(part, new) for part in arg]) if kind is tuple or kind is list else new(arg)
 
 
-@dataclass(eq=False)
 class Program:
     """All that a step does with arrays.
 
@@ -189,9 +220,10 @@ class Program:
         What is handed out, each time in memory of its own unless it is a view of an input.
     """
 
-    inputs: list[Value]
-    calls: list[Call]
-    outputs: list[Value]
+    __slots__ = ("calls", "inputs", "outputs")
+
+    def __init__(self, inputs: list[Value], calls: list[Call], outputs: list[Value]) -> None:
+        self.inputs, self.calls, self.outputs = inputs, calls, outputs
 
 
 def simplified(program: Program) -> Program:

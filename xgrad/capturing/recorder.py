@@ -27,6 +27,8 @@ held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is whi
 _SHAPED_BY_VALUES = frozenset(
     "nonzero argwhere flatnonzero unique unique_all unique_counts unique_inverse unique_values compress extract".split()
 )
+#: Of what no array is part.
+_PLAIN: frozenset[type] = frozenset({int, float, bool, str, type(None)})
 #: What tells something about arrays that is no value of theirs.
 _QUESTIONS = frozenset("shape ndim size result_type can_cast isdtype iscomplexobj isrealobj".split())
 
@@ -77,6 +79,7 @@ class Recorder:
         self.optimizers: dict[int, Any] = {}
         self.flats: dict[int, Any] = {}
         self._of_gradients: dict[int, Leaf] = {}
+        self._files: dict[str, bool] = {}
 
     # Refusals
 
@@ -148,7 +151,7 @@ class Recorder:
 
     def constant(self, array: Any) -> Recorded:
         """Return what stands for an array that is the same at each replay."""
-        call = Call(same, (array,), {}, [])
+        call = Call(same, (array,), {})
         recorded: Recorded = self._result(call, array, ())
         self._write_down(call)
         return recorded
@@ -184,17 +187,18 @@ class Recorder:
             out = options.pop("out")
             if out is not None:
                 return self.write(function, out, args, options, out=True)
-        given = {name: concrete(value) for name, value in options.items()} if options else {}
-        result = function(*concrete(args), **given)
+        sources: list[Recorded] = []
+        given = [_given(arg, sources) for arg in args]
+        if options:
+            result = function(*given, **{name: _given(value, sources) for name, value in options.items()})
+        else:
+            result = function(*given)
         name = getattr(function, "__name__", "")
         if self.closed or name in _QUESTIONS:
             return result
-        sources = tuple(arrays_in((*args, *options.values()) if options else args))
         if name in _SHAPED_BY_VALUES or (name == "where" and len(args) == 1) or _repeats(name, args, options):
             self.refuse(f"the shape of what {name} returns depends on values")
-        call = Call(
-            function, self._stored(args), {k: self._stored(v) for k, v in options.items()} if options else {}, []
-        )
+        call = Call(function, self._stored(args), {k: self._stored(v) for k, v in options.items()} if options else {})
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
             call.single = False
             if any(type(part) is tuple or type(part) is list for part in result):
@@ -208,26 +212,27 @@ class Recorder:
         return wrapped
 
     def _write_down(self, call: Call) -> None:
-        call.where = place_of_step()
+        call.where = place_of_step(self._files)
         self.calls.append(call)
 
-    def _result(self, call: Call, result: Any, sources: tuple[Recorded, ...]) -> Any:
+    def _result(self, call: Call, result: Any, sources: Sequence[Recorded]) -> Any:
         """Return what stands for a result, which may be new, a view of what was given, or that itself."""
-        if not isinstance(result, (self.device.array_type, np.generic)):
+        storage = None
+        if isinstance(result, self.device.array_type):
+            root = root_of(result)
+            for source in sources:
+                array = source.array
+                if array is result:
+                    return source
+                if root_of(array) is root:
+                    storage = source.value.storage
+        elif not isinstance(result, np.generic):  # of which some, such as True, are but once there
             if type(result) in (bool, int, float, complex):
                 self.refuse(f"the value of an array is read by {call.name}")
             return result
-        storage = None
-        if not isinstance(result, np.generic):  # of which some, such as True, are but once there
-            for source in sources:
-                if source.array is result:
-                    return source
-            root = root_of(result)
-            for source in sources:
-                if root_of(source.array) is root:
-                    storage = source.value.storage
-        kind = "constant" if call.function is same else "temporary"
-        value = Value(self._next(), storage or Storage(kind, self._next()), result)
+        if storage is None:
+            storage = Storage("constant" if call.function is same else "temporary", self._next())
+        value = Value(self._next(), storage, result)
         call.results.append(value)
         return Recorded(self, value, result)
 
@@ -253,7 +258,7 @@ class Recorder:
             return target
         target.value.storage.writes += 1
         stored = {name: self._stored(value) for name, value in options.items()}
-        self._write_down(Call(function, self._stored(tuple(args)), stored, [], target=target.value, out=out))
+        self._write_down(Call(function, self._stored(tuple(args)), stored, target=target.value, out=out))
         return target
 
     def change(self, function: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int]) -> Any:
@@ -268,7 +273,7 @@ class Recorder:
         for x in targets:
             x.value.storage.writes += 1
         values = [x.value for x in targets]
-        self._write_down(Call(function, self._stored(args), {}, [], target=values[0], changes=tuple(values[1:])))
+        self._write_down(Call(function, self._stored(args), {}, target=values[0], changes=tuple(values[1:])))
         for arg in arrays_in(args):
             if result is arg.array:
                 return arg
@@ -281,8 +286,10 @@ class Recorder:
         kind = type(arg)
         if kind is Recorded:
             return arg.value
+        if kind in _PLAIN:
+            return arg
         if kind is tuple or kind is list:
-            return kind(map(self._stored, arg))
+            return kind([self._stored(part) for part in arg])
         if isinstance(arg, self.device.array_type) and id(root_of(arg)) in self._storages:
             self.refuse("the memory of a tensor is used by another way than the tensor")
         return arg
@@ -291,23 +298,27 @@ class Recorder:
 
     def operate(self, name: str, *args: Any) -> Any:
         """Apply an operator."""
-        if not all(_operand(arg, self.device.array_type) for arg in args):
-            return NotImplemented
-        if all(not isinstance(part, self.device.array_type) for part in concrete(args)):
-            return self.call(ON_SCALARS[name], args)
-        return self.call(getattr(self.xp, name), args)
+        array_type, arrays = self.device.array_type, False
+        for arg in args:
+            if type(arg) is Recorded:
+                arrays = arrays or not arg.value.scalar
+            elif isinstance(arg, array_type):
+                arrays = True
+            elif not _operand(arg):
+                return NotImplemented
+        return self.call(getattr(self.xp, name) if arrays else ON_SCALARS[name], args)
 
     def operate_in_place(self, name: str, x: Recorded, y: Any) -> Any:
         """Apply an operator such as ``+=``."""
         if x.value.scalar:
             return self.operate(name, x, y)
-        if not _operand(y, self.device.array_type):
+        if not (isinstance(y, self.device.array_type) or _operand(y)):
             return NotImplemented
         return self.write(IN_PLACE[name], x, (x, y))
 
     def power(self, x: Recorded, exponent: Any) -> Any:
         """Raise to a power, as the operator of the library does."""
-        if not _operand(exponent, self.device.array_type):
+        if not (isinstance(exponent, self.device.array_type) or _operand(exponent)):
             return NotImplemented
         return self.call(operator.pow, (x, exponent))
 
@@ -336,8 +347,7 @@ class Recorder:
 
     def check(self, condition: Recorded, value: bool) -> bool:
         """Note what a check of values found; at each replay it must be the same."""
-        call = Call(same, (condition.value,), {}, [], check=value)
-        self._write_down(call)
+        self._write_down(Call(same, (condition.value,), {}, check=value))
         return value
 
     def _check_range(self, index: Recorded, length: int) -> None:
@@ -465,6 +475,17 @@ class Recorder:
         return Program(self.inputs, self.calls, outputs)
 
 
+def _given(arg: Any, sources: list[Recorded]) -> Any:
+    """Return an argument with arrays for recorded arrays, which are added to `sources`, and values for numbers."""
+    if type(arg) is Recorded:
+        sources.append(arg)
+        return arg.array
+    if type(arg) in _PLAIN:
+        return arg
+    sources.extend(arrays_in((arg,)))
+    return concrete(arg)
+
+
 def _held(tensor: Tensor) -> Any:
     """Return the array that a tensor holds, None if it has not been given one."""
     try:
@@ -495,8 +516,8 @@ def is_mask(part: Any) -> bool:
     return type(part) is Recorded and "bool" in str(part.dtype)
 
 
-def _operand(arg: Any, array_type: type) -> bool:
-    return type(arg) in (Recorded, Number, int, float, bool, complex) or isinstance(arg, array_type) or is_scalar(arg)
+def _operand(arg: Any) -> bool:
+    return type(arg) in (Recorded, Number, int, float, bool, complex) or is_scalar(arg)
 
 
 def is_scalar(arg: Any) -> bool:
@@ -527,15 +548,20 @@ def root_of(array: Any) -> Any:
 
 def line_of_step() -> str:
     """Return where in the user's code we are, as messages name it."""
-    return line_of(*place_of_step())
+    return line_of(*place_of_step({}))
 
 
-def place_of_step() -> tuple[str, int]:
-    """Return where in the user's code we are: the innermost line that is not of `xgrad` or a backend."""
+def place_of_step(files: dict[str, bool]) -> tuple[str, int]:
+    """Return where in the user's code we are: the innermost line that is not of `xgrad` or a backend.
+
+    `files` remembers which are ours.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(ours) and name != contextlib.__file__:
+        if name not in files:
+            files[name] = name.startswith(ours) or name == contextlib.__file__
+        if not files[name]:
             return name, frame.f_lineno
         frame = frame.f_back
     return "?", 0
