@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,7 @@ class Code:
 
     def __init__(self, handed_out: set[int]) -> None:
         self._handed_out = handed_out
-        self._scope: dict[str, Any] = {"empty": np.empty, "asarray": np.asarray}
+        self._scope: dict[str, Any] = {"empty": np.empty, "setitem": operator.setitem, "dot": np.ndarray.dot}
         self._names: dict[int, str] = {}  # of values, by number
         self._links: list[tuple[str, Callable[[], Any]]] = []  # how to find the arrays that stay, in order
         self._fixed: set[int] = set()  # the values of which they are
@@ -39,6 +40,7 @@ class Code:
         self.numbers: list[Number] = []
         self._cells: dict[Any, str] = {}
         self._constants: dict[int, Any] = {}
+        self._filled: list[Statement] = []  # numbers are put into cells before all else
         self._statements: list[Statement] = []
         self._plan = Plan()
         self._ends: dict[int, int] = {}  # the last call that needs each memory
@@ -66,13 +68,16 @@ class Code:
         if kind is Number:
             return self._number(arg)
         if kind is tuple:
-            return f"({', '.join(map(self._text, arg))}{',' if len(arg) == 1 else ''})"
+            text = f"({', '.join(map(self._text, arg))}{',' if len(arg) == 1 else ''})"
+            if all(type(part) is int for part in arg):
+                self._scope[text] = arg
+            return text
         if kind is list:
             return f"[{', '.join(map(self._text, arg))}]"
-        if arg is Ellipsis:
-            return "..."
-        if arg is None or kind in (bool, int, str) or (kind is float and math.isfinite(arg)):
-            return repr(arg)
+        if arg is None or arg is Ellipsis or kind in (bool, int, str) or (kind is float and math.isfinite(arg)):
+            text = "..." if arg is Ellipsis else repr(arg)
+            self._scope[text] = arg  # for calls that are made with objects, not by code
+            return text
         return self._object(arg)
 
     def _number(self, number: Number) -> str:
@@ -83,11 +88,27 @@ class Code:
         return name
 
     def _add(self, code: str) -> None:
-        self._statements.append(Statement(code))
+        self._statements.append(Statement(code=code))
 
-    def _add_copy(self, target: str, source: str, shape: tuple[int, ...]) -> None:
+    def _add_call(
+        self,
+        function: Any,
+        *operands: str,
+        shape: tuple[int, ...] | None = None,
+        keyword: str = "",
+        options: str = "",
+    ) -> None:
+        """Write the code of a call of a function; with a shape, of one that is elementwise and writes to the last."""
+        self._statements.append(
+            Statement(
+                self._object(function, "f"), operands, shape, written=operands[-1], keyword=keyword, options=options
+            )
+        )
+
+    def _add_copy(self, target: str, source: str, shape: tuple[int, ...] | None = None) -> None:
         """Write the code of a copy to all elements, of what may be shorter or of another dtype."""
-        self._statements.append(Statement("{1}[...] = {0}", (source, target), shape))
+        self._scope["..."] = ...
+        self._statements.append(Statement("setitem", (target, "...", source), shape, written=target))
 
     def _spare(self, shape: tuple[int, ...], dtype: Any) -> str:
         """Return the name of memory that is needed for one call only."""
@@ -100,7 +121,7 @@ class Code:
         """Return the name of memory for a new value: planned, or the user's if it is handed out."""
         name, storage = self._name(value), value.storage
         if id(storage) in self._handed_out:
-            self._statements.append(Statement(f"{name} = {self._made(value)}", makes=name))
+            self._statements.append(Statement(code=f"{name} = {self._made(value)}", makes=name))
             self._passed[name] = Passed(value.shape, lies_in_order(value), ours=True)
             return name
         place = self._plan.add(value, self._at, self._ends[id(storage)], reuse)
@@ -136,7 +157,7 @@ class Code:
         if key not in self._cells:
             name = self._cells[key] = f"k{len(self._cells)}"
             self._scope[name] = np.empty((), dtype)
-            self._add(f"{name}[()] = {self._number(number)}")
+            self._filled.append(Statement(code=f"{name}[()] = {self._number(number)}"))
         return self._cells[key]
 
     def _replaceable(self, arg: Value, result: Value) -> bool:

@@ -12,7 +12,7 @@ from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Call, Value
 from xgrad_numpy.code import FLOATS, SMALL, Code
 from xgrad_numpy.layout import lies_in_order
-from xgrad_numpy.statements import Passed, Statement
+from xgrad_numpy.statements import Passed
 
 REDUCTIONS = ("axis", "dtype", "out", "keepdims", "initial", "where")
 _BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
@@ -45,13 +45,9 @@ class Forms(Code):
         self, function: np.ufunc, texts: list[str], out: str, result: Value, options: str = ""
     ) -> None:
         """Write the code of a call of an elementwise function, or of a product."""
-        keyword = "out=" if options or function in (np.maximum, np.minimum) else ""  # which warn otherwise
-        places = ", ".join(f"{{{i}}}" for i in range(len(texts)))
-        code = f"{self._object(function, 'f')}({places}, {keyword}{{{len(texts)}}}{options})"
-        if function in ELEMENTWISE:
-            self._statements.append(Statement(code, (*texts, out), result.shape))
-        else:
-            self._add(code.format(*texts, out))
+        keyword = "out" if options or function in (np.maximum, np.minimum) else ""  # which warn otherwise
+        shape = result.shape if function in ELEMENTWISE else None
+        self._add_call(function, *texts, out, shape=shape, keyword=keyword, options=options)
 
     def _operands(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> list[str]:
         """Return the operands of an elementwise function, in a form in which NumPy is fast.
@@ -110,8 +106,7 @@ class Forms(Code):
         parts = [given.get("axis", 0), given.get("dtype")]
         rest = "".join(f", {name}={self._text(given[name])}" for name in ("initial", "where") if name in given)
         keeps = self._text(given.get("keepdims", False))
-        texts = ", ".join(map(self._text, parts))
-        self._add(f"{self._object(function, 'f')}({x}, {texts}, {out}, {keeps}{rest})")
+        self._add_call(function, x, *map(self._text, parts), out, keeps, options=rest)
         return True
 
     def _emit_pair(self, call: Call, function: np.ufunc, given: Mapping[str, Any]) -> bool:
@@ -132,8 +127,7 @@ class Forms(Code):
         if function is np.add:  # NumPy begins with 0, which makes a difference to -0
             calls.append(([out, self._kept(np.zeros((), x.dtype))], out))
         for operands, target in calls:
-            keyword = "" if function is np.add else "out="
-            self._add(f"{self._object(function, 'f')}({', '.join(operands)}, {keyword}{target})")
+            self._add_call(function, *operands, target, keyword="" if function is np.add else "out")
         return True
 
     def _part(self, whole: str, fixed: bool, axis: int, i: int) -> str:
@@ -166,7 +160,7 @@ class Forms(Code):
             )
             self._fixed.add(result.number)
             zero = self._kept(np.zeros((), result.dtype))
-            self._add(f"{self._object(np.putmask, 'f')}({source}, {self._text(condition)}, {zero})")
+            self._add_call(np.putmask, source, self._text(condition), zero)
             return True
         mask = self._spare(result.shape, bits)
         source = self._bits(x, bits)

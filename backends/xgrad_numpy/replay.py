@@ -17,7 +17,7 @@ from xgrad_numpy.forms import ELEMENTWISE, REDUCTIONS, Forms
 from xgrad_numpy.forwarding import forwarded
 from xgrad_numpy.layout import copied, dense, in_order, lies_in_order
 from xgrad_numpy.memory import Place
-from xgrad_numpy.statements import Blocks, Passed
+from xgrad_numpy.statements import Lines, Passed, Statement
 
 #: Operators in place, and what they call.
 _IN_PLACE: dict[Any, np.ufunc] = {
@@ -101,16 +101,16 @@ class Replay(Forms):
 
     def _write(self) -> None:
         """Write the function, now that it is known where arrays lie."""
-        blocks = Blocks(self._scope, self._passed, self._plan.memory)
+        written = Lines(self._scope, self._passed, self._plan.memory)
         first = len(self._statements) if self._first_write is None else self._first_write
-        lines, rest = blocks.lines(self._statements[:first]), blocks.lines(self._statements[first:])
+        lines, rest = written.of(self._filled + self._statements[:first]), written.of(self._statements[first:])
         if lines:  # an error before anything is changed lets the step run eagerly
             lines = ["try:", *("    " + line for line in lines), "except Exception as error:", "    return error"]
         lines += [*rest, f"return ({', '.join(self._results)}{',' if len(self._results) == 1 else ''})"]
         body = "\n    ".join(lines)
         self.source = f"def run({', '.join(self._parameters)}):\n    {body}\n"
-        self._links += blocks.links
-        self._scope.update((name, find()) for name, find in blocks.links)
+        self._links += written.links
+        self._scope.update((name, find()) for name, find in written.links)
         exec(compile(self.source, "<captured step>", "exec"), self._scope)
         self.run = self._scope["run"]
 
@@ -257,14 +257,12 @@ class Replay(Forms):
         if self._emit_reduction(call, result):
             return True
         if function is _DOT and in_order(result.strides, result.shape, result.dtype.itemsize):
-            a, b = self._text(call.args[0]), self._text(call.args[1])
-            self._add(f"{a}.dot({b}, {self._new(result)})")
+            self._add_dot(call, self._new(result))
             return True
         if function is np.asarray and len(call.args) == 1:  # of a scalar
             if id(result.storage) in self._handed_out:
                 return False
-            x = self._text(call.args[0])
-            self._add(f"{self._new(result)}[()] = {x}")
+            self._add_copy(self._new(result), self._text(call.args[0]))
             return True
         if function is np.where and len(call.args) == 3 and self._emit_choice(call, result):
             return True
@@ -274,9 +272,12 @@ class Replay(Forms):
             return True
         if not any(call.reads()) and not any(call.numbers()):  # what is made of nothing, and changed then
             value = np.asarray(call.function(*call.args, **call.options))
-            self._add(f"{self._new(result)}[...] = {self._object(value)}")
+            self._add_copy(self._new(result), self._object(value))
             return True
         return False
+
+    def _add_dot(self, call: Call, out: str) -> None:
+        self._statements.append(Statement("dot", (*map(self._text, call.args), out)))
 
     def _emit_extreme(self, call: Call) -> bool:
         """Find the least or largest of integers by its place, sooner known, if it is of use but to a check."""
@@ -310,11 +311,10 @@ class Replay(Forms):
                 args = [self._text(arg) for arg in call.args]
             self._add_elementwise(_IN_PLACE[function], args, name, target)
         elif function is setitem:
-            x, key, value = call.args
-            self._add(f"{self._text(x)}[{self._text(key)}] = {self._text(value)}")
+            self._statements.append(Statement("setitem", tuple(map(self._text, call.args))))
         elif call.out:
             if function is _DOT:
-                self._add(f"{self._text(call.args[0])}.dot({self._text(call.args[1])}, {name})")
+                self._add_dot(call, name)
             elif function in ELEMENTWISE and not call.options:
                 self._add_elementwise(function, self._operands(function, call.args, target), name, target)
             else:

@@ -1,10 +1,9 @@
-"""The lines of a replay, and how runs of elementwise ones on large arrays are done in blocks that stay in a cache."""
+"""The lines of a replay: calls that are alike each time are made in a loop, those on large arrays block by block."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,50 +13,84 @@ _LARGE = 1 << 17  # elements from which a run is done in blocks: two float32 arr
 _BLOCK = 1 << 15  # elements of a block, which takes ten times as long as to call a function
 
 
-@dataclass
 class Statement:
-    """A line of code.
+    """A line of code: a call of a function, or whatever stands in `code`.
 
     Attributes
     ----------
-    code : str
-        The line; of an elementwise one with ``{0}``, ``{1}`` ... in the place of its operands.
+    function : str
+        The name of what is called.
     operands : tuple of str
-        Of an elementwise one, the names of arrays and other things; the last is written to.
+        The names of what it is given, by position.
+    written : str
+        The one that it writes to, if it is elementwise.
     shape : tuple of int, optional
         Over what it is elementwise.
+    keyword : str
+        The name by which the last operand is given, if not by position.
+    options : str
+        What else it is given, as code.
     makes : str
         The name of the array that it makes and that nothing has been written to yet, if it does nothing else.
     """
 
-    code: str
-    operands: tuple[str, ...] = ()
-    shape: tuple[int, ...] | None = None
-    makes: str = ""
+    __slots__ = ("code", "function", "keyword", "makes", "operands", "options", "shape", "written")
+
+    def __init__(
+        self,
+        function: str = "",
+        operands: tuple[str, ...] = (),
+        shape: tuple[int, ...] | None = None,
+        *,
+        written: str = "",
+        keyword: str = "",
+        options: str = "",
+        code: str = "",
+        makes: str = "",
+    ) -> None:
+        self.function, self.operands, self.shape, self.written = function, operands, shape, written
+        self.keyword, self.options, self.code, self.makes = keyword, options, code, makes
 
     def text(self, names: Mapping[str, str] = {}) -> str:
         """Return the line, with other names for operands."""
-        if self.shape is None:
+        if not self.function:
             return self.code
-        return self.code.format(*[names.get(name, name) for name in self.operands])
+        operands = [names.get(name, name) for name in self.operands] if names else [*self.operands]
+        if self.function == "setitem":
+            return f"{operands[0]}[{operands[1]}] = {operands[2]}"
+        if self.keyword:
+            operands[-1] = f"{self.keyword}={operands[-1]}"
+        return f"{self.function}({', '.join(operands)}{self.options})"
 
 
-@dataclass
 class Passed:
-    """What is known of an array that each replay is given, or makes, anew."""
+    """What is known of an array that each replay is given, or makes, anew.
 
-    shape: tuple[int, ...]
-    in_order: bool  # whether its elements lie in C order
-    ours: bool  # whether nothing else can share its memory
+    Attributes
+    ----------
+    shape : tuple of int
+        Its shape.
+    in_order : bool
+        Whether its elements lie in C order.
+    ours : bool
+        Whether nothing else can share its memory.
+    """
+
+    __slots__ = ("in_order", "ours", "shape")
+
+    def __init__(self, shape: tuple[int, ...], in_order: bool, ours: bool) -> None:
+        self.shape, self.in_order, self.ours = shape, in_order, ours
 
 
-class Blocks:
-    """Lines in which runs of elementwise statements are loops over blocks.
+class Lines:
+    """Lines in which runs of statements are loops: over calls that are the same each time, and over blocks of arrays.
+
+    A loop is as fast as its calls one after the other, and sooner compiled.
 
     Parameters
     ----------
-    arrays : mapping of str to array
-        Those that stay where they are, and other things that names stand for.
+    arrays : mapping of str to object
+        Arrays that stay where they are, and other things that names stand for.
     passed : mapping of str to Passed
         Those that do not.
     planned : array
@@ -66,16 +99,49 @@ class Blocks:
     Attributes
     ----------
     links : list of (str, callable)
-        Names of lists of blocks, and how to find them anew when arrays have moved.
+        Names of lists of calls and blocks, and how to find them anew when arrays have moved.
     """
 
     def __init__(self, arrays: Mapping[str, Any], passed: Mapping[str, Passed], planned: np.ndarray) -> None:
         self.arrays, self.passed, self.planned = arrays, passed, planned
         self.links: list[tuple[str, Callable[[], Any]]] = []
 
-    def lines(self, statements: Sequence[Statement]) -> list[str]:
-        """Return the lines."""
+    def of(self, statements: Sequence[Statement]) -> list[str]:
+        """Return the lines of statements."""
         lines: list[str] = []
+        calls: list[Statement] = []  # that are the same each time
+        for part in self._in_blocks(statements):
+            if type(part) is Statement and self._stays(part):
+                calls.append(part)
+            else:
+                lines += self._of_calls(calls)
+                lines.append(part.text() if type(part) is Statement else part)
+                calls = []
+        return lines + self._of_calls(calls)
+
+    def _stays(self, statement: Statement) -> bool:
+        """Return whether a statement is a call with the same objects each time."""
+        if not statement.function or statement.keyword or statement.options:
+            return False
+        for name in statement.operands:
+            if name not in self.arrays:
+                return False
+        return True
+
+    def _of_calls(self, calls: list[Statement]) -> list[str]:
+        if len(calls) < 2:
+            return [call.text() for call in calls]
+        name = f"C{len(self.links)}"
+        self.links.append((name, partial(self._calls, [(call.function, call.operands) for call in calls])))
+        return [f"for f, x in {name}: f(*x)"]
+
+    def _calls(self, calls: list[tuple[str, tuple[str, ...]]]) -> list[Any]:
+        find = self.arrays.__getitem__
+        return [(find(function), tuple(map(find, operands))) for function, operands in calls]
+
+    def _in_blocks(self, statements: Sequence[Statement]) -> list[Statement | str]:
+        """Return the statements, with lines in the place of those that are done block by block."""
+        lines: list[Statement | str] = []
         run: list[Statement] = []
         made: list[Statement] = []  # among the run
         for statement in statements:
@@ -89,16 +155,17 @@ class Blocks:
                 if statement.shape is not None and math.prod(statement.shape) >= _LARGE:
                     run = [statement]
                 else:
-                    lines.append(statement.text())
+                    lines.append(statement)
         return lines + self._of_run(run, made)
 
-    def _of_run(self, run: list[Statement], made: list[Statement]) -> list[str]:
-        lines = [statement.text() for statement in made]
+    def _of_run(self, run: list[Statement], made: list[Statement]) -> list[Statement | str]:
+        if not run:
+            return []
         names = list(dict.fromkeys(name for statement in run for name in statement.operands))
         names = [name for name in names if self._about(name) is not None]
         cuts = self._cuts(run, names) if len(run) > 1 else None
         if cuts is None:
-            return lines + [statement.text() for statement in run]
+            return [*made, *run]
         slices, flat = cuts
         shape = run[0].shape or ()
         cut = [name for name in names if self._is_cut(name, shape)]
@@ -114,7 +181,7 @@ class Blocks:
                 columns.append(column)
         inner = {name: f"q{i}" for i, name in enumerate(cut)}
         head = f"for {', '.join(inner.values())}, in zip({', '.join(columns)}):"
-        return [*lines, head, *("    " + statement.text(inner) for statement in run)]
+        return [*made, head, *("    " + statement.text(inner) for statement in run)]
 
     def _blocks(self, name: str, slices: list[slice], flat: bool) -> list[Any]:
         array = self.arrays[name]
@@ -148,7 +215,7 @@ class Blocks:
 
     def _apart(self, run: list[Statement], names: list[str]) -> bool:
         """Return whether what is written in one block is not what another block reads."""
-        written = {statement.operands[-1] for statement in run}
+        written = {statement.written for statement in run}
         fixed = {name: self.arrays[name] for name in names if name not in self.passed}
         for name in written & fixed.keys():
             array = fixed[name]
