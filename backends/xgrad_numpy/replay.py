@@ -197,11 +197,11 @@ class Replay(Forms):
         value = call.args[0]
         asked = self._asked.get(value.number)
         if asked is None:
-            text = f"bool({self._text(value)})"
+            text = self._text(value)
         else:
             texts = [self._item(arg) for arg in asked.args]
-            text = f"bool({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
-        self._add(f"if {text} is not {call.check}: raise Diverged")
+            text = f"({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
+        self._add(f"if {'not ' if call.check else ''}{text}: raise Diverged")
 
     def _item(self, arg: Any) -> str:
         """Return the code of a number that an array without axes holds."""

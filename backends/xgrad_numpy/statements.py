@@ -111,22 +111,18 @@ class Lines:
         lines: list[str] = []
         calls: list[Statement] = []  # that are the same each time
         for part in self._in_blocks(statements):
-            if type(part) is Statement and self._stays(part):
+            if isinstance(part, Statement) and self._stays(part):
                 calls.append(part)
             else:
                 lines += self._of_calls(calls)
-                lines.append(part.text() if type(part) is Statement else part)
+                lines.append(part.text() if isinstance(part, Statement) else part)
                 calls = []
         return lines + self._of_calls(calls)
 
     def _stays(self, statement: Statement) -> bool:
         """Return whether a statement is a call with the same objects each time."""
-        if not statement.function or statement.keyword or statement.options:
-            return False
-        for name in statement.operands:
-            if name not in self.arrays:
-                return False
-        return True
+        plain = statement.function and not statement.keyword and not statement.options
+        return bool(plain) and self.arrays.keys() >= {*statement.operands}
 
     def _of_calls(self, calls: list[Statement]) -> list[str]:
         if len(calls) < 2:

@@ -5,7 +5,6 @@ All that is known when it was recorded is written out as one function of Python,
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -16,14 +15,14 @@ from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Reading, Recorder, root_of
-from xgrad.capturing.surroundings import Modules, Watched
-from xgrad.device import Device
+from xgrad.capturing.surroundings import ABSENT, Modules, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf, Node, clock
+from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
 from xgrad.random import Generator
-from xgrad.tensor import Tensor, wrap
+from xgrad.tensor import Tensor, placed
 
 #: What a frame returns when it is not the one for a call.
 MISS: Any = type("Miss", (), {"__slots__": ()})()
@@ -81,10 +80,15 @@ class Frame:
         self._recorder, self._device = recorder, recorder.device
         self.error: Exception | None = None  # of the last replay
         self._scope: dict[str, Any] = {
+            "plain": _plain,
             "MISS": MISS,
             "Tensor": Tensor,
-            "is_": operator.is_,
             "change": clock.change,
+            "placed": placed,
+            "failed": self._failed,
+            "relink": self._relink,
+            "changed": self._changed,
+            "edits": edits,
         }
         self._names: dict[int, str] = {}
         self._lines: list[str] = []
@@ -92,6 +96,7 @@ class Frame:
         self._arguments = {id(tensor): i for i, tensor in enumerate(arguments)}
         self._outputs: list[Value] = []
         self._effects: list[str] = []
+        self._edges: list[tuple[Tensor, Leaf]] = []  # tensors that must have them, without hooks
 
         self._slots = recorder.slots()
         self._private = {
@@ -123,7 +128,6 @@ class Frame:
         target = f"({', '.join(outputs)},) = " if outputs else ""
         self._lines.append(f"out = run({', '.join(handed)})")
         self._lines.append("if type(out) is not tuple: return failed(out)")
-        self._scope["failed"] = self._failed
         if outputs:
             self._lines.append(f"{target}out")
         self._lines += self._effects
@@ -194,8 +198,7 @@ class Frame:
 
     def _tensor(self, array: Recorded, kind: type = Tensor, leaf: bool = False) -> str:
         """Return the code of a new tensor."""
-        code = f"tensor({self._output(array)})"
-        self._scope.setdefault("tensor", _maker(self._device))
+        code = f"placed({self._output(array)}, {self._object(self._device.places[array.value.dtype])})"
         if kind is not Tensor:
             raise Unusable(f"a {kind.__name__} is made in the step: make it before")
         return f"{code}.requires_grad_()" if leaf else code
@@ -211,17 +214,24 @@ class Frame:
     def _leave_behind(self) -> None:
         """Write the code that does to tensors, leaves and numbers what the step did."""
         recorder, write = self._recorder, self._effects.append
+        slots: dict[str, list[tuple[Leaf, int]]] = {}  # by the gradients among which they are
         for leaf in recorder.gradients.values():
             gradient, target = leaf.grad, self._leaf_code(leaf)
             if gradient is None:
                 write(f"{target}.grad = None")
             elif leaf.slot is not None and leaf.slot.holds(gradient):
                 gradients, place = self._object(leaf.slot.gradients), leaf.slot.place
-                write(f"{target}.grad = {gradients}.tensors[{place}]")
+                if target.startswith("args"):
+                    write(f"{target}.grad = {gradients}.tensors[{place}]")
+                else:
+                    slots.setdefault(gradients, []).append((leaf, place))
             elif id(gradient) in self._last:
                 write(f"{target}.grad = {self._tensor(self._last[id(gradient)])}")
             elif id(gradient) not in self._private:
                 write(f"{target}.grad = {self._object(gradient)}")
+        for name, leaves in slots.items():
+            write(f"tensors = {name}.tensors")
+            write(f"for leaf, i in {self._object(leaves)}: leaf.grad = tensors[i]")
         for gradients in self._slots:
             if gradients.seen:
                 write(f"{self._object(gradients)}.seen = True")
@@ -250,11 +260,15 @@ class Frame:
         for flat in recorder.flats.values():
             write(f"{self._object(flat)}.stepped = True")
             for p, leaf in zip(flat.params, flat.leaves, strict=True):
-                number = self._arguments.get(id(p))
-                name = self._object(p) if number is None else f"a{number}"
-                write(f"{name}._changed = {self._object(leaf)}.changed = when")
+                if id(p) in self._arguments:
+                    write(f"a{self._arguments[id(p)]}._changed = {self._object(leaf)}.changed = when")
+            write(f"for p, leaf in {self._object(self._laid(flat))}: p._changed = leaf.changed = when")
         for module, mode in recorder.modes.values():
             write(f"{self._object(vars(module))}['training'] = {mode}")
+
+    def _changed(self) -> bool:
+        """Return whether a variable that the step names is another than it was."""
+        return any(watch() != described for watch, described in self._watched)
 
     def _leaf_code(self, leaf: Leaf) -> str:
         for i, tensor in enumerate(self._tensors_of_arguments()):
@@ -280,9 +294,11 @@ class Frame:
 
     def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Watched]) -> None:
         """Write the code that finds out whether arguments, all of them tensors, are like those that were recorded."""
-        default, write = _default.get(), self._lines.append
-        write(f"if len(args) != {len(arguments)} or recording() is not {grad_enabled.get()}: return MISS")
-        write(f"if default() is not {self._text(default)}: return MISS")
+        default, write = self._text(_default.get()), self._lines.append
+        write(
+            f"if len(args) != {len(arguments)} or recording() is not {grad_enabled.get()} or default() is not "
+            f"{default}: return MISS"
+        )
         self._scope |= {"recording": grad_enabled.get, "default": _default.get}
         named = {}
         for value in self._recorder.inputs:
@@ -301,10 +317,15 @@ class Frame:
             earlier = [f"a{i} is {'not ' if arguments[j] is tensor else ''}a{j}" for j in range(i)]
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
-        for watch in watched:
-            now = self._object(watch.read())  # which is kept, so that its name names nothing else
-            name, described = self._object(watch), self._object(watch())
-            write(f"if {watch.code(self._object)} is not {now} and {name}() != {described}: return MISS")
+        self._watched = [(watch, watch()) for watch in watched]
+        cells = [(watch.holder, watch.read()) for watch in watched if watch.key is None]
+        if cells:
+            write(f"for cell, value in {self._object(cells)}:")
+            write("    if cell.cell_contents is not value and changed(): return MISS")
+        others = [(watch.holder, watch.key, watch.read()) for watch in watched if watch.key is not None]
+        if others:
+            write(f"for names, key, value in {self._object(others)}:")
+            write(f"    if names.get(key, {self._object(ABSENT)}) is not value and changed(): return MISS")
 
     def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
         """Write the code that finds out whether this is the way to go."""
@@ -319,9 +340,12 @@ class Frame:
                     f"if {name} is None or {name}.shape != {shape} or {name}.dtype is not {dtype} or "
                     f"{name}.strides != {strides}: return MISS"
                 )
+        wanted, asked = self._wanted(arguments), list[str]()
+        followed, apart = {id(tensor): leaf for tensor, leaf in self._edges}, self._edges
         conditions = [f"{self._object(vars(m))}['training'] is {mode}" for m, mode in recorder.modules.values()]
         if recorder.called:
-            conditions.append(f"{self._object(Modules(list(recorder.called.values())))}()")
+            modules = self._object(Modules(list(recorder.called.values())))
+            conditions.append(f"({modules}.edits == edits.number or {modules}())")
         for leaf, had, inside in recorder.leaves.values():
             name = self._leaf_code(leaf)
             conditions.append(f"{name}.grad is {'not ' if had else ''}None")
@@ -336,37 +360,40 @@ class Frame:
                 members = self._object(group["params"])
                 conditions.append(f"{name}._laid.get({id(group)}) is {self._object(laid)}")
                 conditions.append(f"{self._object(group)}['params'] is {members} and len({members}) == {len(laid.ids)}")
-                conditions.append(f"all(map(is_, {members}, {self._object(tuple(group['params']))}))")
+                pairs = [(p, followed.get(id(p))) for p in group["params"]]
+                asked.append(f"for x, (p, leaf) in zip({members}, {self._object(pairs)}):")
+                if all(leaf is not None for _, leaf in pairs):
+                    apart = [pair for pair in apart if id(pair[0]) not in laid.ids]
+                    asked.append("    if x is not p or x._edge is not leaf or leaf.hooks: return MISS")
+                else:
+                    asked.append("    if x is not p: return MISS")
                 conditions += [f"{self._object(p)}._edge is None" for p in laid.waiting]
                 for flat in laid.flats:
-                    conditions += [self._lies(p, leaf) for p, leaf in zip(flat.params, flat.leaves, strict=True)]
+                    for p, leaf in zip(flat.params, flat.leaves, strict=True):
+                        conditions += self._lies(p, leaf)
             conditions.append(f"len({name}.param_groups) == {len(optimizer.param_groups)}")
         conditions += [f"len({self._object(flat)}.arrays) == {len(flat.arrays)}" for flat in self._flats]
-        conditions += self._wanted(arguments)
+        conditions += wanted
         if conditions:
             write(f"if not ({' and '.join(conditions)}): return MISS")
+        self._lines += asked
+        if apart:
+            write(f"for x, leaf in {self._object(apart)}:")
+            write("    if x._edge is not leaf or leaf.hooks: return MISS")
         self._read_numbers()
         if recorder.conditions:
-            asked = {n.key: f"({self._expression(n)}) is {bool(n.value)}" for n in recorder.conditions}
-            write(f"if not ({' and '.join(asked.values())}): return MISS")
-        # What an optimizer keeps for itself moves all at once.
-        kept = {id(t) for flat in self._flats for t in (*flat.places, *flat.gradients.views)}
-        still = [
-            f"{self._object(tensor)}._data is {self._raw(i)}"
-            for i, (tensor, _) in enumerate(self._statics)
-            if id(tensor) not in kept
-        ]
-        for i, flat in enumerate(self._flats):
-            name = self._object(flat)
-            still += [f"{self._object(part)}._data is whole{i}_{j}" for j, part in enumerate(_wholes(flat))]
-            still.append(f"{name}.watchers() == {name}.private")
+            answers = {n.key: self._answer(n) for n in recorder.conditions}
+            write(f"if not ({' and '.join(answers.values())}): return MISS")
         self._renewable = [gradients for gradients in self._slots if id(gradients) not in recorder.looked_at]
-        still += [f"not {self._object(gradients)}.seen" for gradients in self._renewable]
-        if still:
-            write(f"if not ({' and '.join(still)}):")
-            write("    if not relink(): return MISS")
-            self._lines += [f"    {self._argument(value)} = {self._place(value)}" for value in found]  # which may move
-        self._scope["relink"] = self._relink
+        moved = [f"{self._object(flat)}.watchers() != {self._object(flat)}.private" for flat in self._flats]
+        moved += [f"{self._object(gradients)}.seen" for gradients in self._renewable]
+        write(f"moved = {' or '.join(moved) or False}")
+        write("for x, raw in still:")
+        write("    if x._data is not raw: moved = True")
+        write("if moved:")
+        write("    raw = None")  # for optimizers count who sees an array
+        write("    if not relink(): return MISS")
+        self._lines += [f"    {self._argument(value)} = {self._place(value)}" for value in found]  # which may move
 
     def _wanted(self, arguments: list[Tensor]) -> list[str]:
         """Return the code that finds out of whom gradients are wanted, and by whom they are changed on the way."""
@@ -381,23 +408,33 @@ class Frame:
                 continue
             tensor = value.source.holder
             name, leaf = self._object(tensor), self._recorder.edges.get(id(tensor))
+            if type(leaf) is Leaf and not leaf.hooks and tensor._edge is leaf:
+                self._edges.append((tensor, leaf))
+                continue
             if id(tensor) not in lying:  # which is looked after
                 conditions.append(f"{name}._edge is {'None' if leaf is None else self._object(leaf)}")
             if type(leaf) is Leaf:
                 conditions.append(_hooks_of(self._object(leaf), self._object, leaf))
         return conditions
 
-    def _lies(self, p: Tensor, leaf: Leaf) -> str:
+    def _laid(self, flat: Flat) -> list[tuple[Tensor, Leaf]]:
+        """Return the parameters that are no arguments, with their leaves."""
+        pairs = zip(flat.params, flat.leaves, strict=True)
+        return [(p, leaf) for p, leaf in pairs if id(p) not in self._arguments]
+
+    def _lies(self, p: Tensor, leaf: Leaf) -> list[str]:
         """Return the code that finds out whether a parameter is still where an optimizer has laid it."""
         number = self._arguments.get(id(p))
         name = self._object(p) if number is None else f"a{number}"
         edge = "_edge" if p._edge is not None else "_leaf"
-        same = f"{name}.{edge} is {self._object(leaf)}"
+        conditions = [f"{name}.{edge} is {self._object(leaf)}"]
         if p._edge is None:
-            same = f"{name}._edge is None and {same}"
-        if any(tensor is p for tensor, _ in self._statics):  # whoever takes the slot moves the parameter
-            return same
-        return f"{same} and {self._object(leaf)}.slot is {self._object(leaf.slot)}"
+            conditions.append(f"{name}._edge is None")
+        if any(tensor is p for tensor, _ in self._edges):
+            conditions = []
+        if not any(tensor is p for tensor, _ in self._statics):  # whoever takes the slot moves the parameter
+            conditions.append(f"{self._object(leaf)}.slot is {self._object(leaf.slot)}")
+        return conditions
 
     def waits(self) -> bool:
         """Return whether parameters must be moved by the step itself, which computes with them before."""
@@ -430,9 +467,6 @@ class Frame:
     def _argument(self, value: Value) -> str:
         return f"d{value.number}"
 
-    def _raw(self, i: int) -> str:
-        return f"raw{i}"
-
     # Numbers
 
     def _read_numbers(self) -> None:
@@ -451,10 +485,15 @@ class Frame:
                 path = "".join(f"[{key!r}]" for key in place.path)
                 self._lines.append(f"{name} = {holder}{path}")
                 kind = place.kind.__name__
-                self._scope.setdefault("plain", _plain)
-                self._lines.append(f"if type({name}) is not {kind}:")
-                self._lines.append(f"    {name} = plain({name})")
-                self._lines.append(f"    if type({name}) is not {kind}: return MISS")
+                self._lines.append(
+                    f"if type({name}) is not {kind} and type({name} := plain({name})) is not {kind}: return MISS"
+                )
+
+    def _answer(self, number: Number) -> str:
+        """Return the code of what a question about numbers must be answered as it was."""
+        if number.operator == "bool":
+            return f"{'' if number.value else 'not '}{self._expression(number.operands[0])}"
+        return f"{self._expression(number)} is {bool(number.value)}"
 
     def _expression(self, number: Any) -> str:
         """Return the code of a number."""
@@ -528,9 +567,12 @@ class Frame:
     def _follow(self) -> None:
         arrays = [tensor._data for tensor, _ in self._statics]
         self.run.link(arrays)
-        self._scope.update((self._raw(i), array) for i, array in enumerate(arrays))
-        for i, flat in enumerate(self._flats):
-            self._scope.update((f"whole{i}_{j}", part._data) for j, part in enumerate(_wholes(flat)))
+        # What an optimizer keeps for itself moves all at once.
+        kept = {id(t) for flat in self._flats for t in (*flat.places, *flat.gradients.views)}
+        wholes = {id(t): t for flat in self._flats for t in (flat.buffer, flat.gradients.buffer)}
+        still = [(tensor, array) for (tensor, _), array in zip(self._statics, arrays, strict=True)]
+        still = [(tensor, array) for tensor, array in still if id(tensor) not in kept and id(tensor) not in wholes]
+        self._scope["still"] = still + [(tensor, tensor._data) for tensor in wholes.values()]
 
 
 def _read_for(numbers: list[Any]) -> set[int]:
@@ -570,21 +612,12 @@ def _hooks_of(name: str, named: Callable[[Any], str], leaf: Leaf) -> str:
     return f"[*{name}.hooks.values()] == {named(hooks)}" if hooks else f"not {name}.hooks"
 
 
-def _wholes(flat: Flat) -> tuple[Tensor, Tensor]:
-    return flat.buffer, flat.gradients.buffer
-
-
 def _container(value: Any) -> bool:
     return isinstance(value, (dict, list, tuple)) or value is None
 
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def _maker(device: Device) -> Callable[[Any], Tensor]:
-    """Return what makes tensors of arrays."""
-    return lambda array: wrap(array, device)
 
 
 def _is_dynamic(value: Value, dynamic: set[Value]) -> bool:

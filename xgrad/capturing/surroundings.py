@@ -13,7 +13,7 @@ import numpy as np
 from xgrad.nn.module import edits
 from xgrad.optim.optimizer import Optimizer
 
-_ABSENT: Any = object()
+ABSENT: Any = object()  # what stands for a variable that is not there
 
 
 class Same:
@@ -52,14 +52,17 @@ class Modules:
     ----------
     modules : sequence of (Module, dict)
         The modules, with their attributes.
+
+    Attributes
+    ----------
+    edits : int
+        As of which edit of modules they had them.
     """
 
     def __init__(self, modules: Sequence[tuple[Any, dict[str, Any]]]) -> None:
-        self._modules, self._edits = modules, edits.number
+        self._modules, self.edits = modules, edits.number
 
     def __call__(self) -> bool:
-        if edits.number == self._edits:
-            return True
         for module, attributes in self._modules:
             now = vars(module)
             if now.keys() != attributes.keys():
@@ -67,7 +70,7 @@ class Modules:
             for name, value in attributes.items():
                 if name != "training" and now[name] is not value and described(now[name]) != described(value):
                     return False
-        self._edits = edits.number
+        self.edits = edits.number
         return True
 
 
@@ -86,18 +89,13 @@ class Watched:
         Where in a dict.
     """
 
-    __slots__ = ("_holder", "_key", "name", "read")
+    __slots__ = ("holder", "key", "name", "read")
 
     def __init__(self, name: str, read: Callable[[], Any], holder: Any, key: str | None = None) -> None:
-        self.name, self.read, self._holder, self._key = name, read, holder, key
+        self.name, self.read, self.holder, self.key = name, read, holder, key
 
     def __call__(self) -> Any:
         return described(self.read())
-
-    def code(self, named: Callable[[Any], str]) -> str:
-        """Return the code that reads it, given what names objects."""
-        holder = named(self._holder)
-        return f"{holder}.cell_contents" if self._key is None else f"{holder}.get({self._key!r}, {named(_ABSENT)})"
 
 
 def watched(step: Any) -> list[Watched]:
@@ -132,10 +130,10 @@ def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterato
     variables = function.__globals__
     for name in sorted(_globals(code)):
         if name in variables:
-            yield Watched(name, partial(variables.get, name, _ABSENT), variables, name)
+            yield Watched(name, partial(variables.get, name, ABSENT), variables, name)
     for name in code.co_names:
         if name in attributes:
-            yield Watched(f"self.{name}", partial(attributes.get, name, _ABSENT), attributes, name)
+            yield Watched(f"self.{name}", partial(attributes.get, name, ABSENT), attributes, name)
 
 
 def _globals(code: CodeType) -> set[str]:
@@ -148,4 +146,4 @@ def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not assigned to yet
-        return _ABSENT
+        return ABSENT
