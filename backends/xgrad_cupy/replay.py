@@ -75,7 +75,7 @@ class Replay(Execution):
         return np.dtype(np.float64) if kernel else super().number_dtype(call, number)
 
     def reason(self, call: Call, error: Exception) -> str:
-        if any(call.numbers()) and call.name == "drawn":
+        if call.numbers and call.name == "drawn":
             return "random numbers are made on the host, which a CUDA graph cannot repeat"
         text = str(error).strip().partition("\n")[0]
         return f"{call.name} cannot be part of a CUDA graph: {type(error).__name__}: {text}"

@@ -16,7 +16,7 @@ _DOT = method("dot")
 
 def forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
     """Let calls write their result where it is copied to, if it is needed nowhere else."""
-    uses = Counter(value.number for call in calls for value in call.reads())
+    uses = Counter(value.number for call in calls for value in call.reads)
     made = {call.results[0].number: call for call in calls if call.single and call.results}
     dropped = set()
     for i, call in enumerate(calls):
@@ -31,7 +31,8 @@ def forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
         if (target.shape, target.dtype) != (value.shape, value.dtype) or value.storage is not maker.results[0].storage:
             continue
         between = calls[calls.index(maker) : i]
-        if any(target.overlaps(v) for c in between for v in (*c.reads(), *([c.target] if c.target else []))):
+        touched = [v for c in between for v in (*c.reads, c.target) if v is not None and v.storage is target.storage]
+        if any(target.overlaps(v) for v in touched):
             continue
         maker.target, maker.out, maker.results = target, True, []
         dropped.add(id(call))
@@ -41,6 +42,6 @@ def forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
 def _takes_out(call: Call, target: Value) -> bool:
     if call.function is _DOT:
         return in_order(target.strides, target.shape, target.dtype.itemsize)
-    if any(min(value.strides or (0,)) < 0 for value in (target, *call.reads())):
+    if any(min(value.strides or (0,)) < 0 for value in (target, *call.reads)):
         return False
     return isinstance(call.function, np.ufunc) and call.function.nout == 1 and not call.options

@@ -79,7 +79,7 @@ class Replay(Forms):
 
         calls, self._constants = folded(program)
         self._calls = forwarded(calls, self._handed_out)
-        self._uses = Counter(value.number for call in self._calls for value in call.reads())
+        self._uses = Counter(value.number for call in self._calls for value in call.reads)
         self._items: dict[int, str] = {}  # code of numbers that need no array
         self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
         for value in found:
@@ -156,7 +156,7 @@ class Replay(Forms):
         """Return the number of the last call that needs each memory."""
         ends: dict[int, int] = {}
         for i, call in enumerate(self._calls):
-            for value in call.reads():
+            for value in call.reads:
                 ends[id(value.storage)] = i
             for value in call.results:
                 ends[id(value.storage)] = i
@@ -209,13 +209,13 @@ class Replay(Forms):
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
-        given = [value.storage for value in call.reads()]
+        given = [value.storage for value in call.reads]
         return bool(call.results) and all(value.storage in given for value in call.results)
 
     def _emit_view(self, call: Call) -> None:
         """Find a view of memory that stays once, of all other anew."""
-        stays = all(v.number in self._fixed or v.number in self._constants for v in call.reads())
-        if stays and call.single and not any(call.numbers()):
+        stays = all(v.number in self._fixed or v.number in self._constants for v in call.reads)
+        if stays and call.single and not call.numbers:
             (result,) = call.results
             self._fixed.add(result.number)
             self._links.append((self._name(result), _Found(self._scope, call, self._name, self._constants)))
@@ -270,7 +270,7 @@ class Replay(Forms):
             x = self._text(call.args[0])
             self._add_copy(self._new(result), x, result.shape)
             return True
-        if not any(call.reads()) and not any(call.numbers()):  # what is made of nothing, and changed then
+        if not call.reads and not call.numbers:  # what is made of nothing, and changed then
             value = np.asarray(call.function(*call.args, **call.options))
             self._add_copy(self._new(result), self._object(value))
             return True

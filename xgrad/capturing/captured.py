@@ -190,7 +190,7 @@ class Captured(Generic[P, R]):
                     "it inside"
                 )
                 return self._step(*args, **kwargs)
-        if self.recordings == 0 and not self._begun and begins(self._step, (*args, *kwargs.values())):
+        if self.recordings == 0 and not self._begun and begins(self._watched or (), (*args, *kwargs.values())):
             self._begun = True
             return self._step(*args, **kwargs)
         if any(flat.intact() and lies_otherwise(flat) for flat in self._flats):

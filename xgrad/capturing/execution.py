@@ -85,7 +85,7 @@ class Execution:
         kept = {value.number for value in (*self.program.inputs, *self.program.outputs)} | self.constants.keys()
         ends: dict[int, int] = {}
         for i, call in enumerate(self.calls):
-            for value in (*call.reads(), *call.results, *call.targets()):
+            for value in (*call.reads, *call.results, *call.targets()):
                 if value.number not in kept:
                     ends[value.number] = i
         last: list[list[int]] = [[] for _ in self.calls]
@@ -119,7 +119,7 @@ class Execution:
 
         As an array it would count for as much as they do, and make float64 of everything.
         """
-        dtypes = [value.dtype for value in (*call.reads(), *call.targets())] + list(_constants(call))
+        dtypes = [value.dtype for value in (*call.reads, *call.targets())] + list(_constants(call))
         if not dtypes:
             dtypes = [value.dtype for value in call.results]
         return np.result_type(*dtypes, type(number.value)())
@@ -185,8 +185,8 @@ class Execution:
             return given[value.number]
         for call in self.calls:
             if value in call.results:
-                inside = all(read.storage is value.storage for read in call.reads())
-                if not inside or any(call.numbers()):
+                inside = all(read.storage is value.storage for read in call.reads)
+                if not inside or call.numbers:
                     break
                 new = [replaced(arg, lambda part: self.view(part, given) if type(part) is Value else part)
                        for arg in (call.args, *call.options.values())]  # fmt: skip

@@ -131,7 +131,7 @@ class _Listing:
 
     def _long_numbers(self) -> Iterator[tuple[str, str]]:
         """Give long expressions names, and return them."""
-        every = [number for call in self.program.calls for number in call.numbers()]
+        every = [number for call in self.program.calls for number in call.numbers]
         for number in every:
             if _size(number) >= _OPERANDS and number.key not in self.numbers:
                 text = self._number(number)

@@ -96,6 +96,8 @@ class Call:
         What is called, with arrays in the place of values.
     args, options
         Of values, numbers, constants, and tuples and lists of such.
+    reads, numbers : list of Value, list of Number
+        Those among them.
     results : list of Value
         What it makes, in the order in which they come; empty if it writes.
     single : bool
@@ -113,13 +115,14 @@ class Call:
     """
 
     __slots__ = (
-        "_read",
         "args",
         "changes",
         "check",
         "function",
+        "numbers",
         "options",
         "out",
+        "reads",
         "results",
         "single",
         "target",
@@ -142,7 +145,9 @@ class Call:
         self.results: list[Value] = []
         self.single = True
         self.where: tuple[str, int] = ("?", 0)
-        self._read: list[Value] | None = None
+        self.reads: list[Value]
+        self.numbers: list[Number]
+        self._look()
 
     @property
     def line(self) -> str:
@@ -162,22 +167,18 @@ class Call:
             yield self.target
         yield from self.changes
 
-    def reads(self) -> list[Value]:
-        """Return the values among the arguments."""
-        if self._read is None:
-            self._read = [*values_in(self.args), *(values_in(self.options.values()) if self.options else ())]
-        return self._read
-
     def replace(self, new: Callable[[Any], Any]) -> None:
         """Let `new` replace what the arguments are made of."""
-        self.args, self._read = replaced(self.args, new), None
+        self.args = replaced(self.args, new)
         if self.options:
             self.options = {name: replaced(value, new) for name, value in self.options.items()}
+        self._look()
 
-    def numbers(self) -> Iterator[Number]:
-        """Return the numbers among the arguments."""
-        yield from _found(self.args, Number)
-        yield from _found(tuple(self.options.values()), Number)
+    def _look(self) -> None:
+        self.reads, self.numbers = [], []
+        _gather(self.args, self.reads, self.numbers)
+        if self.options:
+            _gather(self.options.values(), self.reads, self.numbers)
 
 
 def line_of(path: str, number: int) -> str:
@@ -185,20 +186,18 @@ def line_of(path: str, number: int) -> str:
     return f"{os.path.basename(path)}:{number}"
 
 
-def values_in(args: Any) -> Iterator[Value]:
-    """Return the values in arguments."""
-    return _found(args, Value)
-
-
-def _found(args: Any, wanted: type) -> Iterator[Any]:
+def _gather(args: Any, values: list[Value], numbers: list[Number]) -> None:
+    """Add the values and numbers among arguments to those that are known."""
     for arg in args:
         kind = type(arg)
-        if kind is wanted:
-            yield arg
+        if kind is Value:
+            values.append(arg)
+        elif kind is Number:
+            numbers.append(arg)
         elif kind is tuple or kind is list:
-            yield from _found(arg, wanted)
+            _gather(arg, values, numbers)
         elif kind is slice:
-            yield from _found((arg.start, arg.stop, arg.step), wanted)
+            _gather((arg.start, arg.stop, arg.step), values, numbers)
 
 
 def replaced(arg: Any, new: Callable[[Any], Any]) -> Any:
@@ -240,8 +239,8 @@ def folded(program: Program) -> tuple[list[Call], dict[int, Any]]:
         return constants[part.number] if type(part) is Value else part
 
     for call in program.calls:
-        stays = call.target is None and call.check is None and not any(r.storage.writes for r in call.results)
-        if not stays or any(v.number not in constants for v in call.reads()) or any(call.numbers()):
+        changes = call.target is not None or call.check is not None or [r for r in call.results if r.storage.writes]
+        if changes or call.numbers or [v for v in call.reads if v.number not in constants]:
             calls.append(call)
             continue
         options = {name: replaced(value, known) for name, value in call.options.items()}
@@ -255,51 +254,52 @@ def _without_repeated(program: Program) -> Program:
 
     Only results that nobody changes in place, and that are not handed out, can stand for each other.
     """
-    kept = {id(value.storage) for value in program.outputs}
-    stands_for: dict[int, Value] = {}
+    kept = {value.storage for value in program.outputs}
+    stands_for: dict[Value, Value] = {}
     known: dict[Any, Call] = {}
-    writes: dict[int, int] = {}  # so far
-    moved: dict[int, Storage] = {}  # where the memory of what is left out now is
+    writes: dict[Storage, int] = {}  # so far
+    moved: dict[Storage, Storage] = {}  # where the memory of what is left out now is
     calls = []
 
     def current(part: Any) -> Any:
-        return stands_for.get(id(part), part) if type(part) is Value else part
+        return stands_for.get(part, part) if type(part) is Value else part
 
     for call in program.calls:
-        if stands_for:
+        if stands_for and not stands_for.keys().isdisjoint(call.reads):
             call.replace(current)
-        for value in call.results:
-            value.storage = moved.get(id(value.storage), value.storage)
+        if moved:
+            for value in call.results:
+                value.storage = moved.get(value.storage, value.storage)
         if call.target is not None:
             call.target, call.changes = current(call.target), tuple(map(current, call.changes))
             for value in call.targets():
-                writes[id(value.storage)] = writes.get(id(value.storage), 0) + 1
+                writes[value.storage] = writes.get(value.storage, 0) + 1
             calls.append(call)
             continue
-        if call.check is None and not any(r.storage.writes or id(r.storage) in kept for r in call.results):
-            key = _key(call, writes)
-            earlier = known.get(key) if key is not None else None
-            if earlier is not None:
+        if call.check is None and not [r for r in call.results if r.storage.writes or r.storage in kept]:
+            try:
+                earlier = known.setdefault(_key(call, writes), call)
+            except TypeError:  # of what cannot be hashed it cannot be told whether it is the same
+                earlier = call
+            if earlier is not call:
                 for mine, theirs in zip(call.results, earlier.results, strict=True):
-                    stands_for[id(mine)] = theirs
-                    moved[id(mine.storage)] = theirs.storage
+                    stands_for[mine] = theirs
+                    moved[mine.storage] = theirs.storage
                 continue
-            if key is not None:
-                known[key] = call
         calls.append(call)
     outputs = [current(value) for value in program.outputs]
     return Program(program.inputs, calls, outputs)
 
 
-def _key(call: Call, writes: dict[int, int]) -> Any:
-    """Return what is equal of two calls that give the same; None if that cannot be told."""
+def _key(call: Call, writes: dict[Storage, int]) -> Any:
+    """Return what is equal of two calls that give the same."""
 
     def part(arg: Any) -> Any:
         kind = type(arg)
         if kind is Value:
-            return "value", arg.number, writes.get(id(arg.storage), 0)
+            return arg.number, writes.get(arg.storage, 0)
         if kind is Number:
-            return "number", arg.key
+            return kind, arg.key
         if kind is tuple or kind is list:
             return (kind, *map(part, arg))
         if kind is slice:
@@ -308,12 +308,9 @@ def _key(call: Call, writes: dict[int, int]) -> Any:
             return "constant", id(arg)
         return kind, arg if arg == arg and not (kind is float and arg == 0) else repr(arg)
 
-    try:
-        key = (call.function, part(call.args), *((name, part(value)) for name, value in call.options.items()))
-        hash(key)
-    except TypeError:
-        return None
-    return key
+    if not call.options:
+        return (call.function, *map(part, call.args))
+    return (call.function, part(call.args), *((name, part(value)) for name, value in call.options.items()))
 
 
 def _checked_first(program: Program) -> Program:
@@ -324,19 +321,21 @@ def _checked_first(program: Program) -> Program:
     Unchecked
         If a check needs what the step changes before.
     """
-    makers = {value.number: call for call in program.calls for value in call.results}
-    changed = {id(value.storage) for call in program.calls for value in call.targets()}
     needed = [call for call in program.calls if call.check is not None]
-    first = set(map(id, needed))
+    if not needed:
+        return program
+    makers = {value: call for call in program.calls for value in call.results}
+    changed = {value.storage for call in program.calls for value in call.targets()}
+    first = set(needed)
     for call in needed:  # which grows on the way
-        for value in call.reads():
-            if id(value.storage) in changed:
+        for value in call.reads:
+            if value.storage in changed:
                 raise Unchecked(call.line)
-            maker = makers.get(value.number)
-            if maker is not None and id(maker) not in first:
-                first.add(id(maker))
+            maker = makers.get(value)
+            if maker is not None and maker not in first:
+                first.add(maker)
                 needed.append(maker)
-    calls = sorted(program.calls, key=lambda call: id(call) not in first)  # in order otherwise
+    calls = sorted(program.calls, key=lambda call: call not in first)  # in order otherwise
     return Program(program.inputs, calls, program.outputs)
 
 
@@ -346,17 +345,17 @@ class Unchecked(Exception):
 
 def _without_dead(program: Program) -> Program:
     """Leave out calls whose results nobody uses; a change of memory that was there before is always of use."""
-    needed = {id(value.storage) for value in program.outputs}
+    needed = {value.storage for value in program.outputs}
     calls = []
     for call in reversed(program.calls):
-        if call.target is not None:
-            live = any(v.storage.kind != "temporary" or id(v.storage) in needed for v in call.targets())
+        if call.target is None:
+            live = call.check is not None or not needed.isdisjoint([value.storage for value in call.results])
         else:
-            live = call.check is not None or any(id(value.storage) in needed for value in call.results)
+            changed = {value.storage for value in call.targets()}
+            live = any(storage.kind != "temporary" for storage in changed) or not needed.isdisjoint(changed)
+            needed.update(changed if live else ())
         if live:
             calls.append(call)
-            needed.update([id(value.storage) for value in call.reads()])
-            if call.target is not None:
-                needed.update([id(value.storage) for value in call.targets()])
-    inputs = [value for value in program.inputs if id(value.storage) in needed]
+            needed.update([value.storage for value in call.reads])
+    inputs = [value for value in program.inputs if value.storage in needed]
     return Program(inputs, calls[::-1], program.outputs)

@@ -440,7 +440,7 @@ class Recorder:
         """Note that gradients get other memory: that must not have been used before."""
         tensors = {id(t) for t in (gradients.buffer, *gradients.views, *gradients.tensors)}
         for call in self.calls:
-            for value in (*call.reads(), *call.targets()):
+            for value in (*call.reads, *call.targets()):
                 if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
                     self.unsettled = "a gradient that was looked at is added to"
 

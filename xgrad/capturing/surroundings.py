@@ -13,6 +13,8 @@ import numpy as np
 from xgrad.nn.module import edits
 from xgrad.optim.optimizer import Optimizer
 
+_LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
+_OF_NAMES = frozenset({dis.opmap["LOAD_NAME"], dis.opmap["STORE_GLOBAL"]})
 ABSENT: Any = object()  # what stands for a variable that is not there
 
 
@@ -119,9 +121,9 @@ def _watched(function: Any, attributes: dict[str, Any], seen: set[int]) -> Itera
             yield from _watched(value, {}, seen)
 
 
-def begins(step: Any, arguments: Iterable[Any]) -> bool:
+def begins(variables: Iterable[Watched], arguments: Iterable[Any]) -> bool:
     """Return whether an optimizer that a step names has not yet taken a step: the first is unlike all others."""
-    return any(isinstance(x, Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in watched(step))))
+    return any(isinstance(x, Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in variables)))
 
 
 def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterator[Watched]:
@@ -138,7 +140,14 @@ def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterato
 
 def _globals(code: CodeType) -> set[str]:
     """Return the global variables that some code names, with the code in it, such as that of comprehensions."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
+    names, extended, raw = set(), 0, code.co_code  # an instruction and its argument in turn
+    for operation, argument in zip(raw[::2], raw[1::2], strict=True):
+        number = extended | argument
+        extended = number << 8 if operation == dis.EXTENDED_ARG else 0
+        if operation == _LOAD_GLOBAL:
+            names.add(code.co_names[number >> 1])  # whose last bit says something else
+        elif operation in _OF_NAMES:
+            names.add(code.co_names[number])
     return names.union(*(_globals(part) for part in code.co_consts if isinstance(part, CodeType)))
 
 
