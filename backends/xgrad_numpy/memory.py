@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from typing import Any
 
 import numpy as np
 
-from xgrad.capturing.program import Value
+from xgrad.capturing.program import Storage, Value
 
 _ALIGNED = 64  # bytes of a cache line
 
@@ -38,7 +39,8 @@ class Plan:
     """
 
     def __init__(self) -> None:
-        self._live: dict[int, Place] = {}  # by the id of the storage of their value
+        self._live: dict[Storage, Place] = {}
+        self._ends: dict[int, list[Place]] = {}  # by the last call that needs them
         self._free: list[tuple[int, int]] = []  # offsets and sizes, in order
         self.nbytes = 0
 
@@ -46,19 +48,20 @@ class Plan:
         """Find memory for a value that calls `start` to `end` need: that of another if one is given, and free then."""
         place = Place(self, value, start, end)
         for other in reuse:
-            earlier = self._live.get(id(other.storage))
+            earlier = self._live.get(other.storage)
             if earlier is not None and earlier.nbytes == place.nbytes and self.fills(other):
-                del self._live[id(other.storage)]
+                del self._live[other.storage]
                 place.offset = earlier.offset
                 break
         else:
             place.offset = self._take(place.nbytes)
-        self._live[id(value.storage)] = place
+        self._live[value.storage] = place
+        self._ends.setdefault(end, []).append(place)
         return place
 
     def fills(self, value: Value) -> bool:
         """Return whether a value is what its memory was made for, not a view: another can then be given its place."""
-        place = self._live.get(id(value.storage))
+        place = self._live.get(value.storage)
         return place is not None and place.value.number == value.number
 
     def _take(self, nbytes: int) -> int:
@@ -77,21 +80,20 @@ class Plan:
         return offset
 
     def _give(self, offset: int, nbytes: int) -> None:
-        self._free.append((offset, nbytes))
-        self._free.sort()
-        joined: list[tuple[int, int]] = []
-        for start, size in self._free:
-            if joined and sum(joined[-1]) == start:
-                joined[-1] = (joined[-1][0], joined[-1][1] + size)
-            else:
-                joined.append((start, size))
-        self._free = joined
+        free, i = self._free, bisect(self._free, (offset, nbytes))
+        if i < len(free) and offset + nbytes == free[i][0]:
+            nbytes += free.pop(i)[1]
+        if i and sum(free[i - 1]) == offset:
+            i -= 1
+            offset, size = free.pop(i)
+            nbytes += size
+        free.insert(i, (offset, nbytes))
 
     def release(self, at: int) -> None:
         """Free the memory of values that no call after this one needs."""
-        for key, place in list(self._live.items()):
-            if place.end <= at:
-                del self._live[key]
+        for place in self._ends.pop(at, ()):
+            if self._live.get(place.value.storage) is place:
+                del self._live[place.value.storage]
                 self._give(place.offset, place.nbytes)
 
     def allocate(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,8 +96,8 @@ class Call:
         What is called, with arrays in the place of values.
     args, options
         Of values, numbers, constants, and tuples and lists of such.
-    reads, numbers : list of Value, list of Number
-        Those among them.
+    reads, numbers : tuple of Value, tuple of Number
+        Those among them; `reads` can be given if there are no numbers.
     results : list of Value
         What it makes, in the order in which they come; empty if it writes.
     single : bool
@@ -134,6 +134,7 @@ class Call:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         options: dict[str, Any],
+        reads: tuple[Value, ...] | None = None,
         *,
         target: Value | None = None,
         changes: tuple[Value, ...] = (),
@@ -145,9 +146,10 @@ class Call:
         self.results: list[Value] = []
         self.single = True
         self.where: tuple[str, int] = ("?", 0)
-        self.reads: list[Value]
-        self.numbers: list[Number]
-        self._look()
+        self.reads: tuple[Value, ...] = reads or ()
+        self.numbers: tuple[Number, ...] = ()
+        if reads is None:
+            self._look()
 
     @property
     def line(self) -> str:
@@ -175,10 +177,11 @@ class Call:
         self._look()
 
     def _look(self) -> None:
-        self.reads, self.numbers = [], []
-        _gather(self.args, self.reads, self.numbers)
+        values, numbers = list[Value](), list[Number]()
+        _gather(self.args, values, numbers)
         if self.options:
-            _gather(self.options.values(), self.reads, self.numbers)
+            _gather(self.options.values(), values, numbers)
+        self.reads, self.numbers = tuple(values), tuple(numbers)
 
 
 def line_of(path: str, number: int) -> str:
@@ -291,26 +294,29 @@ def _without_repeated(program: Program) -> Program:
     return Program(program.inputs, calls, outputs)
 
 
-def _key(call: Call, writes: dict[Storage, int]) -> Any:
+def _key(call: Call, writes: Mapping[Storage, int]) -> Any:
     """Return what is equal of two calls that give the same."""
+    key: list[Any] = [call.function]
+    for arg in call.args:
+        key.append(_part_of_key(arg, writes))
+    for name, arg in call.options.items():
+        key += name, _part_of_key(arg, writes)
+    return tuple(key)
 
-    def part(arg: Any) -> Any:
-        kind = type(arg)
-        if kind is Value:
-            return arg.number, writes.get(arg.storage, 0)
-        if kind is Number:
-            return kind, arg.key
-        if kind is tuple or kind is list:
-            return (kind, *map(part, arg))
-        if kind is slice:
-            return (slice, part(arg.start), part(arg.stop), part(arg.step))
-        if hasattr(arg, "shape") and hasattr(arg, "dtype"):
-            return "constant", id(arg)
-        return kind, arg if arg == arg and not (kind is float and arg == 0) else repr(arg)
 
-    if not call.options:
-        return (call.function, *map(part, call.args))
-    return (call.function, part(call.args), *((name, part(value)) for name, value in call.options.items()))
+def _part_of_key(arg: Any, writes: Mapping[Storage, int]) -> Any:
+    kind = type(arg)
+    if kind is Value:
+        return arg.number, writes.get(arg.storage, 0)
+    if kind is Number:
+        return kind, arg.key
+    if kind is tuple or kind is list:
+        return (kind, *[_part_of_key(part, writes) for part in arg])
+    if kind is slice:
+        return kind, *[_part_of_key(part, writes) for part in (arg.start, arg.stop, arg.step)]
+    if hasattr(arg, "shape") and hasattr(arg, "dtype"):
+        return "constant", id(arg)
+    return kind, arg if arg == arg and not (kind is float and arg == 0) else repr(arg)
 
 
 def _checked_first(program: Program) -> Program:

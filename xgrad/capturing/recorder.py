@@ -80,6 +80,7 @@ class Recorder:
         self.flats: dict[int, Any] = {}
         self._of_gradients: dict[int, Leaf] = {}
         self._files: dict[str, bool] = {}
+        self._where = ("?", 0)  # of the last call
 
     # Refusals
 
@@ -188,7 +189,15 @@ class Recorder:
             if out is not None:
                 return self.write(function, out, args, options, out=True)
         sources: list[Recorded] = []
-        given = [_given(arg, sources) for arg in args]
+        given: list[Any] = []
+        plain = not options  # whether there are but recorded arrays
+        for arg in args:
+            if type(arg) is Recorded:
+                sources.append(arg)
+                given.append(arg.array)
+            else:
+                given.append(_given(arg, sources))
+                plain = False
         if options:
             result = function(*given, **{name: _given(value, sources) for name, value in options.items()})
         else:
@@ -198,7 +207,11 @@ class Recorder:
             return result
         if name in _SHAPED_BY_VALUES or (name == "where" and len(args) == 1) or _repeats(name, args, options):
             self.refuse(f"the shape of what {name} returns depends on values")
-        call = Call(function, self._stored(args), {k: self._stored(v) for k, v in options.items()} if options else {})
+        if plain:
+            values = tuple([source.value for source in sources])
+            call = Call(function, values, {}, values)
+        else:
+            call = Call(function, self._stored(args), {name: self._stored(value) for name, value in options.items()})
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
             call.single = False
             if any(type(part) is tuple or type(part) is list for part in result):
@@ -212,7 +225,10 @@ class Recorder:
         return wrapped
 
     def _write_down(self, call: Call) -> None:
-        call.where = place_of_step(self._files)
+        where = place_of_step(self._files)
+        if where != self._where:
+            self._where = where
+        call.where = self._where
         self.calls.append(call)
 
     def _result(self, call: Call, result: Any, sources: Sequence[Recorded]) -> Any:
