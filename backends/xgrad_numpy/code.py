@@ -24,11 +24,11 @@ class Code:
 
     Parameters
     ----------
-    handed_out : set of int
-        The ids of the memory that is handed out.
+    handed_out : set of Storage
+        The memory that is handed out.
     """
 
-    def __init__(self, handed_out: set[int]) -> None:
+    def __init__(self, handed_out: set[Storage]) -> None:
         self._handed_out = handed_out
         self._scope: dict[str, Any] = {"empty": np.empty, "setitem": operator.setitem, "dot": np.ndarray.dot}
         self._names: dict[int, str] = {}  # of values, by number
@@ -43,7 +43,7 @@ class Code:
         self._filled: list[Statement] = []  # numbers are put into cells before all else
         self._statements: list[Statement] = []
         self._plan = Plan()
-        self._ends: dict[int, int] = {}  # the last call that needs each memory
+        self._ends: dict[Storage, int] = {}  # the last call that needs each memory
         self._at = 0  # the call that is being written
 
     def _name(self, value: Value) -> str:
@@ -54,10 +54,11 @@ class Code:
 
     def _object(self, thing: Any, prefix: str = "c") -> str:
         """Return the name of something that stays the same."""
-        if id(thing) not in self._objects:
+        name = self._objects.get(id(thing))
+        if name is None:
             name = self._objects[id(thing)] = f"{prefix}{len(self._objects)}"
             self._scope[name] = thing
-        return self._objects[id(thing)]
+        return name
 
     def _text(self, arg: Any) -> str:
         """Return an argument as code."""
@@ -120,11 +121,11 @@ class Code:
     def _new(self, value: Value, reuse: tuple[Value, ...] = ()) -> str:
         """Return the name of memory for a new value: planned, or the user's if it is handed out."""
         name, storage = self._name(value), value.storage
-        if id(storage) in self._handed_out:
+        if storage in self._handed_out:
             self._statements.append(Statement(code=f"{name} = {self._made(value)}", makes=name))
             self._passed[name] = Passed(value.shape, lies_in_order(value), ours=True)
             return name
-        place = self._plan.add(value, self._at, self._ends[id(storage)], reuse)
+        place = self._plan.add(value, self._at, self._ends[storage], reuse)
         self._fixed.add(value.number)
         self._links.append((name, place))
         return name
@@ -165,6 +166,6 @@ class Code:
         return (
             arg.number in self._fixed
             and arg.storage.kind == "temporary"
-            and self._ends[id(arg.storage)] == self._at
+            and self._ends[arg.storage] == self._at
             and (arg.shape, arg.strides, arg.dtype) == (result.shape, result.strides, result.dtype)
         )

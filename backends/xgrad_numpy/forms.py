@@ -27,13 +27,12 @@ class Forms(Code):
     def _emit_elementwise(self, call: Call, function: np.ufunc, result: Value) -> bool:
         """Write the code of an elementwise function, or of a product of matrices."""
         elementwise = function.signature is None
-        extra = set(call.options)
-        if extra - {"dtype", "casting"}:
+        if call.options.keys() - {"dtype", "casting"}:
             return False
         reuse: tuple[Value, ...] = ()
         if elementwise and not call.options:
             texts = self._operands(function, call.args, result)
-            reuse = tuple(arg for arg in call.args if type(arg) is Value and self._replaceable(arg, result))
+            reuse = tuple([arg for arg in call.reads if self._replaceable(arg, result)])
         else:
             texts = [self._text(arg) for arg in call.args]
         out = self._new(result, reuse)
@@ -55,7 +54,7 @@ class Forms(Code):
         Those are arrays of the dtype that it computes in, and as long as the result as far as that is small. Where one
         is reversed they stay as they are: NumPy then computes some functions otherwise, to the last bit.
         """
-        if function in _BY_STRIDES or any(min(getattr(arg, "strides", None) or (0,)) < 0 for arg in args):
+        if function in _BY_STRIDES or _alike(args, result) or _reversed(args):
             return [self._text(arg) for arg in args]
         dtypes = _computes_in(function, args)
         return [self._operand(function, arg, dtype, result) for arg, dtype in zip(args, dtypes, strict=True)]
@@ -151,13 +150,11 @@ class Forms(Code):
         if not alike or x.dtype != result.dtype or result.dtype not in _BITS or condition.dtype != bool:
             return False
         bits = _BITS[result.dtype]
-        mine = id(result.storage) not in self._handed_out
+        mine = result.storage not in self._handed_out
         alone = self._replaceable(x, result) and self._plan.fills(x)
         if zeros[0] and mine and math.prod(result.shape) <= _FEW and alone:
             source = self._text(x)
-            self._links.append(
-                (self._name(result), self._plan.add(result, self._at, self._ends[id(result.storage)], (x,)))
-            )
+            self._links.append((self._name(result), self._plan.add(result, self._at, self._ends[result.storage], (x,))))
             self._fixed.add(result.number)
             zero = self._kept(np.zeros((), result.dtype))
             self._add_call(np.putmask, source, self._text(condition), zero)
@@ -187,6 +184,24 @@ class Forms(Code):
             self._add(f"{name} = {mine}.view({self._object(dtype, 'd')})")
             self._passed[name] = self._passed.get(mine, Passed(value.shape, lies_in_order(value), ours=False))
         return name
+
+
+def _alike(args: tuple[Any, ...], result: Value) -> bool:
+    """Return whether all operands are values as the result is: floating ones are computed with as they are."""
+    shape, dtype = result.shape, result.dtype
+    for arg in args:
+        if type(arg) is not Value or arg.shape != shape or arg.dtype != dtype:
+            return False
+    return dtype in FLOATS
+
+
+def _reversed(args: tuple[Any, ...]) -> bool:
+    """Return whether an operand lies in memory in reverse."""
+    for arg in args:
+        strides = getattr(arg, "strides", None)
+        if strides and min(strides) < 0:
+            return True
+    return False
 
 
 def _computes_in(function: np.ufunc, args: tuple[Any, ...]) -> list[Any]:

@@ -8,23 +8,23 @@ import numpy as np
 
 from xgrad.capturing.arrays import method
 from xgrad.capturing.operators import setitem
-from xgrad.capturing.program import Call, Value
+from xgrad.capturing.program import Call, Storage, Value
 from xgrad_numpy.layout import in_order
 
 _DOT = method("dot")
 
 
-def forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
+def forwarded(calls: list[Call], handed_out: set[Storage]) -> list[Call]:
     """Let calls write their result where it is copied to, if it is needed nowhere else."""
-    uses = Counter(value.number for call in calls for value in call.reads)
-    made = {call.results[0].number: call for call in calls if call.single and call.results}
-    dropped = set()
+    uses = Counter([value for call in calls for value in call.reads])
+    made = {call.results[0]: call for call in calls if call.single and call.results}
+    dropped = set[Call]()
     for i, call in enumerate(calls):
         if call.function is not setitem or call.args[1] is not Ellipsis or type(call.args[2]) is not Value:
             continue
         target, _, value = call.args
-        maker = made.get(value.number)
-        if maker is None or uses[value.number] != 1 or value.storage.writes or id(value.storage) in handed_out:
+        maker = made.get(value)
+        if maker is None or uses[value] != 1 or value.storage.writes or value.storage in handed_out:
             continue
         if not _takes_out(maker, target):
             continue
@@ -35,8 +35,8 @@ def forwarded(calls: list[Call], handed_out: set[int]) -> list[Call]:
         if any(target.overlaps(v) for v in touched):
             continue
         maker.target, maker.out, maker.results = target, True, []
-        dropped.add(id(call))
-    return [call for call in calls if id(call) not in dropped]
+        dropped.add(call)
+    return [call for call in calls if call not in dropped]
 
 
 def _takes_out(call: Call, target: Value) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from xgrad.capturing.arrays import method
 from xgrad.capturing.operators import getitem, setitem
-from xgrad.capturing.program import Call, Program, Value, folded, replaced
+from xgrad.capturing.program import Call, Program, Storage, Value, folded, replaced
 from xgrad_numpy.forms import ELEMENTWISE, REDUCTIONS, Forms
 from xgrad_numpy.forwarding import forwarded
 from xgrad_numpy.layout import copied, dense, in_order, lies_in_order
@@ -71,7 +70,7 @@ class Replay(Forms):
     """
 
     def __init__(self, program: Program, found: list[Value]) -> None:
-        super().__init__({id(value.storage) for value in program.outputs})
+        super().__init__({value.storage for value in program.outputs})
         self.program = program
         self._scope["Diverged"] = Diverged
         self.statics = [value for value in program.inputs if value not in found]
@@ -79,7 +78,6 @@ class Replay(Forms):
 
         calls, self._constants = folded(program)
         self._calls = forwarded(calls, self._handed_out)
-        self._uses = Counter(value.number for call in self._calls for value in call.reads)
         self._items: dict[int, str] = {}  # code of numbers that need no array
         self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
         for value in found:
@@ -152,19 +150,23 @@ class Replay(Forms):
 
     # Calls, as they are written
 
-    def _lifetimes(self) -> dict[int, int]:
+    def _lifetimes(self) -> dict[Storage, int]:
         """Return the number of the last call that needs each memory."""
-        ends: dict[int, int] = {}
+        ends: dict[Storage, int] = {}
         for i, call in enumerate(self._calls):
             for value in call.reads:
-                ends[id(value.storage)] = i
+                ends[value.storage] = i
             for value in call.results:
-                ends[id(value.storage)] = i
+                ends[value.storage] = i
             if call.target is not None:
-                ends[id(call.target.storage)] = i
+                ends[call.target.storage] = i
         for value in self.program.outputs:
-            ends[id(value.storage)] = len(self._calls)
+            ends[value.storage] = len(self._calls)
         return ends
+
+    def _uses(self, value: Value) -> int:
+        """Return how often a value is given to a call."""
+        return sum(call.reads.count(value) for call in self._calls)
 
     # Calls
 
@@ -188,9 +190,9 @@ class Replay(Forms):
         """Return whether a comparison of single numbers is of use but to a check."""
         if not call.results:
             return False
-        (result,), number = call.results, call.results[0].number
-        checks = [c for c in self._calls if c.check is not None and c.args[0].number == number]
-        return len(call.args) == 2 and result.shape == () and len(checks) == self._uses[number] == 1
+        (result,) = call.results
+        checks = [c for c in self._calls if c.check is not None and c.args[0] is result]
+        return len(call.args) == 2 and result.shape == () and len(checks) == self._uses(result) == 1
 
     def _emit_check(self, call: Call) -> None:
         """Write the code that looks whether a check comes out as it did."""
@@ -209,13 +211,13 @@ class Replay(Forms):
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
-        given = [value.storage for value in call.reads]
-        return bool(call.results) and all(value.storage in given for value in call.results)
+        made = {value.storage for value in call.results}
+        return bool(made) and made.issubset([value.storage for value in call.reads])
 
     def _emit_view(self, call: Call) -> None:
         """Find a view of memory that stays once, of all other anew."""
-        stays = all(v.number in self._fixed or v.number in self._constants for v in call.reads)
-        if stays and call.single and not call.numbers:
+        moving = [v for v in call.reads if v.number not in self._fixed and v.number not in self._constants]
+        if call.single and not moving and not call.numbers:
             (result,) = call.results
             self._fixed.add(result.number)
             self._links.append((self._name(result), _Found(self._scope, call, self._name, self._constants)))
@@ -260,7 +262,7 @@ class Replay(Forms):
             self._add_dot(call, self._new(result))
             return True
         if function is np.asarray and len(call.args) == 1:  # of a scalar
-            if id(result.storage) in self._handed_out:
+            if result.storage in self._handed_out:
                 return False
             self._add_copy(self._new(result), self._text(call.args[0]))
             return True
@@ -294,7 +296,7 @@ class Replay(Forms):
             return False
         name = self._text(x)
         asked = any(result in c.args for c in self._calls if self._comparison_asked(c))
-        if not result.scalar or self._uses[result.number] > 1 or not asked:
+        if not result.scalar or self._uses(result) > 1 or not asked:
             return False
         self._items[result.number] = f"{name}.item({name}.{_PLACES[function]}())"
         return True
@@ -348,6 +350,8 @@ class _Found:
     def __call__(self) -> Any:
         call = self.call
         args = replaced(call.args, self._array)
+        if not call.options:
+            return call.function(*args)
         return call.function(*args, **{name: replaced(value, self._array) for name, value in call.options.items()})
 
     def _array(self, arg: Any) -> Any:
