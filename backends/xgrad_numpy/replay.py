@@ -111,6 +111,7 @@ class Replay(Forms):
         self._scope.update((name, find()) for name, find in written.links)
         exec(compile(self.source, "<captured step>", "exec"), self._scope)
         self.run = self._scope["run"]
+        self._statements, self._filled, self._ends, self._asked, self._items = [], [], {}, {}, {}  # used up
 
     def link(self, arrays: list[np.ndarray]) -> None:
         """Take the arrays of `statics`, and find all others that stay where they are."""
@@ -211,8 +212,11 @@ class Replay(Forms):
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
-        made = {value.storage for value in call.results}
-        return bool(made) and made.issubset([value.storage for value in call.reads])
+        given = [value.storage for value in call.reads]
+        for value in call.results:
+            if value.storage not in given:
+                return False
+        return bool(call.results)
 
     def _emit_view(self, call: Call) -> None:
         """Find a view of memory that stays once, of all other anew."""

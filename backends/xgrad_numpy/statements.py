@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _LARGE = 1 << 17  # elements from which a run is done in blocks: two float32 arrays no longer fit in a usual L2 cache
+_MANY = 4  # calls, from which on a loop is worth its beginning and its end
 _BLOCK = 1 << 15  # elements of a block, which takes ten times as long as to call a function
 
 
@@ -125,7 +126,7 @@ class Lines:
         return bool(plain) and self.arrays.keys() >= {*statement.operands}
 
     def _of_calls(self, calls: list[Statement]) -> list[str]:
-        if len(calls) < 2:
+        if len(calls) < _MANY:
             return [call.text() for call in calls]
         name = f"C{len(self.links)}"
         self.links.append((name, partial(self._calls, [(call.function, call.operands) for call in calls])))

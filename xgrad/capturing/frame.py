@@ -141,7 +141,7 @@ class Frame:
         self.outputs = {v.number: new for v, new in zip(self._outputs, program.outputs, strict=True)}
         self.results = program.outputs[:returning]
         self.left = Left.by(recorder, last)
-        del self._recorder, self._last
+        del self._recorder, self._last, self._lines, self._effects, self._edges, self._outputs
 
     def _object(self, thing: Any, prefix: str = "x") -> str:
         """Return the name of an object."""

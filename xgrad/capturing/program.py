@@ -177,7 +177,8 @@ class Call:
         self._look()
 
     def _look(self) -> None:
-        values, numbers = list[Value](), list[Number]()
+        values: list[Value] = []
+        numbers: list[Number] = []
         _gather(self.args, values, numbers)
         if self.options:
             _gather(self.options.values(), values, numbers)

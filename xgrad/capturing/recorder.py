@@ -23,9 +23,10 @@ from xgrad.tensor import Tensor
 
 held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is while another stands in its place
 
-#: Whose shape depends on values.
+#: Whose shape depends on values, of some in certain cases only.
 _SHAPED_BY_VALUES = frozenset(
-    "nonzero argwhere flatnonzero unique unique_all unique_counts unique_inverse unique_values compress extract".split()
+    "nonzero argwhere flatnonzero unique unique_all unique_counts unique_inverse unique_values compress extract repeat "
+    "where".split()
 )
 #: Of what no array is part.
 _PLAIN: frozenset[type] = frozenset({int, float, bool, str, type(None)})
@@ -190,14 +191,20 @@ class Recorder:
                 return self.write(function, out, args, options, out=True)
         sources: list[Recorded] = []
         given: list[Any] = []
-        plain = not options  # whether there are but recorded arrays
+        stored: list[Any] | None = []  # the arguments as a program has them, if none is to be looked into
         for arg in args:
             if type(arg) is Recorded:
                 sources.append(arg)
                 given.append(arg.array)
+                if stored is not None:
+                    stored.append(arg.value)
+            elif type(arg) in _PLAIN:
+                given.append(arg)
+                if stored is not None:
+                    stored.append(arg)
             else:
                 given.append(_given(arg, sources))
-                plain = False
+                stored = None
         if options:
             result = function(*given, **{name: _given(value, sources) for name, value in options.items()})
         else:
@@ -205,11 +212,10 @@ class Recorder:
         name = getattr(function, "__name__", "")
         if self.closed or name in _QUESTIONS:
             return result
-        if name in _SHAPED_BY_VALUES or (name == "where" and len(args) == 1) or _repeats(name, args, options):
+        if name in _SHAPED_BY_VALUES and _is_shaped_by_values(name, args, options):
             self.refuse(f"the shape of what {name} returns depends on values")
-        if plain:
-            values = tuple([source.value for source in sources])
-            call = Call(function, values, {}, values)
+        if stored is not None and not options:
+            call = Call(function, tuple(stored), {}, tuple([source.value for source in sources]))
         else:
             call = Call(function, self._stored(args), {name: self._stored(value) for name, value in options.items()})
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
@@ -541,9 +547,10 @@ def is_scalar(arg: Any) -> bool:
     return hasattr(arg, "dtype") and hasattr(arg, "item") and getattr(arg, "shape", None) == ()
 
 
-def _repeats(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-    counts = args[1] if name == "repeat" and len(args) > 1 else options.get("repeats") if name == "repeat" else None
-    return type(counts) is Recorded
+def _is_shaped_by_values(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    if name == "repeat":
+        return type(args[1] if len(args) > 1 else options.get("repeats")) is Recorded
+    return name != "where" or len(args) == 1
 
 
 def root_of(array: Any) -> Any:
