@@ -123,13 +123,15 @@ class Captured(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and record it."""
-        if self.refusal is not None or active.get() is not None:  # within another step, it is part of that
+        if active.get() is not None:  # within another step, it is part of that
             return self._step(*args, **kwargs)
         if self._recent is not None and not kwargs:
             with self._lock:
                 results = MISS if self._recent is None else self._recent(args)
                 if results is not MISS:
                     return results  # type: ignore[no-any-return]
+        if self.refusal is not None:
+            return self._step(*args, **kwargs)
         key, tensors = self._key(args, kwargs)
         with self._lock:
             return self._called(key, tensors, args, kwargs)  # type: ignore[no-any-return]
