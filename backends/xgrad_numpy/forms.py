@@ -61,11 +61,9 @@ class Forms(Code):
 
     def _operand(self, function: np.ufunc, arg: Any, dtype: Any, result: Value) -> str:
         kind = type(arg)
-        count = math.prod(result.shape)
-        if dtype is None:
+        if dtype is None or (kind is Value and dtype == arg.dtype and _is_like(arg, result)):
             return self._text(arg)
-        if kind is Number:
-            return self._cell(arg, dtype)
+        count = math.prod(result.shape)
         constant = self._constants.get(arg.number) if kind is Value else arg if isinstance(arg, np.ndarray) else None
         if kind in (int, float):
             constant = _exactly(arg, dtype)
@@ -188,11 +186,15 @@ class Forms(Code):
 
 def _alike(args: tuple[Any, ...], result: Value) -> bool:
     """Return whether all operands are values as the result is: floating ones are computed with as they are."""
-    shape, dtype = result.shape, result.dtype
+    dtype = result.dtype
     for arg in args:
-        if type(arg) is not Value or arg.shape != shape or arg.dtype != dtype:
+        if type(arg) is not Value or arg.dtype != dtype or not _is_like(arg, result):
             return False
     return dtype in FLOATS
+
+
+def _is_like(arg: Value, result: Value) -> bool:
+    return arg.shape == result.shape and not arg.scalar
 
 
 def _reversed(args: tuple[Any, ...]) -> bool:

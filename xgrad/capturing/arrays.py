@@ -42,7 +42,8 @@ class Recorded:
     @property
     def array(self) -> Any:
         """The array of the device."""
-        return self.recorder.held(self.owner) if self._array is None else self._array
+        array = self._array
+        return self.recorder.held(self.owner) if array is None else array
 
     def pin(self) -> None:
         """Stay the array of now, wherever the owner goes."""
@@ -55,19 +56,19 @@ class Recorded:
 
     @property
     def shape(self) -> Any:
-        return self.array.shape
+        return self.value.shape
 
     @property
     def dtype(self) -> Any:
-        return self.array.dtype
+        return self.value.dtype
 
     @property
     def ndim(self) -> int:
-        return len(self.array.shape)
+        return len(self.value.shape)
 
     @property
     def size(self) -> int:
-        return math.prod(self.array.shape)
+        return math.prod(self.value.shape)
 
     @property
     def device(self) -> Any:

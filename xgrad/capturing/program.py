@@ -62,9 +62,13 @@ class Value:
         return low < highest and lowest < high
 
     def _extent(self) -> tuple[int, int]:
-        steps = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
-        first = self.start + sum(step for step in steps if step < 0)
-        return first, self.start + sum(step for step in steps if step > 0) + int(self.dtype.itemsize)
+        first = last = self.start
+        for n, stride in zip(self.shape, self.strides, strict=True):
+            if stride < 0:
+                first += (n - 1) * stride
+            else:
+                last += (n - 1) * stride
+        return first, last + int(self.dtype.itemsize)
 
     def __repr__(self) -> str:
         return f"%{self.number}"
