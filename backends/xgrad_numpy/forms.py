@@ -63,6 +63,8 @@ class Forms(Code):
         kind = type(arg)
         if dtype is None or (kind is Value and dtype == arg.dtype and _is_like(arg, result)):
             return self._text(arg)
+        if kind is Number:
+            return self._cell(arg, dtype)
         count = math.prod(result.shape)
         constant = self._constants.get(arg.number) if kind is Value else arg if isinstance(arg, np.ndarray) else None
         if kind in (int, float):

@@ -1,5 +1,9 @@
 """What changes between calls is followed or recorded anew: results and all that is seen are those of eager steps."""
 
+import dis
+import inspect
+import textwrap
+import types
 from functools import wraps
 from types import SimpleNamespace
 
@@ -9,6 +13,7 @@ import pytest
 import xgrad
 from capturing.twins import all_of, array, batch, eagerly, replays, training
 from xgrad import nn, optim
+from xgrad.capturing.surroundings import _globals
 from xgrad.nn import functional
 
 BEYOND = "a recording holds for what the step's own code names, and not for what is in it: see capture"
@@ -797,3 +802,17 @@ def test_evaluation_and_training_leave_the_weights_where_they_are():
         ev(batch(i % 2)[0])
         places.add(next(m.parameters())._data.ctypes.data)
     assert len(places) <= 2  # where it was made, and where the optimizer has laid it
+
+
+def test_global_variables_of_code_are_those_that_dis_finds():
+    def named(code):
+        found = {
+            i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")
+        }
+        return found.union(*(named(part) for part in code.co_consts if isinstance(part, types.CodeType)))
+
+    many = "\n".join(f"x{i} = x{i + 1}.attribute" for i in range(600))  # more than an argument's eight bits can count
+    texts = [inspect.getsource(module) for module in (dis, inspect, textwrap)]
+    for text in [*texts, f"def f():\n  global x1\n{textwrap.indent(many, '  ')}"]:
+        code = compile(text, "text", "exec")
+        assert _globals(code) == named(code)
