@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import operator
 import os
 import sys
@@ -62,7 +63,7 @@ class Recorder:
         self._storages: dict[int, Storage] = {}  # of those, by the id of what owns the memory
         self._before: dict[int, Tensor] = {}  # tensors that were there before, by id
         self.edges: dict[int, Any] = {}  # of them, when they were first used
-        self._count = 0
+        self._next = itertools.count(1).__next__  # the number of the next value or piece of memory
         self._made: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
         self.conditions: list[Number] = []
@@ -178,10 +179,6 @@ class Recorder:
 
     # Calls
 
-    def _next(self) -> int:
-        self._count += 1
-        return self._count
-
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any] = {}) -> Any:
         """Call a function, and write it down."""
         if "out" in options:
@@ -215,7 +212,9 @@ class Recorder:
         if name in _SHAPED_BY_VALUES and _is_shaped_by_values(name, args, options):
             self.refuse(f"the shape of what {name} returns depends on values")
         if stored is not None and not options:
-            call = Call(function, tuple(stored), {}, tuple([source.value for source in sources]))
+            whole = tuple(stored)
+            reads = whole if len(sources) == len(whole) else tuple([source.value for source in sources])
+            call = Call(function, whole, {}, reads)
         else:
             call = Call(function, self._stored(args), {name: self._stored(value) for name, value in options.items()})
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):

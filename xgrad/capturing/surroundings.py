@@ -14,7 +14,7 @@ from xgrad.nn.module import edits
 from xgrad.optim.optimizer import Optimizer
 
 _LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
-_OF_NAMES = frozenset({dis.opmap["LOAD_NAME"], dis.opmap["STORE_GLOBAL"]})
+_OF_VARIABLES = _LOAD_GLOBAL, dis.opmap["LOAD_NAME"], dis.opmap["STORE_GLOBAL"]
 ABSENT: Any = object()  # what stands for a variable that is not there
 
 
@@ -140,14 +140,17 @@ def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterato
 
 def _globals(code: CodeType) -> set[str]:
     """Return the global variables that some code names, with the code in it, such as that of comprehensions."""
-    names, extended, raw = set(), 0, code.co_code  # an instruction and its argument in turn
-    for operation, argument in zip(raw[::2], raw[1::2], strict=True):
-        number = extended | argument
-        extended = number << 8 if operation == dis.EXTENDED_ARG else 0
-        if operation == _LOAD_GLOBAL:
-            names.add(code.co_names[number >> 1])  # whose last bit says something else
-        elif operation in _OF_NAMES:
-            names.add(code.co_names[number])
+    names = set()
+    operations, arguments = code.co_code[::2], code.co_code[1::2]
+    for operation in _OF_VARIABLES:
+        i = operations.find(operation)
+        while i >= 0:
+            number, shift = arguments[i], 8
+            while operations[i - shift // 8] == dis.EXTENDED_ARG:  # the bits above, one instruction for eight
+                number |= arguments[i - shift // 8] << shift
+                shift += 8
+            names.add(code.co_names[number >> 1 if operation == _LOAD_GLOBAL else number])  # whose last bit is a flag
+            i = operations.find(operation, i + 1)
     return names.union(*(_globals(part) for part in code.co_consts if isinstance(part, CodeType)))
 
 
