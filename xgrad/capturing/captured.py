@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from threading import RLock
@@ -12,10 +12,11 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded, concrete
+from xgrad.capturing.descriptions import contents, described
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import MISS, Frame, Unusable, lies_otherwise
 from xgrad.capturing.recorder import Recorder, active, line_of_step
-from xgrad.capturing.surroundings import Watched, begins, described, watched
+from xgrad.capturing.surroundings import Inside, Watched, begins, watched
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
@@ -43,10 +44,12 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
 
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
     tensors, while modules have the same attributes and are in the same mode (`Module.train`, `Module.eval`), and the
-    variables that the step's own code and functions that it calls by name refer to are the same things. For others the
-    step is recorded anew. Learning rates and other numeric options of optimizers, their counts of steps, and the state
-    of generators are read at each replay. Whatever else Python code computes with, such as a number in a list, or does
-    besides, such as printing, is as it was when the step was recorded.
+    variables that the step's code names, and that of functions and methods that it calls by name, are the same things
+    with the same in them: in lists and dicts, of up to 256 things, and in objects those attributes that the code names.
+    For others the step is recorded anew. Learning rates and other numeric options of optimizers, their counts of steps,
+    and the state of generators are read at each replay. What the step changes itself, such as a list to which it
+    appends, what it reads otherwise, such as a clock, and what it does besides, such as printing, is as it was when the
+    step was recorded.
 
     What cannot be replayed is noticed while it is recorded: a value that is read, to branch on it or to print it; a
     shape that depends on values; an array of another library; a tensor that is kept outside. Then a `CaptureWarning`
@@ -115,7 +118,8 @@ class Captured(Generic[P, R]):
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
-        self._watched: list[Watched] | None = None  # found at the first call, when all is in place
+        self._watched: list[Watched | Inside] | None = None  # found at the first call, when all is in place
+        self._names: Sequence[str] = ()  # of attributes that the step may read
         self._flats: list[Flat] = []  # what optimizers keep side by side, as of the last recording
         self._warned = self._begun = False
         self.refusal: str | None = None
@@ -152,9 +156,11 @@ class Captured(Generic[P, R]):
         if structure is not None:
             key.append(structure)
             tensors = tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])
-        key += map(_described, leaves)
         if self._watched is None:
-            self._watched = watched(self._step)
+            self._watched, self._names = watched(self._step)
+        key += map(_described, leaves)
+        if structure is not None:
+            key += [contents(leaf, self._names) for leaf in leaves if not isinstance(leaf, Tensor)]
         key += [w() for w in self._watched]
         if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
             key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
@@ -210,8 +216,11 @@ class Captured(Generic[P, R]):
         except BaseException:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
-        for w, value in zip(watched, before, strict=True):
-            if w() != value:
+        for w, value in zip(watched.copy(), before, strict=True):
+            if w() != value and type(w) is Inside:  # as of a list of what is logged: that is not followed
+                watched.remove(w)
+                recorder.unsettled = f"the step changes what is in {w.name}"
+            elif w() != value:
                 recorder.refuse(f"the step gives {w.name} another value", line=_line_of(self._step))
         for module, attributes in recorder.called.values():
             changed = [n for n in attributes if n != "training" and vars(module).get(n) is not attributes[n]]

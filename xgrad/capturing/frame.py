@@ -15,7 +15,7 @@ from xgrad.capturing.left import Left
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Reading, Recorder, root_of
-from xgrad.capturing.surroundings import ABSENT, Modules, Watched
+from xgrad.capturing.surroundings import ABSENT, Inside, Modules, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf, Node, clock
@@ -75,7 +75,7 @@ class Frame:
         results: Any,
         last: dict[int, Recorded],
         backend: Any,
-        watched: Sequence[Watched],
+        watched: Sequence[Watched | Inside],
     ) -> None:
         self._recorder, self._device = recorder, recorder.device
         self.error: Exception | None = None  # of the last replay
@@ -292,7 +292,7 @@ class Frame:
 
     # Conditions
 
-    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Watched]) -> None:
+    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Watched | Inside]) -> None:
         """Write the code that finds out whether arguments, all of them tensors, are like those that were recorded."""
         default, write = self._text(_default.get()), self._lines.append
         write(
@@ -318,14 +318,19 @@ class Frame:
             if earlier:
                 write(f"if {' or '.join(earlier)}: return MISS")
         self._watched = [(watch, watch()) for watch in watched]
-        cells = [(watch.holder, watch.read()) for watch in watched if watch.key is None]
+        variables = [watch for watch in watched if type(watch) is Watched]
+        cells = [(watch.holder, watch.read()) for watch in variables if watch.key is None]
         if cells:
             write(f"for cell, value in {self._object(cells)}:")
             write("    if cell.cell_contents is not value and changed(): return MISS")
-        others = [(watch.holder, watch.key, watch.read()) for watch in watched if watch.key is not None]
+        others = [(watch.holder, watch.key, watch.read()) for watch in variables if watch.key is not None]
         if others:
             write(f"for names, key, value in {self._object(others)}:")
             write(f"    if names.get(key, {self._object(ABSENT)}) is not value and changed(): return MISS")
+        inside = [(watch, before) for watch, before in self._watched if type(watch) is Inside]
+        if inside:
+            write(f"for watch, before in {self._object(inside)}:")
+            write("    if watch() != before: return MISS")
 
     def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
         """Write the code that finds out whether this is the way to go."""

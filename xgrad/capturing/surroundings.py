@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-import numpy as np
-
-from xgrad.nn.module import edits
+from xgrad.capturing.descriptions import OPAQUE, contents, described, is_ours
+from xgrad.nn.module import Module, edits
 from xgrad.optim.optimizer import Optimizer
 
 _LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 _OF_VARIABLES = _LOAD_GLOBAL, dis.opmap["LOAD_NAME"], dis.opmap["STORE_GLOBAL"]
 ABSENT: Any = object()  # what stands for a variable that is not there
-
-
-class Same:
-    """What is equal only to itself, whatever it is."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Same and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def described(value: Any) -> Any:
-    """Return what is equal for things that are no tensors if a step cannot tell them apart: 0.0 is not -0.0, nor 0."""
-    if isinstance(value, (float, complex, np.generic)):
-        return type(value), repr(value)
-    if type(value) is set:
-        return set, frozenset(value)
-    own: Any = type(value).__hash__
-    try:
-        told_apart = own is not object.__hash__ and hash(value) is not None
-    except TypeError:  # of a list, or of what holds one
-        told_apart = False
-    return (type(value), value) if told_apart else Same(value)
 
 
 class Modules:
@@ -100,30 +71,95 @@ class Watched:
         return described(self.read())
 
 
-def watched(step: Any) -> list[Watched]:
-    """Return the variables of a function, and attributes of what it is a method of, that are to be watched."""
+class Inside:
+    """What is in a variable. Called, it returns a description of that.
+
+    Parameters
+    ----------
+    variable : Watched
+        The variable.
+    names : sequence of str
+        Of attributes that the step's code may read.
+    """
+
+    __slots__ = ("name", "names", "read")
+
+    def __init__(self, variable: Watched, names: Sequence[str]) -> None:
+        self.name, self.read, self.names = variable.name, variable.read, names
+
+    def __call__(self) -> Any:
+        return contents(self.read(), self.names)
+
+
+def watched(step: Any) -> tuple[list[Watched | Inside], Sequence[str]]:
+    """Return the variables of a function, and attributes of what it is a method of, that are to be watched.
+
+    Also the names that its code has for attributes of whatever else it is given.
+    """
     owner, function = getattr(step, "__self__", None), getattr(step, "__func__", step)
     if not hasattr(function, "__code__"):
         owner, function = step, getattr(type(step), "__call__", None)  # noqa: B004 - the function itself is wanted
-    return list(_watched(function, getattr(owner, "__dict__", {}), set()))
+    seen: dict[Any, CodeType] = {}
+    variables = list(_watched(function, owner, seen))
+    names = sorted(set[str]().union(*map(_names, seen.values())))
+    holding = [
+        v for v in variables if (inside := contents(v.read(), names)) and (inside[1:] or inside[0] in (list, dict))
+    ]
+    return [*variables, *(Inside(variable, names) for variable in holding)], names
 
 
-def _watched(function: Any, attributes: dict[str, Any], seen: set[int]) -> Iterator[Watched]:
-    """Return what a function names, and what functions of the user's that it names do."""
+def _names(code: CodeType) -> set[str]:
+    return {*code.co_names}.union(*(_names(part) for part in code.co_consts if isinstance(part, CodeType)))
+
+
+def _watched(function: Any, owner: Any, seen: dict[Any, CodeType]) -> Iterator[Watched]:
+    """Return what a function, perhaps a method, names, and what functions of the user's that it may call do."""
     code = getattr(function, "__code__", None)
-    if code is None or id(code) in seen:
+    if code is None or (id(owner), code) in seen:
         return
-    seen.add(id(code))
-    for variable in _named(function, code, attributes):
+    seen[id(owner), code] = code
+    names = _names(code)
+    for variable in _named(function, code, getattr(owner, "__dict__", {})):
+        if variable.name == "self.training" and isinstance(owner, Module):  # which is asked where it is read
+            continue
         yield variable
-        value = variable.read()
-        if isinstance(value, FunctionType) and not value.__module__.partition(".")[0].startswith("xgrad"):
-            yield from _watched(value, {}, seen)
+        for reached, whose in _reached(variable.read(), names):
+            yield from _watched(reached, whose, seen)
+    for method in _methods(owner, names):
+        yield from _watched(method, owner, seen)
 
 
-def begins(variables: Iterable[Watched], arguments: Iterable[Any]) -> bool:
+def _reached(value: Any, names: set[str]) -> Iterator[tuple[FunctionType, Any]]:
+    """Return the functions of the user's that code may call which names a thing, and of what they are methods."""
+    if isinstance(value, FunctionType):
+        if not _is_installed(value):
+            yield value, None
+    elif isinstance(value, Module):
+        for module in value.modules():
+            yield from ((method, module) for method in _methods(module, {"forward", *names}))
+    elif isinstance(value, MethodType):
+        yield from ((method, value.__self__) for method in _methods(value.__self__, {value.__name__}))
+    elif not isinstance(value, OPAQUE) and hasattr(value, "__dict__") and not is_ours(value):
+        yield from ((method, value) for method in _methods(value, {"__call__", *names}))
+
+
+def _methods(owner: Any, names: set[str]) -> Iterator[FunctionType]:
+    for name in sorted(names) if owner is not None else ():
+        method = getattr(type(owner), name, None)
+        method = method.fget if isinstance(method, property) else method
+        if isinstance(method, FunctionType) and not _is_installed(method):
+            yield method
+
+
+def begins(variables: Iterable[Watched | Inside], arguments: Iterable[Any]) -> bool:
     """Return whether an optimizer that a step names has not yet taken a step: the first is unlike all others."""
     return any(isinstance(x, Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in variables)))
+
+
+def _is_installed(function: FunctionType) -> bool:
+    """Return whether a function is of a library, and so taken to stay as it is."""
+    root, path = str(function.__module__).partition(".")[0], function.__code__.co_filename
+    return root == "xgrad" or root in sys.stdlib_module_names or "site-packages" in path or "dist-packages" in path
 
 
 def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterator[Watched]:
@@ -133,7 +169,7 @@ def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterato
     for name in sorted(_globals(code)):
         if name in variables:
             yield Watched(name, partial(variables.get, name, ABSENT), variables, name)
-    for name in code.co_names:
+    for name in sorted(_names(code)) if attributes else ():
         if name in attributes:
             yield Watched(f"self.{name}", partial(attributes.get, name, ABSENT), attributes, name)
 
