@@ -138,6 +138,17 @@ def an_attribute(w, kept):
     return step
 
 
+@refused("changes what is in counts")
+def counter_in_a_dict(w, kept):
+    counts = {"steps": 0}
+
+    def step(x):  # here
+        counts["steps"] += 1
+        return x * counts["steps"]
+
+    return step
+
+
 @refused("another value")
 def counter(w, kept):
     count = 0

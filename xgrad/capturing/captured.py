@@ -217,11 +217,13 @@ class Captured(Generic[P, R]):
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
         for w, value in zip(watched.copy(), before, strict=True):
-            if w() != value and type(w) is Inside:  # as of a list of what is logged: that is not followed
-                watched.remove(w)
-                recorder.unsettled = f"the step changes what is in {w.name}"
-            elif w() != value:
-                recorder.refuse(f"the step gives {w.name} another value", line=_line_of(self._step))
+            now = w()
+            if type(w) is Inside and now and now[0] is list and now != value == now[: len(value)]:
+                watched.remove(w)  # a list of what is logged, which is not followed
+                recorder.unsettled = f"the step appends to {w.name}"
+            elif now != value:
+                what = f"changes what is in {w.name}" if type(w) is Inside else f"gives {w.name} another value"
+                recorder.refuse(f"the step {what}", line=_line_of(self._step))
         for module, attributes in recorder.called.values():
             changed = [n for n in attributes if n != "training" and vars(module).get(n) is not attributes[n]]
             if changed or len(vars(module)) != len(attributes):
