@@ -974,6 +974,30 @@ def test_evaluation_and_training_leave_the_weights_where_they_are():
     assert len(places) <= 2  # where it was made, and where the optimizer has laid it
 
 
+@replayed
+def test_a_long_run_of_calls_follows_a_parameter_that_moves(capture):
+    p = xgrad.Tensor(array(4).numpy(), requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.1)
+
+    @capture
+    def step(x):
+        optimizer.zero_grad()
+        y = p
+        for i in range(60):
+            y = y * x - i / 7
+        loss = y.sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    seen = []
+    for i in range(6):
+        yield step(array(4, seed=i) / 4)
+        yield p, p.grad
+        if i == 3:
+            seen.append(p.detach())  # so that the parameter leaves this memory to it
+
+
 def test_global_variables_of_code_are_those_that_dis_finds():
     def named(code):
         found = {
