@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
 from xgrad.function import Function
 from xgrad.plan import Rule
-from xgrad.shortcut import for_one, for_two
+from xgrad.shortcut import short
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -55,9 +55,11 @@ def derivative(
 
 def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return a function's callable with the name, signature and documentation that users look up."""
-    call: Any = function.call
-    if function.short:
-        call = (for_one if len(function.inputs) == 1 else for_two)(function.name, lambda: function)
+
+    def apply(*inputs: Any, **options: Any) -> Any:
+        return function(*inputs, **options)
+
+    call: Any = short(function.name, lambda: function) if function.short else apply
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module

@@ -108,11 +108,13 @@ class Device:
 class Place:
     """A device and a dtype of its library: of each pair there is one, so that two are compared at a glance."""
 
-    __slots__ = ("device", "dtype", "key")
+    __slots__ = ("complex", "device", "dtype", "floating", "key")
     key: Any  # what functions keep their short ways under: none while a step is recorded
 
     def __init__(self, device: Device, dtype: Any) -> None:
         self.device, self.dtype, self.key = device, dtype, self
+        kind = device.backend.numpy_dtype(dtype).kind
+        self.floating, self.complex = kind in "fc", kind == "c"
 
     def __str__(self) -> str:
         return f"{self.dtype} on {self.device}"

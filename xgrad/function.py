@@ -14,12 +14,12 @@ from xgrad import errors
 from xgrad.backend import DeviceError
 from xgrad.device import Device, Place
 from xgrad.devices import transfer
-from xgrad.dtypes import COMPLEX, SCALARS, is_complex, promote
+from xgrad.dtypes import COMPLEX, SCALARS, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
-from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
+from xgrad.plan import Plan, Rule, nothing, outputs, reads
 from xgrad.tensor import Tensor, placed
 
 
@@ -117,16 +117,14 @@ class Function:
         self.signature = inspect.Signature(public)
         self.nullable = any(p.default is None for p in public[:count])
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
-        self._names = frozenset(self.options)
         self.positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
-        self.plans: dict[int, Plan] = {}
-        self.conjugating: dict[int, Plan] = {}
-        self.call = _caller(self)
-
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
-        """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
-        return self.call(*inputs, **options)
+        self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
+        # Indices and conditions, which need not be of one kind
+        self._exempt = tuple([i for i, rule in enumerate(rules) if rule is None]) if any(rules) else ()
+        self._casts = "dtype" in self.options and not self.joint
+        self._kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
+        self._plans: tuple[dict[int, Plan], ...] = {}, {}
 
     def kernel(self, device: Device) -> Callable[..., Any]:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
@@ -135,16 +133,14 @@ class Function:
 
     @property
     def short(self) -> bool:
-        """Whether calls may take a short way: see `shortcut`."""
-        if self.joint or self.aside or self.crosses or not all(self.rules):
-            return False
+        """Whether calls may take the short way: see `shortcut`."""
+        ordinary = not (self.joint or self.aside or self.crosses) and all(self.rules)
         two = len(self.inputs) == 2 and self.lowest is not None and not self.options
-        return two or (len(self.inputs) == 1 and "dtype" not in self.positional)
+        return ordinary and (two or (len(self.inputs) == 1 and "dtype" not in self.positional))
 
-    def plans_of(self, *places: Place) -> dict[int, Plan]:
+    def plans(self, *places: Place) -> dict[int, Plan]:
         """Return the plans of calls with results there, by a bit mask of the inputs that need a gradient."""
-        conjugates = self.holomorphic and any(is_complex(place.dtype) for place in places)
-        return self.conjugating if conjugates else self.plans
+        return self._plans[self.holomorphic and any(place.complex for place in places)]
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -153,13 +149,9 @@ class Function:
     def bind(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
-        if len(args) == count:
-            options = {**self.defaults, **given}
-            if options.keys() == self._names:
-                return args, options
-        if not given and len(args) > count:
-            options = {**self.defaults, **dict(zip(self.positional, args[count:], strict=False))}
-            if len(args) <= count + len(self.positional) and options.keys() == self._names:
+        if len(args) == count or not given:
+            options = {**self.defaults, **dict(zip(self.positional, args[count:], strict=False)), **given}
+            if count <= len(args) <= count + len(self.positional) and options.keys() == set(self.options):
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)
@@ -168,95 +160,71 @@ class Function:
         bound.apply_defaults()
         return tuple([bound.arguments[n] for n in self.inputs]), {n: bound.arguments[n] for n in self.options}
 
-
-def _caller(function: Function) -> Callable[..., Any]:
-    """Return what users call: a closure, for an attribute looked up at each of a million calls has a price."""
-    lowest, variadic, nullable = function.lowest, function.variadic, function.nullable
-    arity, defaults, sets_aside = len(function.inputs), function.defaults, bool(function.aside)
-    binds = len(defaults) < len(function.options)
-    casts = "dtype" in function.options and not function.joint
-    crosses = function.crosses
-    differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans = function.plans
-    kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
-    exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
-    unpromoted = tuple([i for i in range(arity) if exempt >> i & 1])
-
-    def call(*inputs: Any, **options: Any) -> Any:
-        if options or binds or (len(inputs) != arity and not variadic):
-            inputs, options = function.bind(inputs, options)
-        elif defaults:
-            options = defaults.copy()
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
+        if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
+            inputs, options = self.bind(inputs, options)
         device = dtype = aside = None
         mixed, mask, bit, raws, edges = False, 0, 1, [], []
-        for x in inputs:
+        for i, x in enumerate(inputs):
             if isinstance(x, Tensor):
                 raw, place, edge = x._data, x._place, x._edge
                 if place.device is not device:
                     if device is not None:
-                        raise DeviceError(errors.mixed_devices(function, inputs))
+                        raise DeviceError(errors.mixed_devices(self, inputs))
                     device = place.device
-                if not bit & exempt:
+                if i not in self._exempt:
                     mixed = mixed or (dtype is not None and place.dtype is not dtype)
                     dtype = place.dtype
                 if edge is not None:
                     mask |= bit
                 raws.append(raw)
                 edges.append(edge)
-            elif type(x) in SCALARS or (x is None and nullable):
+            elif type(x) in SCALARS or (x is None and self.nullable):
                 mixed = mixed or x is True or x is False or type(x) is complex
                 raws.append(x)
                 edges.append(None)
             else:
-                return call(*lift(function, inputs), **options)
+                return self(*lift(self, inputs), **options)
             bit += bit
         if device is None:
-            return call(*lift(function, inputs, scalars=True), **options)
-        if lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(function, raws, device, unpromoted)
-        if casts and options["dtype"] is not None:
+            return self(*lift(self, inputs, scalars=True), **options)
+        if self.lowest is not None and (mixed or dtype not in device.floats):
+            raws = promote(self, raws, device, self._exempt)
+        if self._casts and options["dtype"] is not None:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
-        kernel = kernels.get(device.key)
-        if kernel is None:
-            kernel = kernels[device.key] = function.kernel(device)
+        kernel = self._kernels.get(device.key) or self._kernels.setdefault(device.key, self.kernel(device))
         try:
-            if device.guard is None:
-                out = kernel(*raws, **options) if options else kernel(*raws)
-            else:
-                with device.guard():
-                    out = kernel(*raws, **options)
+            with device.active():
+                out = kernel(*raws, **options)
         except Exception as error:
-            explained = errors.explain(function, error, inputs)
+            explained = errors.explain(self, error, inputs)
             if explained is error:
                 raise
             raise explained from error
-        if sets_aside:
+        if self.aside:
             out, aside = out
-        if crosses:
+        if self.crosses:
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
-            out = device.coerce(out) if isinstance(out, np.generic) else _settle(function, out, device)
+            out = device.coerce(out) if isinstance(out, np.generic) else _settle(self, out, device)
 
-        mask &= differentiable
+        mask &= self._differentiable
         single = type(out) is not tuple
-        there: Any = device.places[out.dtype] if single else [device.places[part.dtype] for part in out]
-        real = single and there.dtype in device.floats
-        if not mask or not grad_enabled.get() or (single and not (real or floating(there))):
-            return placed(out, there) if single else tuple(map(placed, out, there))
-        table = plans if real else function.plans_of(there) if single else function.plans_of(*there)
-        plan = table.get(-1 if variadic else mask)
-        if plan is None:
-            plan = Plan(function, [bool(mask >> i & 1) for i in range(arity)], table is function.conjugating)
-            table[-1 if variadic else mask] = plan
+        places = [device.places[part.dtype] for part in ((out,) if single else out)]
+        if not mask or not grad_enabled.get() or not any(place.floating for place in places):
+            return placed(out, places[0]) if single else tuple(map(placed, out, places))
+        plans, key = self.plans(*places), -1 if self.variadic else mask
+        if key not in plans:
+            plans[key] = Plan(self, [bool(mask >> i & 1) for i in range(len(inputs))], plans is self._plans[True])
+        plan = plans[key]
         kept = plan.keep(out, raws, inputs, options, aside, edges)
         if single:
-            return placed(out, there, record(Node(), plan, kept, out.shape, there))
-        node = record(Branching(), plan, kept, [part.shape for part in out], there[0])
-        node.outputs, node.places = [nothing] * len(out), there
+            return placed(out, places[0], record(Node(), plan, kept, out.shape, places[0]))
+        node = record(Branching(), plan, kept, [part.shape for part in out], places[0])
+        node.outputs, node.places = [nothing] * len(out), places
         return outputs(node, out)
-
-    return call
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:

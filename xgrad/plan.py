@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from xgrad.device import Place
 from xgrad.dtypes import SCALARS, is_complex
 from xgrad.graph import Branching, Node
 from xgrad.tensor import Tensor, placed, wrap
@@ -138,14 +137,9 @@ def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., A
 
 def outputs(node: Branching, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Return the tensors of a function with several results; those of integers have no history."""
-    edges = [node.edge(i) if floating(place) else None for i, place in enumerate(node.places)]
+    edges = [node.edge(i) if place.floating else None for i, place in enumerate(node.places)]
     return tuple(map(placed, outs, node.places, edges))
 
 
 def nothing() -> None:
     """Stand for the edge of a result that has none yet."""
-
-
-def floating(place: Place) -> bool:
-    """Return whether results there can have a gradient."""
-    return place.device.backend.numpy_dtype(place.dtype).kind in "fc"
