@@ -353,7 +353,7 @@ def test_a_call_that_leaves_the_short_way_runs_its_forward_rule_once_and_shows_o
 def test_calls_the_short_way_are_known_by_their_names() -> None:
     assert (xgrad.add.__name__, Tensor.__add__.__name__, Tensor.exp.__qualname__) == ("add", "add", "exp")
     for wrong in (lambda: xgrad.ones(2).__add__(), lambda: xgrad.add(xgrad.ones(2))):
-        with pytest.raises(TypeError, match=r"^add\(x1, x2, /\): missing a required argument: 'x2'"):
+        with pytest.raises(TypeError, match=r"^add\(\) missing 1 required positional argument: 'x2'"):
             wrong()
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
+from xgrad.device import Place
 from xgrad.engine import walk
 from xgrad.graph import Edge
 from xgrad.tensor import Tensor, placed
@@ -115,6 +118,14 @@ def grad(
     return results
 
 
+@lru_cache(64)
+def _ones(place: Place, shape: tuple[int, ...]) -> Any:
+    """Return the gradient of a scalar; broadcast, which NumPy makes read-only, since it is used again."""
+    device = place.device
+    with device.active():
+        return device.xp.broadcast_to(device.xp.ones((), dtype=place.dtype, device=device.native), shape)
+
+
 def _start(
     name: str, results: Tensor | Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None
 ) -> dict[Edge, Tensor]:
@@ -141,10 +152,7 @@ def _start(
                     f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype} without one: take a "
                     "real part, an absolute value or the like of it, or give a gradient"
                 )
-            device = tensor.device
-            with device.active():
-                ones = device.xp.ones(tensor.shape, dtype=tensor._place.dtype, device=device.native)
-            gradient = placed(ones, tensor._place)
+            gradient = placed(_ones(tensor._place, tensor._data.shape), tensor._place)
         elif not isinstance(gradient, Tensor):
             raise TypeError(
                 f"{name}: expected a tensor for a gradient, got {type(gradient).__name__}: use xgrad.asarray"

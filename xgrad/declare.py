@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
 from xgrad.function import Function
 from xgrad.plan import Rule
-from xgrad.shortcut import short
+from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -55,11 +55,13 @@ def derivative(
 
 def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return a function's callable with the name, signature and documentation that users look up."""
-
-    def apply(*inputs: Any, **options: Any) -> Any:
-        return function(*inputs, **options)
-
-    call: Any = short(function.name, lambda: function) if function.short else apply
+    f, count = function, len(function.inputs)
+    one = count == 1 and "dtype" not in f.positional
+    two = count == 2 and f.lowest is not None and not f.options
+    apply = function.__call__
+    call: Any = lambda *inputs, **options: apply(*inputs, **options)  # noqa: E731
+    if (one or two) and all(f.rules) and not (f.joint or f.aside or f.crosses):
+        call = (for_two if two else for_one)(f.name, lambda: function)
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module

@@ -171,8 +171,10 @@ def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
                 f"{node.name}: a derivative rule returned a gradient of shape {got} for an input of shape {shape}: "
                 "expected that shape, or one that it broadcasts to"
             )
-        kept = {i for i, n in enumerate(shape, lead) if n == got[i]}
-        g = xp.sum(g, axis=tuple(i for i in range(len(got)) if i not in kept))
+        axes = tuple(range(lead))
+        if got[lead:] != shape:
+            axes += tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
+        g = xp.sum(g, axis=axes)
         g = g if g.shape == shape else xp.reshape(g, shape)
     dtype = edge.place.dtype
     if getattr(g, "_data", g).dtype == dtype:

@@ -8,11 +8,9 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
 from xgrad import errors
 from xgrad.backend import DeviceError
-from xgrad.device import Device, Place
+from xgrad.device import Device
 from xgrad.devices import transfer
 from xgrad.dtypes import COMPLEX, SCALARS, promote
 from xgrad.grad_mode import grad_enabled
@@ -117,30 +115,21 @@ class Function:
         self.signature = inspect.Signature(public)
         self.nullable = any(p.default is None for p in public[:count])
         self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
+        self._names = frozenset(self.options)
         self.positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
         self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
-        # Indices and conditions, which need not be of one kind
-        self._exempt = tuple([i for i, rule in enumerate(rules) if rule is None]) if any(rules) else ()
-        self._casts = "dtype" in self.options and not self.joint
+        self._exempt = (
+            ~self._differentiable if any(rules) else 0
+        )  # indices and conditions, which need not be of one kind
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
-        self._plans: tuple[dict[int, Plan], ...] = {}, {}
+        # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
+        self.plans: tuple[dict[int, Plan], dict[int, Plan]] = {}, {}
 
     def kernel(self, device: Device) -> Callable[..., Any]:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
-
-    @property
-    def short(self) -> bool:
-        """Whether calls may take the short way: see `shortcut`."""
-        ordinary = not (self.joint or self.aside or self.crosses) and all(self.rules)
-        two = len(self.inputs) == 2 and self.lowest is not None and not self.options
-        return ordinary and (two or (len(self.inputs) == 1 and "dtype" not in self.positional))
-
-    def plans(self, *places: Place) -> dict[int, Plan]:
-        """Return the plans of calls with results there, by a bit mask of the inputs that need a gradient."""
-        return self._plans[self.holomorphic and any(place.complex for place in places)]
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -150,8 +139,10 @@ class Function:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
         if len(args) == count or not given:
-            options = {**self.defaults, **dict(zip(self.positional, args[count:], strict=False)), **given}
-            if count <= len(args) <= count + len(self.positional) and options.keys() == set(self.options):
+            options = {**self.defaults, **given}
+            if len(args) > count:
+                options.update(zip(self.positional, args[count:], strict=False))
+            if count <= len(args) <= count + len(self.positional) and options.keys() == self._names:
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)
@@ -165,15 +156,15 @@ class Function:
         if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
             inputs, options = self.bind(inputs, options)
         device = dtype = aside = None
-        mixed, mask, bit, raws, edges = False, 0, 1, [], []
-        for i, x in enumerate(inputs):
+        mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._exempt
+        for x in inputs:
             if isinstance(x, Tensor):
                 raw, place, edge = x._data, x._place, x._edge
                 if place.device is not device:
                     if device is not None:
                         raise DeviceError(errors.mixed_devices(self, inputs))
                     device = place.device
-                if i not in self._exempt:
+                if not bit & exempt:
                     mixed = mixed or (dtype is not None and place.dtype is not dtype)
                     dtype = place.dtype
                 if edge is not None:
@@ -190,14 +181,17 @@ class Function:
         if device is None:
             return self(*lift(self, inputs, scalars=True), **options)
         if self.lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(self, raws, device, self._exempt)
-        if self._casts and options["dtype"] is not None:
+            raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if exempt >> i & 1]))
+        if options.get("dtype") is not None and not self.joint:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
         kernel = self._kernels.get(device.key) or self._kernels.setdefault(device.key, self.kernel(device))
         try:
-            with device.active():
+            if device.guard is None:
                 out = kernel(*raws, **options)
+            else:
+                with device.guard():
+                    out = kernel(*raws, **options)
         except Exception as error:
             explained = errors.explain(self, error, inputs)
             if explained is error:
@@ -208,31 +202,38 @@ class Function:
         if self.crosses:
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
-            out = device.coerce(out) if isinstance(out, np.generic) else _settle(self, out, device)
+            out = _settle(self, out, device)
 
         mask &= self._differentiable
-        single = type(out) is not tuple
-        places = [device.places[part.dtype] for part in ((out,) if single else out)]
-        if not mask or not grad_enabled.get() or not any(place.floating for place in places):
-            return placed(out, places[0]) if single else tuple(map(placed, out, places))
-        plans, key = self.plans(*places), -1 if self.variadic else mask
-        if key not in plans:
-            plans[key] = Plan(self, [bool(mask >> i & 1) for i in range(len(inputs))], plans is self._plans[True])
-        plan = plans[key]
+        if type(out) is tuple:
+            places = [device.places[part.dtype] for part in out]
+            if not mask or not grad_enabled.get():
+                return tuple(map(placed, out, places))
+            plan = self._plan(mask, len(inputs), any(place.complex for place in places))
+            kept = plan.keep(out, raws, inputs, options, aside, edges)
+            node = record(Branching(), plan, kept, [part.shape for part in out], places[0])
+            node.outputs, node.places = [nothing] * len(out), places
+            return outputs(node, out)
+        place = device.places[out.dtype]
+        if not mask or not place.floating or not grad_enabled.get():
+            return placed(out, place)
+        plan = self._plan(mask, len(inputs), place.complex)
         kept = plan.keep(out, raws, inputs, options, aside, edges)
-        if single:
-            return placed(out, places[0], record(Node(), plan, kept, out.shape, places[0]))
-        node = record(Branching(), plan, kept, [part.shape for part in out], places[0])
-        node.outputs, node.places = [nothing] * len(out), places
-        return outputs(node, out)
+        return placed(out, place, record(Node(), plan, kept, out.shape, place))
+
+    def _plan(self, mask: int, count: int, of_complex: bool) -> Plan:
+        conjugates, key = of_complex and self.holomorphic, -1 if self.variadic else mask
+        if key not in self.plans[conjugates]:
+            self.plans[conjugates][key] = Plan(self, [bool(mask >> i & 1) for i in range(count)], conjugates)
+        return self.plans[conjugates][key]
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:
     """Return a result, or each of several, as the device's own kind of array."""
+    if hasattr(out, "dtype"):
+        return out if type(out) is device.array_type else device.coerce(out)
     if isinstance(out, (tuple, list)):
         return tuple([_settle(function, part, device) for part in out])
     if type(out) in SCALARS:
         return namespace.asarray(out, device=device)._data
-    if not hasattr(out, "dtype"):
-        raise TypeError(f"{function.name}: expected an array, or a tuple of them, of forward, got {type(out).__name__}")
-    return out if type(out) is device.array_type else device.coerce(out)
+    raise TypeError(f"{function.name}: expected an array, or a tuple of them, of forward, got {type(out).__name__}")

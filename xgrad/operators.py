@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xgrad.shortcut import short
+from xgrad.shortcut import for_one, for_two
 
 if TYPE_CHECKING:
     import xgrad as namespace
@@ -18,12 +18,13 @@ else:
 __all__ = ["Operators", "namespace"]
 
 
-def _two(name: str) -> Callable[[Any, Any], Tensor]:
+def _one(name: str) -> Callable[[Any], Tensor]:
     """Return an op as a method: the op itself, without a call around it."""
-    return short(name, lambda: getattr(namespace, name).function)
+    return for_one(name, lambda: getattr(namespace, name).function)
 
 
-_one: Callable[[str], Callable[[Any], Tensor]] = _two  # type: ignore[assignment]
+def _two(name: str) -> Callable[[Any, Any], Tensor]:
+    return for_two(name, lambda: getattr(namespace, name).function)
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:

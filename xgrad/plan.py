@@ -55,11 +55,8 @@ class Plan:
 
     def __init__(self, function: Function, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.function, self.joint = function, function.joint
-        asked = [
-            (i, rule, names)
-            for i, (rule, names) in enumerate(zip(function.rules, function._reads, strict=True))
-            if rule is not None and (function.joint or wanted[i])
-        ]
+        rules = enumerate(zip(function.rules, function._reads, strict=True))
+        asked = [(i, rule, names) for i, (rule, names) in rules if rule and (function.joint or wanted[i])]
         given = _GIVEN[:2] if function.joint else _GIVEN
         values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in given))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
@@ -73,16 +70,11 @@ class Plan:
         form = "rule({})"
         if conjugates:
             place, form = place | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
-        self.steps = [
-            (
-                self.first + i,
-                _compiled(
-                    "g, xp, kept, into", form.format(", ".join(place.get(n, n) for n in names)), rule=rule, conj=_conj
-                ),
-                "into" in names and not conjugates,
-            )
-            for i, rule, names in asked
-        ]
+        self.steps = []
+        for i, rule, names in asked:
+            code = form.format(", ".join(place.get(name, name) for name in names))
+            run = _compiled("g, xp, kept, into", code, rule=rule, conj=_conj)
+            self.steps.append((self.first + i, run, "into" in names and not conjugates))
 
     def tensors(self, node: Node) -> list[Any]:
         """Return what a node keeps for a pass that is recorded: arrays as tensors, with their edges."""

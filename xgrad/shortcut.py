@@ -10,68 +10,105 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Node, record
+from xgrad.graph import Node, clock
 
 if TYPE_CHECKING:
     from xgrad.function import Function
 
 _NOT_GIVEN: Any = object()
-_recording, _new = grad_enabled.get, object.__new__
+_numbers, _recording, _new = clock.numbers, grad_enabled.get, object.__new__
 
 
-def short(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
-    """Return a call of this name, of one input with options or of two inputs, which finds its function when it has to.
-
-    It goes the short way where the long one was seen to keep the place of its inputs.
-    """
+def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
+    """Return a call of one input, of this name, which finds its function when it has to."""
     ways: dict[Any, Any] = {}  # what is to be known in a place, by its key
 
-    def call(x1: Any = _NOT_GIVEN, x2: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
+    def call_with_one(x: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
         try:
-            a, place, e1 = x1._data, x1._place, x1._edge
-            kernel, plans, array_type, tensor, options, bind = ways[place.key]
-            b = e2 = None
-            if bind is not None:
-                if given or x2 is not _NOT_GIVEN:
-                    if "dtype" in given:
-                        raise LookupError
-                    options = bind((x1,) if x2 is _NOT_GIVEN else (x1, x2, *more), given)[1]
-                out = kernel(a, **options) if options else kernel(a)
-                edges: Any = (e1,)
-            else:
-                if type(x2) is float or type(x2) is int:
-                    b = x2
-                else:
-                    b, e2 = x2._data, x2._edge
-                if more or given or (b is not x2 and x2._place is not place):
+            a, place, edge = x._data, x._place, x._edge
+            kernel, plans, array_type, tensor, function = ways[place.key]
+            options = function.defaults
+            if more or given:
+                if (more and given) or len(more) > len(function.positional) or "dtype" in given:
                     raise LookupError
-                out = kernel(a, b)
-                edges = e1, e2
+                options = {**options, **(given or dict(zip(function.positional, more, strict=False)))}
+            if len(options) != len(function.options):
+                raise LookupError
+            out = kernel(a, **options) if options else kernel(a)
             if out.dtype is not place.dtype:
                 raise LookupError
-            if type(out) is not array_type:
-                out = place.device.coerce(out)
-            node: Any = None
-            if (e1 is not None or e2 is not None) and _recording():
-                plan = plans[1 if e2 is None else 2 if e1 is None else 3]
-                kept = edges if plan.bare else plan.keep(out, (a, b), (x1, x2), options, None, edges)
-                node = record(Node(), plan, kept, out.shape, place)
+            plan = None if edge is None or not _recording() else plans[1]
         except Exception:
             pass  # whatever it is, the long way meets it again, and explains
         else:
             result = _new(tensor)
-            result._data, result._place, result._edge = out, place, node
+            result._data = out = out if type(out) is array_type else place.device.coerce(out)
+            result._place, result._edge = place, None
+            if plan is not None:
+                result._edge = node = Node()
+                node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), options, None, (edge,))
+                node.plan, node.order, node.shape, node.place = plan, next(_numbers), out.shape, place
+                node.hooks, node.changed = None, 0
             return result
-        function, inputs = find(), [x for x in (x1, x2, *more) if x is not _NOT_GIVEN]
-        result = function(*inputs, **given)
-        place = getattr(inputs[0], "_place", None) if inputs else None
-        if place is None or place in ways or type(result) is tuple or result._place is not place:
+        return _long(find(), ways, () if x is _NOT_GIVEN else (x, *more), given)
+
+    call_with_one.__name__ = call_with_one.__qualname__ = name
+    return call_with_one
+
+
+def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
+    """Return a call of two inputs, of which the second may be a number."""
+    ways: dict[Any, Any] = {}
+
+    def call_with_two(x1: Any, x2: Any, /) -> Any:
+        try:
+            a, place, e1 = x1._data, x1._place, x1._edge
+            kernel, plans, array_type, tensor, _ = ways[place.key]
+            kind = type(x2)
+            if kind is float or kind is int:
+                b, e2 = x2, None
+                out = kernel(a, b)
+                if out.dtype is not place.dtype:
+                    raise LookupError
+            else:
+                b, e2 = x2._data, x2._edge
+                if x2._place is not place:
+                    raise LookupError
+                out = kernel(a, b)
+            plan = (
+                None
+                if (e1 is None and e2 is None) or not _recording()
+                else plans[1 if e2 is None else 2 if e1 is None else 3]
+            )
+        except Exception:
+            pass
+        else:
+            shape = out.shape
+            if not shape and type(out) is not array_type:
+                out = place.device.coerce(out)
+            result = _new(tensor)
+            result._data, result._place = out, place
+            if plan is None:
+                result._edge = None
+                return result
+            result._edge = node = Node()
+            node.kept = (e1, e2) if plan.bare else plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2))
+            node.plan, node.order, node.shape, node.place = plan, next(_numbers), shape, place
+            node.hooks, node.changed = None, 0
             return result
+        return _long(find(), ways, (x1, x2), {})
+
+    call_with_two.__name__ = call_with_two.__qualname__ = name
+    return call_with_two
+
+
+def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a function the long way, and remember the short one for the next time, if it keeps the place of inputs."""
+    result = function(*inputs, **options)
+    place: Any = getattr(inputs[0], "_place", None) if inputs else None
+    if place is not None and place not in ways and type(result) is not tuple and result._place is place:
         device, alike = place.device, all(getattr(x, "_place", place) is place for x in inputs)
         if alike and device.guard is None and device.key is device:  # while a step is recorded kernels are others
-            kernel, bind = function.kernel(device), function.bind if len(function.inputs) == 1 else None
-            ways[place] = kernel, function.plans(place), device.array_type, type(result), function.defaults, bind
-        return result
-
-    call.__name__ = call.__qualname__ = name
-    return call
+            plans = function.plans[place.complex and function.holomorphic]
+            ways[place] = function.kernel(device), plans, device.array_type, type(result), function
+    return result

@@ -14,7 +14,7 @@ from functools import partial
 from threading import RLock
 from typing import Any
 
-from xgrad import inputs
+from xgrad import autograd, inputs
 from xgrad.capturing import recorder as recording
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete
 from xgrad.capturing.numbers import Number
@@ -434,6 +434,7 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
+    (autograd, "_ones", autograd._ones.__wrapped__),  # which keeps arrays for later
     (flat, "read", _read_numbers),
     (flat, "write", _write_number),
     (conversion, "device_of", _note_foreign),
