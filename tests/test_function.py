@@ -316,7 +316,7 @@ def test_the_short_way_promotes_as_the_long_one(name: str, one: Any, other: Any,
     for x in floats:
         x.requires_grad_()
         op(x, x).sum().backward()  # teaches it the way of two of one dtype
-    long = op.function.call(*inputs)
+    long = op.function(*inputs)
     expected = xgrad.autograd.grad(long.sum(), floats) if floats else ()
     for _ in range(2):
         out = op(*inputs)

@@ -55,9 +55,13 @@ def derivative(
 
 def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return a function's callable with the name, signature and documentation that users look up."""
-    call: Any = function.call
-    if function.short:
-        call = (for_one if len(function.inputs) == 1 else for_two)(function.name, lambda: function)
+    f, count = function, len(function.inputs)
+    one = count == 1 and "dtype" not in f.positional
+    two = count == 2 and f.lowest is not None and not f.options
+    apply = function.__call__
+    call: Any = lambda *inputs, **options: apply(*inputs, **options)  # noqa: E731
+    if (one or two) and all(f.rules) and not (f.joint or f.aside or f.crosses):
+        call = (for_two if two else for_one)(f.name, lambda: function)
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module

@@ -80,7 +80,8 @@ class Device:
         device.xp.kernels = backend.kernels  # where `fused.fusable` finds them
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)
-        device.guard, device.native, device.places = backend.guard(index), backend.native_device(index), Places(device)
+        device.guard, device.native, device.places = backend.guard(index), backend.native_device(index), Places()
+        device.places.device = device
         return device
 
     def __str__(self) -> str:
@@ -108,11 +109,13 @@ class Device:
 class Place:
     """A device and a dtype of its library: of each pair there is one, so that two are compared at a glance."""
 
-    __slots__ = ("device", "dtype", "key")
+    __slots__ = ("complex", "device", "dtype", "floating", "key")
     key: Any  # what functions keep their short ways under: none while a step is recorded
 
     def __init__(self, device: Device, dtype: Any) -> None:
         self.device, self.dtype, self.key = device, dtype, self
+        kind = device.backend.numpy_dtype(dtype).kind
+        self.floating, self.complex = kind in "fc", kind == "c"
 
     def __str__(self) -> str:
         return f"{self.dtype} on {self.device}"
@@ -121,9 +124,7 @@ class Place:
 class Places(dict[Any, Place]):
     """The places of a device, by dtype: made when they are asked for."""
 
-    def __init__(self, device: Device) -> None:
-        super().__init__()
-        self._device = device
+    device: Device
 
     def __missing__(self, dtype: Any) -> Place:
-        return self.setdefault(dtype, Place(self._device, dtype))
+        return self.setdefault(dtype, Place(self.device, dtype))

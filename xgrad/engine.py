@@ -31,6 +31,7 @@ def walk(
     are recorded themselves.
     """
     needed = None if wanted is None else _leading_to(wanted, gradients)
+    adds = wanted is None and not create_graph  # then rules may write where an optimizer keeps the gradient of a leaf
     found: dict[Edge, Tensor] = {}
     leaves: list[tuple[Leaf, Any]] = []
     pending: dict[Edge, Any] = {}
@@ -85,8 +86,11 @@ def walk(
                 if needed is not None and edge not in needed:
                     continue
                 into = None
-                if writes and wanted is None and not create_graph and edge not in pending:
-                    into = _reserve(edge, reserved)
+                if adds and writes and edge not in pending and type(edge) is Leaf and edge.slot and not edge.hooks:
+                    with _lock:  # what a hook is given may be kept
+                        into = edge.slot.reserve(edge)
+                    if into is not None:
+                        reserved.append(edge.slot)
                 result = rule(g, xp, values, into)
                 if result.shape != edge.shape or result.dtype is not edge.place.dtype:
                     result = _fit(node, edge, result, xp)
@@ -143,11 +147,8 @@ def _shared(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
     if len(results) != len(edges) or not all(r is None or hasattr(r, "dtype") for r in results):
         got = [None if r is None else type(r).__name__ for r in results]
         raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(edges)}")
-    return [
-        (i, lambda g, xp, kept, into, result=result: result, False)
-        for i, (edge, result) in enumerate(zip(edges, results, strict=True), node.plan.first)
-        if edge is not None and result is not None
-    ]
+    found = enumerate(zip(edges, results, strict=True), node.plan.first)
+    return [(i, lambda *_, result=r: result, False) for i, (edge, r) in found if not (edge is None or r is None)]
 
 
 def _zeros(node: Any, i: int, create_graph: bool) -> Any:
@@ -155,17 +156,6 @@ def _zeros(node: Any, i: int, create_graph: bool) -> Any:
     place: Place = node.places[i]
     raw = place.device.xp.zeros(node.shape[i], dtype=place.dtype, device=place.device.native)
     return placed(raw, place) if create_graph else raw
-
-
-def _reserve(edge: Any, reserved: list[Any]) -> Any:
-    """Return the array in which an optimizer keeps the gradient of a leaf, if it is free for a rule to write to."""
-    if type(edge) is not Leaf or edge.slot is None or edge.hooks:
-        return None  # what a hook is given may be kept
-    with _lock:
-        into = edge.slot.reserve(edge)
-    if into is not None:
-        reserved.append(edge.slot)
-    return into
 
 
 def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:

@@ -8,18 +8,16 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
 from xgrad import errors
 from xgrad.backend import DeviceError
-from xgrad.device import Device, Place
+from xgrad.device import Device
 from xgrad.devices import transfer
-from xgrad.dtypes import COMPLEX, SCALARS, is_complex, promote
+from xgrad.dtypes import COMPLEX, SCALARS, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
-from xgrad.plan import Plan, Rule, floating, nothing, outputs, reads
+from xgrad.plan import Plan, Rule, nothing, outputs, reads
 from xgrad.tensor import Tensor, placed
 
 
@@ -120,31 +118,18 @@ class Function:
         self._names = frozenset(self.options)
         self.positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
-        self.plans: dict[int, Plan] = {}
-        self.conjugating: dict[int, Plan] = {}
-        self.call = _caller(self)
-
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
-        """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
-        return self.call(*inputs, **options)
+        self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
+        self._exempt = (
+            ~self._differentiable if any(rules) else 0
+        )  # indices and conditions, which need not be of one kind
+        self._kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
+        # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
+        self.plans: tuple[dict[int, Plan], dict[int, Plan]] = {}, {}
 
     def kernel(self, device: Device) -> Callable[..., Any]:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
-
-    @property
-    def short(self) -> bool:
-        """Whether calls may take a short way: see `shortcut`."""
-        if self.joint or self.aside or self.crosses or not all(self.rules):
-            return False
-        two = len(self.inputs) == 2 and self.lowest is not None and not self.options
-        return two or (len(self.inputs) == 1 and "dtype" not in self.positional)
-
-    def plans_of(self, *places: Place) -> dict[int, Plan]:
-        """Return the plans of calls with results there, by a bit mask of the inputs that need a gradient."""
-        conjugates = self.holomorphic and any(is_complex(place.dtype) for place in places)
-        return self.conjugating if conjugates else self.plans
 
     def input_names(self, count: int) -> list[str]:
         """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
@@ -153,13 +138,11 @@ class Function:
     def bind(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
-        if len(args) == count:
+        if len(args) == count or not given:
             options = {**self.defaults, **given}
-            if options.keys() == self._names:
-                return args, options
-        if not given and len(args) > count:
-            options = {**self.defaults, **dict(zip(self.positional, args[count:], strict=False))}
-            if len(args) <= count + len(self.positional) and options.keys() == self._names:
+            if len(args) > count:
+                options.update(zip(self.positional, args[count:], strict=False))
+            if count <= len(args) <= count + len(self.positional) and options.keys() == self._names:
                 return args[:count], options
         try:
             bound = self.signature.bind(*args, **given)
@@ -168,33 +151,18 @@ class Function:
         bound.apply_defaults()
         return tuple([bound.arguments[n] for n in self.inputs]), {n: bound.arguments[n] for n in self.options}
 
-
-def _caller(function: Function) -> Callable[..., Any]:
-    """Return what users call: a closure, for an attribute looked up at each of a million calls has a price."""
-    lowest, variadic, nullable = function.lowest, function.variadic, function.nullable
-    arity, defaults, sets_aside = len(function.inputs), function.defaults, bool(function.aside)
-    binds = len(defaults) < len(function.options)
-    casts = "dtype" in function.options and not function.joint
-    crosses = function.crosses
-    differentiable = -1 if function.joint else sum(1 << i for i, rule in enumerate(function.rules) if rule)
-    plans = function.plans
-    kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
-    exempt = ~differentiable if any(function.rules) else 0  # indices and conditions, which need not be of one kind
-    unpromoted = tuple([i for i in range(arity) if exempt >> i & 1])
-
-    def call(*inputs: Any, **options: Any) -> Any:
-        if options or binds or (len(inputs) != arity and not variadic):
-            inputs, options = function.bind(inputs, options)
-        elif defaults:
-            options = defaults.copy()
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
+        if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
+            inputs, options = self.bind(inputs, options)
         device = dtype = aside = None
-        mixed, mask, bit, raws, edges = False, 0, 1, [], []
+        mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._exempt
         for x in inputs:
             if isinstance(x, Tensor):
                 raw, place, edge = x._data, x._place, x._edge
                 if place.device is not device:
                     if device is not None:
-                        raise DeviceError(errors.mixed_devices(function, inputs))
+                        raise DeviceError(errors.mixed_devices(self, inputs))
                     device = place.device
                 if not bit & exempt:
                     mixed = mixed or (dtype is not None and place.dtype is not dtype)
@@ -203,68 +171,69 @@ def _caller(function: Function) -> Callable[..., Any]:
                     mask |= bit
                 raws.append(raw)
                 edges.append(edge)
-            elif type(x) in SCALARS or (x is None and nullable):
+            elif type(x) in SCALARS or (x is None and self.nullable):
                 mixed = mixed or x is True or x is False or type(x) is complex
                 raws.append(x)
                 edges.append(None)
             else:
-                return call(*lift(function, inputs), **options)
+                return self(*lift(self, inputs), **options)
             bit += bit
         if device is None:
-            return call(*lift(function, inputs, scalars=True), **options)
-        if lowest is not None and (mixed or dtype not in device.floats):
-            raws = promote(function, raws, device, unpromoted)
-        if casts and options["dtype"] is not None:
+            return self(*lift(self, inputs, scalars=True), **options)
+        if self.lowest is not None and (mixed or dtype not in device.floats):
+            raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if exempt >> i & 1]))
+        if options.get("dtype") is not None and not self.joint:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
-        kernel = kernels.get(device.key)
-        if kernel is None:
-            kernel = kernels[device.key] = function.kernel(device)
+        kernel = self._kernels.get(device.key) or self._kernels.setdefault(device.key, self.kernel(device))
         try:
             if device.guard is None:
-                out = kernel(*raws, **options) if options else kernel(*raws)
+                out = kernel(*raws, **options)
             else:
                 with device.guard():
                     out = kernel(*raws, **options)
         except Exception as error:
-            explained = errors.explain(function, error, inputs)
+            explained = errors.explain(self, error, inputs)
             if explained is error:
                 raise
             raise explained from error
-        if sets_aside:
+        if self.aside:
             out, aside = out
-        if crosses:
+        if self.crosses:
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
-            out = device.coerce(out) if isinstance(out, np.generic) else _settle(function, out, device)
+            out = _settle(self, out, device)
 
-        mask &= differentiable
-        single = type(out) is not tuple
-        there: Any = device.places[out.dtype] if single else [device.places[part.dtype] for part in out]
-        real = single and there.dtype in device.floats
-        if not mask or not grad_enabled.get() or (single and not (real or floating(there))):
-            return placed(out, there) if single else tuple(map(placed, out, there))
-        table = plans if real else function.plans_of(there) if single else function.plans_of(*there)
-        plan = table.get(-1 if variadic else mask)
-        if plan is None:
-            plan = Plan(function, [bool(mask >> i & 1) for i in range(arity)], table is function.conjugating)
-            table[-1 if variadic else mask] = plan
+        mask &= self._differentiable
+        if type(out) is tuple:
+            places = [device.places[part.dtype] for part in out]
+            if not mask or not grad_enabled.get():
+                return tuple(map(placed, out, places))
+            plan = self._plan(mask, len(inputs), any(place.complex for place in places))
+            kept = plan.keep(out, raws, inputs, options, aside, edges)
+            node = record(Branching(), plan, kept, [part.shape for part in out], places[0])
+            node.outputs, node.places = [nothing] * len(out), places
+            return outputs(node, out)
+        place = device.places[out.dtype]
+        if not mask or not place.floating or not grad_enabled.get():
+            return placed(out, place)
+        plan = self._plan(mask, len(inputs), place.complex)
         kept = plan.keep(out, raws, inputs, options, aside, edges)
-        if single:
-            return placed(out, there, record(Node(), plan, kept, out.shape, there))
-        node = record(Branching(), plan, kept, [part.shape for part in out], there[0])
-        node.outputs, node.places = [nothing] * len(out), there
-        return outputs(node, out)
+        return placed(out, place, record(Node(), plan, kept, out.shape, place))
 
-    return call
+    def _plan(self, mask: int, count: int, of_complex: bool) -> Plan:
+        conjugates, key = of_complex and self.holomorphic, -1 if self.variadic else mask
+        if key not in self.plans[conjugates]:
+            self.plans[conjugates][key] = Plan(self, [bool(mask >> i & 1) for i in range(count)], conjugates)
+        return self.plans[conjugates][key]
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:
     """Return a result, or each of several, as the device's own kind of array."""
+    if hasattr(out, "dtype"):
+        return out if type(out) is device.array_type else device.coerce(out)
     if isinstance(out, (tuple, list)):
         return tuple([_settle(function, part, device) for part in out])
     if type(out) in SCALARS:
         return namespace.asarray(out, device=device)._data
-    if not hasattr(out, "dtype"):
-        raise TypeError(f"{function.name}: expected an array, or a tuple of them, of forward, got {type(out).__name__}")
-    return out if type(out) is device.array_type else device.coerce(out)
+    raise TypeError(f"{function.name}: expected an array, or a tuple of them, of forward, got {type(out).__name__}")

@@ -29,7 +29,7 @@ def _two(name: str) -> Callable[[Any, Any], Tensor]:
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
     """Return an op with its operands the other way round: the first is a number, and no short way takes that."""
-    return lambda self, other: getattr(namespace, name).function.call(other, self)
+    return lambda self, other: getattr(namespace, name).function(other, self)
 
 
 Axis = int | tuple[int, ...] | None

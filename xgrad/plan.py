@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from xgrad.device import Place
 from xgrad.dtypes import SCALARS, is_complex
 from xgrad.graph import Branching, Node
 from xgrad.tensor import Tensor, placed, wrap
@@ -56,11 +55,8 @@ class Plan:
 
     def __init__(self, function: Function, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.function, self.joint = function, function.joint
-        asked = [
-            (i, rule, names)
-            for i, (rule, names) in enumerate(zip(function.rules, function._reads, strict=True))
-            if rule is not None and (function.joint or wanted[i])
-        ]
+        rules = enumerate(zip(function.rules, function._reads, strict=True))
+        asked = [(i, rule, names) for i, (rule, names) in rules if rule and (function.joint or wanted[i])]
         given = _GIVEN[:2] if function.joint else _GIVEN
         values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in given))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
@@ -74,16 +70,11 @@ class Plan:
         form = "rule({})"
         if conjugates:
             place, form = place | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
-        self.steps = [
-            (
-                self.first + i,
-                _compiled(
-                    "g, xp, kept, into", form.format(", ".join(place.get(n, n) for n in names)), rule=rule, conj=_conj
-                ),
-                "into" in names and not conjugates,
-            )
-            for i, rule, names in asked
-        ]
+        self.steps = []
+        for i, rule, names in asked:
+            code = form.format(", ".join(place.get(name, name) for name in names))
+            run = _compiled("g, xp, kept, into", code, rule=rule, conj=_conj)
+            self.steps.append((self.first + i, run, "into" in names and not conjugates))
 
     def tensors(self, node: Node) -> list[Any]:
         """Return what a node keeps for a pass that is recorded: arrays as tensors, with their edges."""
@@ -138,14 +129,9 @@ def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., A
 
 def outputs(node: Branching, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Return the tensors of a function with several results; those of integers have no history."""
-    edges = [node.edge(i) if floating(place) else None for i, place in enumerate(node.places)]
+    edges = [node.edge(i) if place.floating else None for i, place in enumerate(node.places)]
     return tuple(map(placed, outs, node.places, edges))
 
 
 def nothing() -> None:
     """Stand for the edge of a result that has none yet."""
-
-
-def floating(place: Place) -> bool:
-    """Return whether results there can have a gradient."""
-    return place.device.backend.numpy_dtype(place.dtype).kind in "fc"

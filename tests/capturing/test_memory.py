@@ -1,6 +1,7 @@
 """What captured steps keep: nothing that grows, nothing after they are gone, nothing in cycles."""
 
 import gc
+import itertools
 import tracemalloc
 import weakref
 
@@ -9,6 +10,7 @@ import pytest
 
 import xgrad
 from capturing.twins import array, batch, training
+from xgrad import nn, optim
 
 
 @pytest.fixture
@@ -67,6 +69,38 @@ def test_looking_on_makes_no_cycles_either(no_collector):
         assert [p.grad for p in model.parameters()] and model.state_dict()
     assert gc.collect() == 0
     assert len(gc.get_objects()) - before < 40
+
+
+@pytest.mark.parametrize(("sizes", "rows"), [((2, 16, 16, 2), 32), ((784, 256, 128, 10), 128)])
+def test_a_replay_takes_no_more_memory_than_the_step(sizes, rows, no_collector):
+    layers = [layer for n, m in itertools.pairwise(sizes) for layer in (nn.Linear(n, m), nn.ReLU())]
+    model = nn.Sequential(*layers[:-1])
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    x, y = array(rows, sizes[0]), xgrad.zeros(rows, dtype=xgrad.int64)
+
+    def step():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    captured = xgrad.capture(step)
+    for run in (step, captured, captured, captured):
+        run()
+    tracemalloc.start(1)
+    try:
+        peaks = []
+        for run in (step, captured):
+            run()
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            run()
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        tracemalloc.stop()
+    assert captured.recordings == 1
+    assert peaks[1] + sum(run.nbytes for run in planned(captured)) <= peaks[0]
 
 
 def planned(captured):

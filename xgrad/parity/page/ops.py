@@ -34,7 +34,9 @@ def errors(report: Report, colours: dict[str, int]) -> str:
         tag("figure", strips(rows, "worst error of an op, in ULP")),
     ]
     if rules:
-        text = "The rules, which all devices share, against what does not use them; red lines are the tolerances:"
+        wider = {op.op for op in report.ops for c in op.cells if c.device in limits and c.limit > limits[c.device]}
+        text = "The rules, which all devices share, against what does not use them. Red lines are the tolerances"
+        text += f", but for {len(wider)} ops, whose own are wider: point at a dot to see which." if wider else "."
         plot = strips(rules, "worst relative error of the reference", limits=[limits[name] for name, _, _ in rules])
         content += [tag("p", text), tag("figure", plot)]
     return section("errors", "Errors", *content)
