@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.capturing.frame import Unusable
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.program import Call, Program, Value, folded, replaced
 from xgrad.capturing.recorder import Reading
+from xgrad.capturing.writing import Unusable
 from xgrad.random import Generator
 
 
