@@ -4,29 +4,17 @@ import dis
 import inspect
 import textwrap
 import types
-from functools import wraps
 from types import SimpleNamespace
 
 import numpy as np
 
 import xgrad
-from capturing.twins import all_of, array, batch, eagerly, replays, training
+from capturing.twins import all_of, array, batch, eagerly, replayed, training
 from xgrad import nn, optim
 from xgrad.capturing.surroundings import _globals
 from xgrad.nn import functional
 
 scale = 2.0
-
-
-def replayed(scenario):
-    """Make a test of a scenario, which is given what captures a step and yields all that is to be the same."""
-
-    @wraps(scenario)
-    def test():
-        replays(scenario)
-
-    del test.__wrapped__  # whose argument is none of pytest's
-    return test
 
 
 @replayed
@@ -287,7 +275,7 @@ def test_what_is_in_a_variable_is_looked_at_again_only_if_the_step_may_see_it():
 
 
 def test_much_that_is_in_a_variable_is_left_alone():
-    many = [[float(i) for i in range(100)] for _ in range(3)]
+    many = [[float(i) for i in range(300)]]
     step = xgrad.capture(lambda x: x * many[0][0])
     step(array(3))
     many[0][0] = 2.0

@@ -127,7 +127,7 @@ def appended(w, kept):
     return step
 
 
-@refused("kept outside")
+@refused("changes what is in holder")
 def an_attribute(w, kept):
     holder = nn.Module()
 

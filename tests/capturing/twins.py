@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,17 @@ def replays(scenario: Scenario, recordings: int | None = None) -> None:
     for captured in captures:
         assert captured.refusal is None
         assert recordings is None or captured.recordings == recordings
+
+
+def replayed(scenario: Scenario) -> Callable[[], None]:
+    """Make a test of a scenario, which is given what captures a step and yields all that is to be the same."""
+
+    @wraps(scenario)
+    def test() -> None:
+        replays(scenario)
+
+    del test.__wrapped__  # whose argument is none of pytest's
+    return test
 
 
 def all_of(model: Any, *optimizers: Any, gradients: bool = True) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import update_wrapper
 from threading import RLock
@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded, concrete
-from xgrad.capturing.descriptions import contents, described
+from xgrad.capturing.descriptions import Names, contents, described
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import Frame, lies_otherwise
 from xgrad.capturing.recorder import Recorder, active, line_of_step
@@ -46,7 +46,8 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
     tensors, while modules have the same attributes and are in the same mode (`Module.train`, `Module.eval`), and the
     variables that the step's code names, and that of functions and methods that it calls by name, are the same things
-    with the same in them: in lists and dicts, of up to 256 things, and in objects those attributes that the code names.
+    with the same in them: in containers, of up to 256 things, and in objects, classes and modules of yours those
+    attributes that the code names.
     For others the step is recorded anew. Learning rates and other numeric options of optimizers, their counts of steps,
     and the state of generators are read at each replay. What the step changes itself, such as a list to which it
     appends, what it reads otherwise, such as a clock, and what it does besides, such as printing, is as it was when the
@@ -120,7 +121,8 @@ class Captured(Generic[P, R]):
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
         self._watched: list[Watched | Inside] | None = None  # found at the first call, when all is in place
-        self._names: Sequence[str] = ()  # of attributes that the step may read
+        self._names = Names()  # of attributes that the step may read
+        self._grown: dict[Any, tuple[Any, int]] = {}  # what it adds to by itself, and how often that was seen
         self._flats: list[Flat] = []  # what optimizers keep side by side, as of the last recording
         self._warned = self._begun = False
         self.refusal: str | None = None
@@ -158,14 +160,20 @@ class Captured(Generic[P, R]):
             key.append(structure)
             tensors = tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])
         if self._watched is None:
-            self._watched, self._names = watched(self._step)
+            self._look(leaves)
         key += map(_described, leaves)
         if structure is not None:
             key += [contents(leaf, self._names) for leaf in leaves if not isinstance(leaf, Tensor)]
-        key += [w() for w in self._watched]
+        key += [w() for w in self._watched or ()]
         if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
             key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
         return tuple(key), tensors
+
+    def _look(self, arguments: Iterable[Any]) -> None:
+        """Look for what is to be watched, which may be other things when variables are."""
+        found, self._names = watched(self._step, arguments)
+        logs = {place for place, (_, count) in self._grown.items() if count < 0}
+        self._watched = [w for w in found if type(w) is not Inside or w.place not in logs]
 
     def _called(self, key: Any, tensors: tuple[Tensor, ...], args: Any, kwargs: Any) -> Any:
         frame = self._frames.get(key)
@@ -179,6 +187,11 @@ class Captured(Generic[P, R]):
             if frame.waits():
                 return self._step(*args, **kwargs)
             self._frames.pop(key).release()
+        self._look([leaf for _, leaf in trees.leaves((args, kwargs))])
+        now, _ = self._key(args, kwargs)
+        if now != key and now in self._frames:
+            return self._called(now, tensors, args, kwargs)
+        key = now
         with _without_collection():
             results = self._record(key, args, kwargs, list(tensors))
         if frame is not None and frame.error is not None and self.refusal is None:
@@ -217,12 +230,13 @@ class Captured(Generic[P, R]):
         except BaseException:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
-        for w, value in zip(watched.copy(), before, strict=True):
+        for w, value in zip(watched, before, strict=True):
             now = w()
-            if type(w) is Inside and now and now[0] is list and now != value == now[: len(value)]:
-                watched.remove(w)  # a list of what is logged, which is not followed
-                recorder.unsettled = f"the step appends to {w.name}"
-            elif now != value:
+            if now == value:
+                continue
+            if type(w) is Inside and value and now and now[: len(value)] == value:
+                self._grows(w, recorder)
+            else:
                 what = f"changes what is in {w.name}" if type(w) is Inside else f"gives {w.name} another value"
                 recorder.refuse(f"the step {what}", line=_line_of(self._step))
         for module, attributes in recorder.called.values():
@@ -241,6 +255,17 @@ class Captured(Generic[P, R]):
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
         recorder.forget()
         return results
+
+    def _grows(self, w: Inside, recorder: Recorder) -> None:
+        """Note that a step adds to what it names: to a list that it logs in, or to a dict in which it looks later."""
+        value, count = w.read(), self._grown.get(w.place, (None, 0))[1]
+        if type(value) is list:
+            count = -2  # which is not followed any more
+            self._watched = [other for other in self._watched or [] if other is not w]
+        elif count + 1 >= self._limit:
+            recorder.refuse(f"the step changes what is in {w.name}", line=_line_of(self._step))
+        self._grown[w.place] = value, count + 1
+        recorder.unsettled = f"the step adds to {w.name}"
 
     def _keep(self, key: Any, recorder: Recorder, tensors: list[Tensor], results: Any) -> None:
         """Keep a recording for the next call, if it can be used."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from itertools import repeat
+from operator import attrgetter, is_
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,6 +17,9 @@ from xgrad.nn.module import Module
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random import Generator
 from xgrad.tensor import Tensor
+
+ALL = "*"  # stands for the names of all attributes that something has
+ABSENT: Any = object()  # what stands for a variable that is not there
 
 
 class Same:
@@ -29,61 +37,263 @@ class Same:
         return id(self.value)
 
 
+class Equal:
+    """What is equal to others of its type if it says so, which may be code of the user's, and may fail."""
+
+    __slots__ = ("hash", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.hash = value, hash(value)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Equal or type(other.value) is not type(self.value):
+            return False
+        try:
+            return other.value is self.value or bool(other.value == self.value)
+        except Exception:
+            return False
+
+    def __hash__(self) -> int:
+        return self.hash
+
+
 def described(value: Any) -> Any:
     """Return what is equal for things that are no tensors if a step cannot tell them apart: 0.0 is not -0.0, nor 0."""
-    if isinstance(value, (float, complex, np.generic)):
-        return type(value), repr(value)
-    if type(value) is set:
-        return set, frozenset(value)
-    own: Any = type(value).__hash__
-    try:
-        told_apart = own is not object.__hash__ and hash(value) is not None
-    except TypeError:  # of a list, or of what holds one
-        told_apart = False
-    return (type(value), value) if told_apart else Same(value)
-
-
-_MOST = 256  # things in a variable, and in what is in it: of more none is looked at
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
-OPAQUE = (Tensor, Optimizer, Generator, type, FunctionType, BuiltinFunctionType, MethodType, np.ndarray, np.generic)
-
-
-def contents(value: Any, names: Sequence[str]) -> Any:
-    """Return what is equal of a list, a dict or an object if a step cannot tell apart what is in it; None of others.
-
-    Of an object those attributes are looked at that the step's code names, of a module of Python's numbers and text.
-    """
-    try:
-        return _inside(value, names, iter(range(_MOST)))
-    except StopIteration:
-        return None
-
-
-def _inside(value: Any, names: Sequence[str], room: Iterator[int]) -> Any:
     kind = type(value)
-    if kind is list or kind is tuple:
-        parts: Any = enumerate(value)
-    elif kind is dict:
-        parts = value.items()
-    elif isinstance(value, (*OPAQUE, *_PLAIN)) or not hasattr(value, "__dict__") or is_ours(value):
+    if kind in _EXACT:
+        return kind, value
+    if issubclass(kind, (float, complex, np.generic)):
+        return kind, repr(value)
+    if kind is set:
+        return set, frozenset(value)
+    own: Any = kind.__hash__
+    try:
+        return Same(value) if own is object.__hash__ else Equal(value)
+    except Exception:  # of a list, of what holds one, or of what the user has forbidden to hash
+        return Same(value)
+
+
+_MOST = 256  # things in a variable, and in what is in it: what has more than what is left is not looked into
+_EXACT = frozenset({bool, int, str, bytes, type(None)})
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_OPAQUE = (Tensor, Optimizer, Generator, FunctionType, BuiltinFunctionType, np.ndarray, np.generic)
+CONTAINERS: tuple[Any, ...] = (list, tuple, deque, dict, set, frozenset)
+
+
+class Others:
+    """Stands for those attributes of something that are not its own, or were not when it was made."""
+
+    __slots__ = ("absent", "owner")
+
+    def __init__(self, owner: Any, names: Sequence[str]) -> None:
+        own = attributes(owner)
+        self.owner, self.absent = owner, () if isinstance(owner, type) else tuple([n for n in names if n not in own])
+
+
+class Names:
+    """The names of attributes that code has, by what it calls the things that it looks them up in.
+
+    `self.optimizer.step` says nothing of an attribute `step` of what is not called `optimizer`. Under the empty name
+    stand those that are looked up in what the code has no name for, or one of its own.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {"": set()}
+        self._sorted: dict[str, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._names.values()))
+
+    def add(self, names: Mapping[str, set[str]]) -> None:
+        """Take in the names that some code has."""
+        for base, more in names.items():
+            self._names.setdefault(base, set()).update(more)
+        self._sorted.clear()
+
+    def of(self, base: str) -> tuple[str, ...]:
+        """Return the attributes that code may look up in what is called so."""
+        if base not in self._sorted:
+            self._sorted[base] = tuple(sorted(self._names[""].union(self._names.get(base, ()))))
+        return self._sorted[base]
+
+
+Read = Callable[[], Sequence[Any]]
+
+
+class Contents:
+    """What is in something, as far as a step may see it: see `parts`.
+
+    Parameters
+    ----------
+    value : object
+        It.
+    names : Names
+        Those in the step's code.
+    base : str
+        What it is called.
+
+    Attributes
+    ----------
+    description : object
+        What is equal if a step cannot tell apart what is in there; None if that is nothing.
+    marks : list of tuple
+        What reads it, and what that has found: while those are the same things, the description is the same.
+    anything : bool
+        Whether there is more than functions, or may come.
+    """
+
+    def __init__(self, value: Any, names: Names, base: str = "") -> None:
+        self._names, self._room, self.anything = names, _MOST, False
+        self._seen: dict[Any, tuple[int, Any]] = {}
+        self.marks: list[tuple[Read, Sequence[Any]]] = []
+        self.description = self._inside(value, base)
+
+    def _inside(self, value: Any, base: str) -> Any:
+        key = id(value), base
+        if key in self._seen:
+            return "seen", self._seen[key][0]
+        kind, found = type(value), parts(value, self._names, base)
+        if found is None:
+            return None
+        size = sum(part is not ABSENT for _, keys, values in found if keys is not None for part in values)
+        if size > self._room:
+            return None
+        self._room -= size
+        self._seen[key] = len(self._seen), value  # which is kept, and so its id
+        held = type(value.owner) if kind is Others else kind
+        self.anything = self.anything or not issubclass(held, (Module, ModuleType, type))
+        inside: list[Any] = [kind]
+        for read, keys, values in found:
+            self.marks.append((read, values))
+            for name, part in zip(keys, values, strict=True) if keys is not None else ():
+                if part is not ABSENT:
+                    self.anything = self.anything or not isinstance(part, FunctionType)
+                    within = self._inside(part, "" if issubclass(kind, CONTAINERS) else name)
+                    whole = within is not None and type(part) in (list, tuple, dict)
+                    inside.append((described(name), within) if whole else (described(name), described(part), within))
+        return tuple(inside)
+
+
+def contents(value: Any, names: Names, base: str = "") -> Any:
+    """Return what is equal of something if a step cannot tell apart what is in it; None if nothing is."""
+    return Contents(value, names, base).description
+
+
+def unchanged(marks: Sequence[tuple[Read, Sequence[Any]]]) -> bool:
+    """Return whether the same things are where they were found."""
+    for read, values in marks:
+        now = read()
+        if len(now) != len(values) or not all(map(is_, now, values)):
+            return False
+    return True
+
+
+def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence[Any]]] | None:
+    """Return what is in something: who reads it, what the parts are called, and these; None of what is taken as it is.
+
+    That is all that is in a container, and of other things the attributes that code names: their own, and those that
+    their classes of the user's have; of modules of Python that are not the user's only numbers and text. No code of the
+    user's is run.
+    """
+    kind, reads = type(value), list[tuple[Read, Any]]()
+    if kind is Others:
+        reads = [(partial(_named, attributes(value.owner), value.absent), value.absent)]
+        return [(read, keys, read()) for read, keys in [*reads, *_of_classes(value.owner, names.of(base))]]
+    if issubclass(kind, (*PLAIN, *_OPAQUE)) or is_ours(value):
         return None
-    else:
-        own, followed = vars(value), {"training"} if isinstance(value, Module) else ()
-        parts = [(name, own[name]) for name in names if name in own and name not in followed]
-        if kind is ModuleType:
-            parts = [(name, part) for name, part in parts if isinstance(part, _PLAIN)]
-    found: list[Any] = [kind]
-    for key, part in parts:
-        next(room)
-        inside = _inside(part, names, room)
-        whole = inside is not None and type(part) in (list, tuple, dict)
-        found.append((described(key), inside) if whole else (described(key), described(part), inside))
-    return tuple(found)
+    if issubclass(kind, CONTAINERS):
+        if len(value) > _MOST:
+            return None
+        if issubclass(kind, dict):
+            reads = [(partial(tuple, dict.values(value)), tuple(dict.keys(value)))]
+            reads.append((partial(tuple, dict.keys(value)), None))
+        else:
+            container = next(c for c in CONTAINERS if issubclass(kind, c))
+            reads = [(partial(_items, container, value), range(len(value)))]
+    if kind in _HELD:
+        reads = [(partial(attrgetter(*_HELD[kind]), value), _HELD[kind])]
+    elif kind not in CONTAINERS:
+        wanted, own = names.of(base), {} if issubclass(kind, type) else attributes(value)
+        if ALL in wanted and not issubclass(kind, Module):
+            reads.append((partial(_named, {ALL: own}, (ALL,)), (ALL,)))
+        if issubclass(kind, Module):
+            wanted = tuple([name for name in wanted if name != "training"])  # which is asked where it is read
+        if kind is ModuleType and is_library(value.__name__):
+            wanted = tuple([name for name in wanted if isinstance(own.get(name), PLAIN)])
+        reads += [(partial(_named, own, wanted), wanted)] if own or kind is not type else []
+        reads += _of_classes(value, wanted)
+    return [(read, keys, read()) for read, keys in reads]
+
+
+_HELD: dict[type, tuple[str, ...]] = {MethodType: ("__func__", "__self__"), partial: ("func", "args", "keywords")}
+
+
+def _of_classes(value: Any, wanted: Sequence[str]) -> list[tuple[Read, Sequence[str]]]:
+    """Return who reads those attributes that something has by its classes, or that a class has, in slots or not."""
+    reads: list[tuple[Read, Sequence[str]]] = []
+    for owner in classes(value):
+        found = tuple([name for name in wanted if name in vars(owner)])
+        slots = [name for name in found if type(vars(owner)[name]) is MemberDescriptorType]
+        if slots and not isinstance(value, type):
+            reads.append((partial(_slots, [vars(owner)[name] for name in slots], value), slots))
+        if len(found) > len(slots):
+            reads.append((partial(_named, vars(owner), found), found))
+    return reads
+
+
+def classes(value: Any) -> list[type]:
+    """Return the classes of the user's that something is of, or that a class is made of, the nearest first."""
+    owner = value if isinstance(value, type) else type(value)
+    return [c for c in owner.__mro__ if not is_library(c.__module__)]
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return what something has by itself, without asking code of the user's."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except Exception:
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
+def _items(container: Any, value: Any) -> tuple[Any, ...]:
+    return (*container.__iter__(value),)
+
+
+def _named(values: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    return (*map(values.get, names, repeat(ABSENT)),)
+
+
+def _slots(slots: Sequence[MemberDescriptorType], value: Any) -> tuple[Any, ...]:
+    return tuple([_slot(slot, value) for slot in slots])
+
+
+def _slot(slot: MemberDescriptorType, value: Any) -> Any:
+    try:
+        return slot.__get__(value)
+    except AttributeError:  # not assigned to yet
+        return ABSENT
 
 
 def is_ours(value: Any) -> bool:
     """Return whether something is of a library that a recording follows by itself."""
-    if isinstance(value, Module):  # of which a step may read any attribute
+    if issubclass(type(value), Module):  # of which a step may read any attribute
         return False
-    name = value.__name__ if isinstance(value, ModuleType) else type(value).__module__
+    name = value.__name__ if type(value) is ModuleType else type(value).__module__
     return str(name).partition(".")[0] in ("xgrad", "numpy")
+
+
+def is_library(module: Any) -> bool:
+    """Return whether a module of Python, by its name, is none of the user's, and so taken to stay as it is."""
+    return _is_library(str(module).partition(".")[0])
+
+
+@cache
+def _is_library(root: str) -> bool:
+    path = str(getattr(sys.modules.get(root), "__file__", ""))
+    return root in ("xgrad", "numpy") or root in sys.stdlib_module_names or is_installed(path)
+
+
+def is_installed(path: str) -> bool:
+    """Return whether a file is of a package that was installed."""
+    return "site-packages" in path or "dist-packages" in path

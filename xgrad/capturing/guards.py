@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xgrad.capturing.arrays import Recorded
+from xgrad.capturing.descriptions import ABSENT, unchanged
 from xgrad.capturing.program import Value
 from xgrad.capturing.recorder import Recorder
-from xgrad.capturing.surroundings import ABSENT, Inside, Modules, Watched
+from xgrad.capturing.surroundings import Inside, Modules, Watched, filled
 from xgrad.capturing.writing import Writing
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
@@ -54,17 +55,23 @@ class Guards(Writing):
         self._watched = [(watch, watch()) for watch in watched]
         variables = [watch for watch in watched if type(watch) is Watched]
         cells = [(watch.holder, watch.read()) for watch in variables if watch.key is None]
-        if cells:
-            write(f"for cell, value in {self._object(cells)}:")
-            write("    if cell.cell_contents is not value and changed(): return MISS")
         others = [(watch.holder, watch.key, watch.read()) for watch in variables if watch.key is not None]
+        empty = [cell for cell, value in cells if value is ABSENT]
+        cells = [(cell, value) for cell, value in cells if value is not ABSENT]
+        if empty:
+            write(f"if any(map(filled, {self._object(empty)})): return MISS")
+        if cells:
+            write("try:")
+            write(f"    for cell, value in {self._object(cells)}:")
+            write("        if cell.cell_contents is not value and changed(): return MISS")
+            write("except ValueError: return MISS  # one was emptied")
         if others:
             write(f"for names, key, value in {self._object(others)}:")
             write(f"    if names.get(key, {self._object(ABSENT)}) is not value and changed(): return MISS")
-        inside = [(watch, before) for watch, before in self._watched if type(watch) is Inside]
-        if inside:
-            write(f"for watch, before in {self._object(inside)}:")
-            write("    if watch() != before: return MISS")
+        marks = [mark for watch in watched if type(watch) is Inside for mark in watch.marks()]
+        if marks:
+            write(f"if not unchanged({self._object(marks)}) and changed(): return MISS")
+        self._scope |= {"unchanged": unchanged, "filled": filled}
 
     def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
         """Write the code that finds out whether this is the way to go."""

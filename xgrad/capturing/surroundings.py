@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from types import CodeType, FunctionType, MethodType
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache, partial
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from xgrad.capturing.descriptions import OPAQUE, contents, described, is_ours
+from xgrad.capturing.descriptions import (
+    ABSENT,
+    ALL,
+    CONTAINERS,
+    PLAIN,
+    Contents,
+    Names,
+    Others,
+    attributes,
+    classes,
+    contents,
+    described,
+    is_installed,
+    is_ours,
+    parts,
+)
 from xgrad.nn.module import Module, edits
 from xgrad.optim.optimizer import Optimizer
+from xgrad.tensor import Tensor
 
 _LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 _OF_VARIABLES = _LOAD_GLOBAL, dis.opmap["LOAD_NAME"], dis.opmap["STORE_GLOBAL"]
-ABSENT: Any = object()  # what stands for a variable that is not there
 
 
 class Modules:
@@ -36,11 +51,11 @@ class Modules:
         self._modules, self.edits = modules, edits.number
 
     def __call__(self) -> bool:
-        for module, attributes in self._modules:
+        for module, before in self._modules:
             now = vars(module)
-            if now.keys() != attributes.keys():
+            if now.keys() != before.keys():
                 return False
-            for name, value in attributes.items():
+            for name, value in before.items():
                 if name != "training" and now[name] is not value and described(now[name]) != described(value):
                     return False
         self.edits = edits.number
@@ -54,18 +69,20 @@ class Watched:
     ----------
     name : str
         How the step's code names it.
-    read : callable
-        Returns its value.
     holder : cell or dict
         Where it is.
     key : str or None
         Where in a dict.
+    place : object
+        What tells it apart from others, if that is not where it is.
     """
 
-    __slots__ = ("holder", "key", "name", "read")
+    __slots__ = ("base", "holder", "key", "name", "place", "read")
 
-    def __init__(self, name: str, read: Callable[[], Any], holder: Any, key: str | None = None) -> None:
-        self.name, self.read, self.holder, self.key = name, read, holder, key
+    def __init__(self, name: str, holder: Any, key: str | None = None, place: Any = None) -> None:
+        self.name, self.holder, self.key = name, holder, key
+        self.base, self.place = key or name, place or (id(holder), key)
+        self.read: Callable[[], Any] = partial(_content, holder) if key is None else partial(holder.get, key, ABSENT)
 
     def __call__(self) -> Any:
         return described(self.read())
@@ -78,77 +95,159 @@ class Inside:
     ----------
     variable : Watched
         The variable.
-    names : sequence of str
+    names : Names
         Of attributes that the step's code may read.
     """
 
-    __slots__ = ("name", "names", "read")
+    __slots__ = ("_base", "_names", "name", "place", "read")
 
-    def __init__(self, variable: Watched, names: Sequence[str]) -> None:
-        self.name, self.read, self.names = variable.name, variable.read, names
+    def __init__(self, variable: Watched, names: Names) -> None:
+        self.name, self.read, self._names = variable.name, variable.read, names
+        self.place, self._base = variable.place, variable.base
 
     def __call__(self) -> Any:
-        return contents(self.read(), self.names)
+        return contents(self.read(), self._names, self._base)
+
+    def marks(self) -> list[Any]:
+        """Return what is to be compared, to know without a description that what is in it is the same."""
+        value = self.read()
+        return [(lambda: (self.read(),), (value,)), *Contents(value, self._names, self._base).marks]
 
 
-def watched(step: Any) -> tuple[list[Watched | Inside], Sequence[str]]:
+def watched(step: Any, arguments: Iterable[Any]) -> tuple[list[Watched | Inside], Names]:
     """Return the variables of a function, and attributes of what it is a method of, that are to be watched.
 
-    Also the names that its code has for attributes of whatever else it is given.
+    Also the names that its code, and that of functions that it may call, has for attributes of whatever it is given.
     """
-    owner, function = getattr(step, "__self__", None), getattr(step, "__func__", step)
-    if not hasattr(function, "__code__"):
-        owner, function = step, getattr(type(step), "__call__", None)  # noqa: B004 - the function itself is wanted
-    seen: dict[Any, CodeType] = {}
-    variables = list(_watched(function, owner, seen))
-    names = sorted(set[str]().union(*map(_names, seen.values())))
-    holding = [
-        v for v in variables if (inside := contents(v.read(), names)) and (inside[1:] or inside[0] in (list, dict))
-    ]
-    return [*variables, *(Inside(variable, names) for variable in holding)], names
+    names, given = Names(), [x for x in arguments if not isinstance(x, (Tensor, *PLAIN))][:_MOST]
+    while True:  # for a name may lead to more code, and that to more names
+        known, search = len(names), _Search(names)
+        search.follow(step)
+        if not isinstance(step, FunctionType | MethodType):
+            search.watch(Watched("step", {"step": step}, "step"))
+        for argument in given:
+            search.follow(argument)
+        search.run()
+        if len(names) == known:
+            break
+    variables = list(search.variables.values())
+    return [*variables, *(Inside(v, names) for v in variables if Contents(v.read(), names, v.base).anything)], names
 
 
-def _names(code: CodeType) -> set[str]:
-    return {*code.co_names}.union(*(_names(part) for part in code.co_consts if isinstance(part, CodeType)))
+class _Search:
+    """A search for what code names, and for code of the user's that it may call.
+
+    Parameters
+    ----------
+    names : Names
+        Of attributes that the code has, to which those that are found are added.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.variables: dict[Any, Watched] = {}  # by where they are
+        self._seen: dict[Any, Any] = {}  # with what is kept, and so its id
+        self._waiting: list[tuple[Any, str, Any]] = []
+
+    def run(self) -> None:
+        """Look at all that was found, and at what that names, up to an amount at which no step is written by hand."""
+        while self._waiting and len(self._seen) < _MOST:
+            self._look(*self._waiting.pop())
+
+    def follow(self, value: Any, base: str = "", owner: Any = None) -> None:
+        """Note that code names a thing: functions that it may call by that are looked for."""
+        key = id(value), base, id(owner)
+        if key not in self._seen and not issubclass(type(value), PLAIN):
+            self._seen[key] = value, owner
+            self._waiting.append((value, base, owner))
+
+    def _look(self, value: Any, base: str, owner: Any) -> None:
+        kind = type(value)
+        if kind is FunctionType:
+            if not _is_installed(value):
+                self._function(value, owner)
+            if "__wrapped__" in vars(value):  # which a library may have decorated
+                self.follow(value.__wrapped__, base, owner)
+        elif kind is MethodType:
+            self.follow(value.__func__, base, value.__self__)
+            self.follow(value.__self__)
+        else:
+            found = parts(value, self._names, base)
+            if found is None:
+                return
+            if not issubclass(kind, Module):
+                self._methods(value, base)
+            else:
+                for module in value.modules():
+                    self._methods(module, base)
+            container = issubclass(kind, CONTAINERS)
+            for _, keys, values in found:
+                for name, part in zip(keys, values, strict=True) if keys is not None else ():
+                    if not isinstance(part, FunctionType) or container or kind is ModuleType or kind is partial:
+                        self.follow(part, "" if container else name)
+            if "__wrapped__" in attributes(value):
+                self.follow(attributes(value)["__wrapped__"], base, owner)
+
+    def watch(self, variable: Watched, owner: Any = None) -> None:
+        """Watch a variable, and look at what it is."""
+        self.variables.setdefault(variable.place, variable)
+        self.follow(variable.read(), variable.base, owner)
+
+    def _methods(self, value: Any, base: str) -> None:
+        """Look at methods and properties that code may use which names a thing, also of the classes that it extends."""
+        made = isinstance(value, type)  # by the step itself, perhaps
+        names = {"forward", *self._names.of(base)}
+        for kind in classes(value):
+            for name, member in list(vars(kind).items()):
+                special = name in _OF_NEW if made else name.startswith("__") and name not in _UNCALLED
+                if name in names or special:
+                    function = getattr(member, _FUNCTIONS.get(type(member), ""), member)
+                    if type(function) is FunctionType:
+                        self.follow(function, base, value)
+
+    def _function(self, function: Any, owner: Any) -> None:
+        code = function.__code__
+        self._names.add(names_of(code))
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            self.watch(Watched(name, cell), owner)  # which may be what a decorator was given
+        variables = function.__globals__
+        for name in sorted(_globals(code)):
+            if name in variables:
+                self.watch(Watched(name, variables, name))
+        defaults = function.__defaults__ or ()
+        first = code.co_argcount - len(defaults)
+        given = dict(zip(code.co_varnames[first : code.co_argcount], defaults, strict=True))
+        for name, value in [*given.items(), *(function.__kwdefaults__ or {}).items()]:
+            if not isinstance(value, PLAIN):
+                self.watch(Watched(name, {name: value}, name, (id(function), name)))
+        if owner is not None:
+            self._attributes(owner)
+
+    def _attributes(self, owner: Any) -> None:
+        """Watch what a method may read of what it is a method of."""
+        if is_ours(owner):
+            return
+        own, wanted = attributes(owner) if not isinstance(owner, type) else {}, self._names.of("")
+        for name in wanted:
+            if name in own and not (name == "training" and isinstance(owner, Module)):  # asked where it is read
+                self.watch(Watched(f"self.{name}", own, name))
+        others = Others(owner, wanted)
+        if Contents(others, self._names).anything:
+            self.watch(Watched("self", {"self": others}, "self", (id(owner), "self")))
+        self.follow(owner)
 
 
-def _watched(function: Any, owner: Any, seen: dict[Any, CodeType]) -> Iterator[Watched]:
-    """Return what a function, perhaps a method, names, and what functions of the user's that it may call do."""
-    code = getattr(function, "__code__", None)
-    if code is None or (id(owner), code) in seen:
-        return
-    seen[id(owner), code] = code
-    names = _names(code)
-    for variable in _named(function, code, getattr(owner, "__dict__", {})):
-        if variable.name == "self.training" and isinstance(owner, Module):  # which is asked where it is read
-            continue
-        yield variable
-        for reached, whose in _reached(variable.read(), names):
-            yield from _watched(reached, whose, seen)
-    for method in _methods(owner, names):
-        yield from _watched(method, owner, seen)
-
-
-def _reached(value: Any, names: set[str]) -> Iterator[tuple[FunctionType, Any]]:
-    """Return the functions of the user's that code may call which names a thing, and of what they are methods."""
-    if isinstance(value, FunctionType):
-        if not _is_installed(value):
-            yield value, None
-    elif isinstance(value, Module):
-        for module in value.modules():
-            yield from ((method, module) for method in _methods(module, {"forward", *names}))
-    elif isinstance(value, MethodType):
-        yield from ((method, value.__self__) for method in _methods(value.__self__, {value.__name__}))
-    elif not isinstance(value, OPAQUE) and hasattr(value, "__dict__") and not is_ours(value):
-        yield from ((method, value) for method in _methods(value, {"__call__", *names}))
-
-
-def _methods(owner: Any, names: set[str]) -> Iterator[FunctionType]:
-    for name in sorted(names) if owner is not None else ():
-        method = getattr(type(owner), name, None)
-        method = method.fget if isinstance(method, property) else method
-        if isinstance(method, FunctionType) and not _is_installed(method):
-            yield method
+_MOST = 1 << 14  # things that a search looks at
+_OF_NEW = frozenset("__init__ __new__ __post_init__".split())
+#: Methods with names of Python's that are not called of what is there already, or for no value of a step.
+_UNCALLED = _OF_NEW.union("__repr__ __str__ __del__ __reduce__ __getstate__ __setstate__ __init_subclass__".split())
+#: Where the function is, of what is in the place of a method.
+_FUNCTIONS: dict[type, str] = {
+    property: "fget",
+    classmethod: "__func__",
+    staticmethod: "__func__",
+    cached_property: "func",
+}
 
 
 def begins(variables: Iterable[Watched | Inside], arguments: Iterable[Any]) -> bool:
@@ -159,19 +258,36 @@ def begins(variables: Iterable[Watched | Inside], arguments: Iterable[Any]) -> b
 def _is_installed(function: FunctionType) -> bool:
     """Return whether a function is of a library, and so taken to stay as it is."""
     root, path = str(function.__module__).partition(".")[0], function.__code__.co_filename
-    return root == "xgrad" or root in sys.stdlib_module_names or "site-packages" in path or "dist-packages" in path
+    return root == "xgrad" or root in sys.stdlib_module_names or is_installed(path)
 
 
-def _named(function: Any, code: CodeType, attributes: dict[str, Any]) -> Iterator[Watched]:
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        yield Watched(name, partial(_content, cell), cell)
-    variables = function.__globals__
-    for name in sorted(_globals(code)):
-        if name in variables:
-            yield Watched(name, partial(variables.get, name, ABSENT), variables, name)
-    for name in sorted(_names(code)) if attributes else ():
-        if name in attributes:
-            yield Watched(f"self.{name}", partial(attributes.get, name, ABSENT), attributes, name)
+@lru_cache(1024)
+def names_of(code: CodeType) -> dict[str, set[str]]:
+    """Return the names of attributes that some code has, by what it calls that of which they are: see `Names`."""
+    found: dict[str, set[str]] = {"": set()}
+    _find_names(code, set(code.co_freevars), found)
+    return found
+
+
+def _find_names(code: CodeType, free: set[str], found: dict[str, set[str]]) -> None:
+    before: Any = None
+    for now in dis.get_instructions(code):
+        if now.opname.endswith("_ATTR") or now.opname == "LOAD_METHOD":
+            known = before is not None and not now.is_jump_target and before.opname in _OF_NAMED
+            base = before.argval if known and (before.opname != "LOAD_DEREF" or before.argval in free) else ""
+            found.setdefault(base, set()).add(now.argval)
+        if now.opname != "EXTENDED_ARG":
+            before = now
+    if not {"getattr", "hasattr", "attrgetter"}.isdisjoint(code.co_names):
+        found[""].update(text for text in code.co_consts if isinstance(text, str))
+    if not {"vars", "__dict__", "asdict", "astuple"}.isdisjoint(code.co_names):
+        found[""].add(ALL)
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            _find_names(part, free - {*code.co_cellvars, *code.co_varnames}, found)
+
+
+_OF_NAMED = frozenset("LOAD_ATTR LOAD_METHOD LOAD_GLOBAL LOAD_NAME LOAD_DEREF".split())
 
 
 def _globals(code: CodeType) -> set[str]:
@@ -195,3 +311,8 @@ def _content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:  # not assigned to yet
         return ABSENT
+
+
+def filled(cell: Any) -> bool:
+    """Return whether a variable of a closure was assigned to."""
+    return _content(cell) is not ABSENT

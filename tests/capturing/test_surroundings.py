@@ -1,0 +1,453 @@
+"""What a step names, however it comes to it: in objects, classes and modules, through decorators and partial calls."""
+
+import functools
+import gc
+import threading
+import types
+import weakref
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import xgrad
+from capturing.twins import all_of, array, batch, replayed, replays
+from xgrad import nn, optim
+from xgrad.nn import functional
+
+scale = 2.0
+inner = None
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def call(*args):
+        return function(*args)
+
+    return call
+
+
+class Base:
+    k = 2.0
+
+    def plain(self, x):
+        return x * self.k
+
+    @decorated
+    def wrapped(self, x):
+        return x * self.k
+
+    @xgrad.no_grad()
+    def by_ours(self, x):
+        return x * self.k
+
+    @property
+    def double(self):
+        return 2 * self.k
+
+    def __getitem__(self, i):
+        return self.k + i
+
+    def __enter__(self):
+        return self.k
+
+    def __exit__(self, *error):
+        pass
+
+    @staticmethod
+    def of_a_variable(x):
+        return x * scale
+
+
+class Derived(Base):
+    def plain(self, x):
+        return super().plain(x) + 1
+
+
+@dataclass(slots=True)
+class Slots:
+    k: float = 2.0
+
+    def plain(self, x):
+        return x * self.k
+
+
+class Sloppy:
+    __slots__ = ("values",)
+
+    def __init__(self):
+        self.values = {"k": 2.0}
+
+    def __getattr__(self, name):
+        return self.values[name]
+
+
+class Attributes(dict):
+    __getattr__ = dict.__getitem__
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ks = [2.0]
+
+    def forward(self, x):
+        return x * scale * self.ks[0]
+
+
+def with_context(c, x):
+    with c as k:
+        return x * k
+
+
+READS = {
+    "method": (Base, lambda c: c.plain),
+    "method of the class above": (Derived, lambda c: c.plain),
+    "decorated method": (Base, lambda c: c.wrapped),
+    "method decorated by the library": (Base, lambda c: c.by_ours),
+    "partial": (Base, lambda c: functools.partial(lambda c, x: x * c.k, c)),
+    "partial that a step names": (Base, lambda c: using(functools.partial(lambda c, x: x * c.k, c), lambda x, f: f(x))),
+    "default": (Base, lambda c: lambda x, c=c: x * c.k),
+    "property": (Base, lambda c: lambda x: x * c.double),
+    "item": (Base, lambda c: lambda x: x * c[0]),
+    "context": (Base, lambda c: lambda x: with_context(c, x)),
+    "in a list": (Base, lambda c: using([c, Base()], lambda x, cs: sum(one.plain(x) for one in cs))),
+    "in an object": (Base, lambda c: using(SimpleNamespace(a=SimpleNamespace(c=c)), lambda x, o: o.a.c.plain(x))),
+    "in circles": (Base, lambda c: using(circle(c), lambda x, o: x * o.other.other.c.k)),
+    "beside much": (Base, lambda c: using(SimpleNamespace(c=c, much=[0] * 999), lambda x, o: x * o.c.k * len(o.much))),
+    "by text": (Base, lambda c: lambda x: x * getattr(c, "k", 1.0)),
+    "by all": (SimpleNamespace, lambda c: lambda x: x * vars(c).get("k", 1.0)),
+    "slots": (Slots, lambda c: lambda x: x * c.k),
+    "slots of a method": (Slots, lambda c: c.plain),
+}
+
+
+def using(thing, step):
+    return lambda x: step(x, thing)
+
+
+def circle(c):
+    one = SimpleNamespace(c=c)
+    one.other = SimpleNamespace(other=one)
+    return one
+
+
+@pytest.mark.parametrize("name", READS)
+def test_an_attribute_is_set(name):
+    make, step_of = READS[name]
+
+    def scenario(capture):
+        c = make()
+        step = capture(step_of(c))
+        for i in range(6):
+            yield step(array(3))
+            if i % 2:
+                c.k = float(i)
+
+    replays(scenario, recordings=3)
+
+
+@replayed
+def test_attributes_of_classes(capture):
+    class Config:
+        k = 2.0
+
+        class inner:
+            k = 1.0
+
+        @classmethod
+        def step(cls, x):
+            return x * cls.k
+
+    c = Config()
+    steps = [lambda x: x * Config.k * Config.inner.k, lambda x: x * c.k, Config.step, lambda x: Config.step(x)]
+    steps = [capture(step) for step in steps]
+    for i in range(8):
+        yield [step(array(3)) for step in steps]
+        if i % 2:
+            Config.k = Config.inner.k = float(i)
+
+
+@replayed
+def test_a_step_is_given_an_object_with_methods(capture):
+    step = capture(lambda x, c: c.plain(x))
+    one, other = Base(), Derived()
+    for i in range(8):
+        yield step(array(3), one)
+        yield step(array(3), other)
+        if i % 2:
+            one.k = other.k = float(i)
+
+
+Pair = namedtuple("Pair", "values other")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (OrderedDict(k=2.0), "k"),
+        lambda: (defaultdict(float, k=2.0), "k"),
+        lambda: (Attributes(k=2.0), "k"),
+        lambda: (deque([2.0]), 0),
+    ],
+)
+def test_containers_of_other_kinds(make):
+    def scenario(capture):
+        values, key = make()
+        pair = Pair(values, 1)
+        steps = capture(lambda x: x * values[key]), capture(lambda x: x * pair.values[key])
+        for k in (2.0, 2.0, 3.0, 3.0, 3, -0.0, 0.0):
+            values[key] = k
+            yield [step(array(3)) for step in steps]
+
+    replays(scenario)
+
+
+@replayed
+def test_a_set_grows(capture):
+    values = {1}
+    step = capture(lambda x: x * len(values))
+    for i in (1, 1, 2, 2):
+        values.add(i)
+        yield step(array(3))
+
+
+@replayed
+def test_variables_of_functions_that_stand_in_containers_and_modules(capture):
+    global scale
+    scale, layer = 2.0, Layer()
+    functions = {"a": lambda x: x * scale, "b": [Base.of_a_variable]}
+    library = types.ModuleType("library")
+    exec("scale, options = 2.0, {'k': 1.0}\ndef apply(x): return x * scale * options['k']", vars(library))
+    steps = [
+        lambda x: functions["a"](x) + functions["b"][0](x),
+        lambda x: library.apply(x),
+        lambda x, layers={"a": layer}: layers["a"](x),
+        functools.partial(lambda k, x: x * scale * k, 2.0),
+        decorated(decorated(lambda x: x * scale)),
+    ]
+    steps = [capture(step) for step in steps]
+    given = capture(lambda x, m: m(x))
+    for i in range(8):
+        yield [step(array(3)) for step in steps]
+        yield given(array(3), layer)
+        if i % 2:
+            scale = library.scale = library.options["k"] = layer.ks[0] = float(i)
+
+
+@replayed
+def test_functions_that_differ_only_in_their_variables(capture):
+    def scaled(k):
+        def apply(x):
+            return x * k
+
+        def put(value):
+            nonlocal k
+            k = value
+
+        return apply, put
+
+    (first, _), (second, put) = scaled(2.0), scaled(3.0)
+    step = capture(lambda x: first(x) + second(x))
+    for k in (3.0, 3.0, 4.0):
+        put(k)
+        yield step(array(3))
+
+
+@replayed
+def test_a_function_that_a_step_names_is_written_anew(capture):
+    global scale, inner
+    scale, ks, inner = 2.0, [1.0], lambda x: x * 2
+    others = [lambda x: x * scale, lambda x: x * ks[0]]
+    step = capture(lambda x: inner(x))
+    for i in range(12):
+        if i % 4 == 2:
+            inner = others[i // 4 % 2]
+        if i % 2:
+            scale = ks[0] = float(i)
+        yield step(array(3))
+
+
+@replayed
+def test_a_variable_that_was_not_there_at_first(capture):
+    globals().pop("late", None)
+    step = capture(lambda x: x * late)  # noqa: F821 - which is set below
+    try:
+        yield step(array(3))
+    except NameError as error:
+        yield str(error)
+    for k in (2.0, 2.0, 3.0):
+        globals()["late"] = k
+        yield step(array(3))
+
+
+@replayed
+def test_a_variable_of_a_closure_comes_and_goes(capture):
+    @capture
+    def step(x):
+        return x * 2 if len(x) < 5 else later(x)  # noqa: F821 - which is set below, and deleted
+
+    for _ in range(3):
+        yield step(array(3))
+
+    def later(x):
+        return x * 3
+
+    for _ in range(3):
+        yield step(array(3)), step(array(6))
+    del later
+    for _ in range(2):
+        yield step(array(3))
+
+
+def test_what_only_others_have_does_not_matter():
+    class Trainer:
+        def __init__(self):
+            self.model = nn.Linear(5, 3)
+            self.optimizer, self.step = optim.SGD(self.model.parameters(), lr=0.1), 0
+
+        def train(self, x, y):
+            self.optimizer.zero_grad()
+            functional.cross_entropy(self.model(x), y).backward()
+            self.optimizer.step()
+
+    trainer = Trainer()
+    step = xgrad.capture(trainer.train)
+    for i in range(6):
+        step(*batch(i))
+        trainer.step += 1  # which is no attribute of the optimizer
+    assert step.recordings == 1 and step.refusal is None
+
+
+@replayed
+def test_what_is_computed_once_is_kept_in_a_dict(capture):
+    kept = {}
+
+    def step(x):
+        n = len(x)
+        if n not in kept:
+            kept[n] = 2 * xgrad.ones(n)
+        return x * kept[n]
+
+    s = capture(step)
+    for n in (3, 3, 3, 4, 4, 3, 4):
+        yield s(array(n))
+
+
+class Fails:
+    def __init__(self, k):
+        self.k = k
+
+    def __eq__(self, other):
+        raise RuntimeError("not to be compared")
+
+    def __hash__(self):
+        return 1
+
+
+class Unhashable(Fails):
+    def __hash__(self):
+        raise RuntimeError("not to be hashed")
+
+
+class OfInstances:
+    def __get__(self, owner, kind):
+        if owner is None:
+            raise ValueError("of instances only")
+        return owner.value
+
+
+class Described:
+    k = OfInstances()
+
+    def __init__(self, k):
+        self.value = k
+
+
+@pytest.mark.parametrize("kind", [Fails, Unhashable, Described])
+def test_objects_that_fail_when_they_are_asked(kind):
+    def scenario(capture):
+        c = kind(2.0)
+        step = capture(lambda x: x * c.k)
+        for k in (2.0, 3.0, 3.0):
+            c = kind(k)
+            yield step(array(3))
+            yield step(array(3))
+
+    replays(scenario)
+
+
+@replayed
+def test_an_object_that_knows_few_names(capture):
+    c = Sloppy()
+    step = capture(lambda x: x * c.k)
+    for k in (2.0, 2.0, 3.0):
+        c.values["k"] = k
+        yield step(array(3))
+
+
+@replayed
+def test_an_optimizer_that_a_partial_call_is_given(capture):
+    xgrad.manual_seed(0)
+    model = nn.Linear(5, 3)
+    optimizer = optim.Adam(model.parameters())
+
+    def train(m, o, x, y):
+        o.zero_grad()
+        loss = functional.cross_entropy(m(x), y)
+        loss.backward()
+        o.step()
+        return loss
+
+    step = capture(functools.partial(train, model, optimizer))
+    for i in range(4):
+        yield step(*batch(i))
+        yield all_of(model, optimizer)
+
+
+def test_a_long_chain_of_objects():
+    class Link:
+        def __init__(self, following):
+            self.k, self.following = 2.0, following
+
+    first = None
+    for _ in range(3000):
+        first = Link(first)
+    step = xgrad.capture(lambda x: x * first.k * first.following.k)
+    for _ in range(3):
+        np.testing.assert_array_equal(step(array(3)).numpy(), (array(3) * 4).numpy())
+    assert step.refusal is None
+
+
+def test_what_is_changed_by_another_thread_meanwhile():
+    values, done = {str(i): i for i in range(50)}, threading.Event()
+
+    def change():
+        i = 0
+        while not done.is_set():
+            i += 1
+            values[f"x{i % 100}"] = i
+            values.pop(f"x{i * 7 % 100}", None)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        step = xgrad.capture(lambda x: x * values["3"], limit=1000)
+        for _ in range(300):
+            np.testing.assert_array_equal(step(array(3)).numpy(), (array(3) * 3).numpy())
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_step_keeps_nothing_of_its_object():
+    c = Base()
+    c.step = xgrad.capture(c.plain)
+    for _ in range(3):
+        c.step(array(3))
+    gone = weakref.ref(c)
+    del c
+    gc.collect()
+    assert gone() is None
