@@ -171,7 +171,7 @@ class Captured(Generic[P, R]):
 
     def _look(self, arguments: Iterable[Any]) -> None:
         """Look for what is to be watched, which may be other things when variables are."""
-        found, self._names = watched(self._step, arguments)
+        found, self._names = watched(self._step, arguments, self._names)
         logs = {place for place, (_, count) in self._grown.items() if count < 0}
         self._watched = [w for w in found if type(w) is not Inside or w.place not in logs]
 
@@ -187,11 +187,12 @@ class Captured(Generic[P, R]):
             if frame.waits():
                 return self._step(*args, **kwargs)
             self._frames.pop(key).release()
-        self._look([leaf for _, leaf in trees.leaves((args, kwargs))])
-        now, _ = self._key(args, kwargs)
-        if now != key and now in self._frames:
-            return self._called(now, tensors, args, kwargs)
-        key = now
+        if self.recordings or self._begun:  # otherwise it has been done for the key
+            self._look([leaf for _, leaf in trees.leaves((args, kwargs))])
+            now, _ = self._key(args, kwargs)
+            if now != key and now in self._frames:
+                return self._called(now, tensors, args, kwargs)
+            key = now
         with _without_collection():
             results = self._record(key, args, kwargs, list(tensors))
         if frame is not None and frame.error is not None and self.refusal is None:

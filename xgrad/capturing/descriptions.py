@@ -97,8 +97,9 @@ class Names:
     stand those that are looked up in what the code has no name for, or one of its own.
     """
 
-    def __init__(self) -> None:
-        self._names: dict[str, set[str]] = {"": set()}
+    def __init__(self, others: Names | None = None) -> None:
+        known = {} if others is None else others._names
+        self._names = {"": set[str]()} | {base: names.copy() for base, names in known.items()}
         self._sorted: dict[str, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
@@ -107,8 +108,10 @@ class Names:
     def add(self, names: Mapping[str, set[str]]) -> None:
         """Take in the names that some code has."""
         for base, more in names.items():
-            self._names.setdefault(base, set()).update(more)
-        self._sorted.clear()
+            mine = self._names.setdefault(base, set())
+            if not more <= mine:
+                mine |= more
+                self._sorted.clear()
 
     def of(self, base: str) -> tuple[str, ...]:
         """Return the attributes that code may look up in what is called so."""

@@ -114,21 +114,22 @@ class Inside:
         return [(lambda: (self.read(),), (value,)), *Contents(value, self._names, self._base).marks]
 
 
-def watched(step: Any, arguments: Iterable[Any]) -> tuple[list[Watched | Inside], Names]:
+def watched(step: Any, arguments: Iterable[Any], known: Names) -> tuple[list[Watched | Inside], Names]:
     """Return the variables of a function, and attributes of what it is a method of, that are to be watched.
 
-    Also the names that its code, and that of functions that it may call, has for attributes of whatever it is given.
+    Also the names that its code, and that of functions that it may call, has for attributes of whatever it is given:
+    those that are known already, and more.
     """
-    names, given = Names(), [x for x in arguments if not isinstance(x, (Tensor, *PLAIN))][:_MOST]
+    names, given = Names(known), [x for x in arguments if not isinstance(x, (Tensor, *PLAIN))][:_MOST]
     while True:  # for a name may lead to more code, and that to more names
-        known, search = len(names), _Search(names)
+        before, search = len(names), _Search(names)
         search.follow(step)
         if not isinstance(step, FunctionType | MethodType):
             search.watch(Watched("step", {"step": step}, "step"))
         for argument in given:
             search.follow(argument)
         search.run()
-        if len(names) == known:
+        if len(names) == before:
             break
     variables = list(search.variables.values())
     return [*variables, *(Inside(v, names) for v in variables if Contents(v.read(), names, v.base).anything)], names
@@ -175,11 +176,10 @@ class _Search:
             found = parts(value, self._names, base)
             if found is None:
                 return
-            if not issubclass(kind, Module):
-                self._methods(value, base)
-            else:
-                for module in value.modules():
-                    self._methods(module, base)
+            self._methods(value, base)
+            for part in attributes(value).values() if issubclass(kind, Module) else ():
+                if isinstance(part, Module):
+                    self.follow(part)
             container = issubclass(kind, CONTAINERS)
             for _, keys, values in found:
                 for name, part in zip(keys, values, strict=True) if keys is not None else ():
