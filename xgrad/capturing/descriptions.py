@@ -98,8 +98,8 @@ class Names:
     """
 
     def __init__(self, others: Names | None = None) -> None:
-        known = {} if others is None else others._names
-        self._names = {"": set[str]()} | {base: names.copy() for base, names in known.items()}
+        known: Mapping[str, set[str]] = {} if others is None else others._names
+        self._names: dict[str, set[str]] = {"": set(), **{base: names.copy() for base, names in known.items()}}
         self._sorted: dict[str, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
