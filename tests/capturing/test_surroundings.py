@@ -88,6 +88,26 @@ class Attributes(dict):
     __getattr__ = dict.__getitem__
 
 
+class Proxy:
+    def __init__(self, other):
+        self._other = other
+
+    def __getattr__(self, name):
+        if name == "_other":
+            raise AttributeError(name)
+        return getattr(self._other, name)
+
+
+class Secretive:
+    @property
+    def __class__(self):
+        raise RuntimeError("not to be known")
+
+    @property
+    def __dict__(self):
+        raise RuntimeError("not to be seen")
+
+
 class Layer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -117,6 +137,7 @@ READS = {
     "in an object": (Base, lambda c: using(SimpleNamespace(a=SimpleNamespace(c=c)), lambda x, o: o.a.c.plain(x))),
     "in circles": (Base, lambda c: using(circle(c), lambda x, o: x * o.other.other.c.k)),
     "beside much": (Base, lambda c: using(SimpleNamespace(c=c, much=[0] * 999), lambda x, o: x * o.c.k * len(o.much))),
+    "by another": (Base, lambda c: using(Proxy(c), lambda x, p: x * p.k)),
     "by text": (Base, lambda c: lambda x: x * getattr(c, "k", 1.0)),
     "by all": (SimpleNamespace, lambda c: lambda x: x * vars(c).get("k", 1.0)),
     "slots": (Slots, lambda c: lambda x: x * c.k),
@@ -377,6 +398,14 @@ def test_objects_that_fail_when_they_are_asked(kind):
             yield step(array(3))
 
     replays(scenario)
+
+
+@replayed
+def test_an_object_of_which_nothing_can_be_asked(capture):
+    c = Secretive()
+    step = capture(lambda x: x if c is None else x * 2)
+    for _ in range(3):
+        yield step(array(3))
 
 
 @replayed

@@ -87,7 +87,10 @@ class Others:
 
     def __init__(self, owner: Any, names: Sequence[str]) -> None:
         own = attributes(owner)
-        self.owner, self.absent = owner, () if isinstance(owner, type) else tuple([n for n in names if n not in own])
+        self.owner, self.absent = (
+            owner,
+            () if issubclass(type(owner), type) else tuple([n for n in names if n not in own]),
+        )
 
 
 class Names:
@@ -101,9 +104,12 @@ class Names:
         known: Mapping[str, set[str]] = {} if others is None else others._names
         self._names: dict[str, set[str]] = {"": set(), **{base: names.copy() for base, names in known.items()}}
         self._sorted: dict[str, tuple[str, ...]] = {}
+        self.handed_on: bool = (
+            others is not None and others.handed_on
+        )  # by things that look up in others what they have not
 
     def __len__(self) -> int:
-        return sum(map(len, self._names.values()))
+        return sum(map(len, self._names.values())) + self.handed_on
 
     def add(self, names: Mapping[str, set[str]]) -> None:
         """Take in the names that some code has."""
@@ -113,10 +119,16 @@ class Names:
                 mine |= more
                 self._sorted.clear()
 
+    def hand_on(self) -> None:
+        """Take what code looks up in one thing as looked up in any."""
+        self.handed_on = True
+        self._sorted.clear()
+
     def of(self, base: str) -> tuple[str, ...]:
         """Return the attributes that code may look up in what is called so."""
         if base not in self._sorted:
-            self._sorted[base] = tuple(sorted(self._names[""].union(self._names.get(base, ()))))
+            bases = self._names if self.handed_on else ("", base)
+            self._sorted[base] = tuple(sorted(set[str]().union(*(self._names.get(b, ()) for b in bases))))
         return self._sorted[base]
 
 
@@ -170,7 +182,7 @@ class Contents:
             self.marks.append((read, values))
             for name, part in zip(keys, values, strict=True) if keys is not None else ():
                 if part is not ABSENT:
-                    self.anything = self.anything or not isinstance(part, FunctionType)
+                    self.anything = self.anything or type(part) is not FunctionType
                     within = self._inside(part, "" if issubclass(kind, CONTAINERS) else name)
                     whole = within is not None and type(part) in (list, tuple, dict)
                     inside.append((described(name), within) if whole else (described(name), described(part), within))
@@ -237,7 +249,7 @@ def _of_classes(value: Any, wanted: Sequence[str]) -> list[tuple[Read, Sequence[
     for owner in classes(value):
         found = tuple([name for name in wanted if name in vars(owner)])
         slots = [name for name in found if type(vars(owner)[name]) is MemberDescriptorType]
-        if slots and not isinstance(value, type):
+        if slots and not issubclass(type(value), type):
             reads.append((partial(_slots, [vars(owner)[name] for name in slots], value), slots))
         if len(found) > len(slots):
             reads.append((partial(_named, vars(owner), found), found))
@@ -246,7 +258,7 @@ def _of_classes(value: Any, wanted: Sequence[str]) -> list[tuple[Read, Sequence[
 
 def classes(value: Any) -> list[type]:
     """Return the classes of the user's that something is of, or that a class is made of, the nearest first."""
-    owner = value if isinstance(value, type) else type(value)
+    owner = value if issubclass(type(value), type) else type(value)
     return [c for c in owner.__mro__ if not is_library(c.__module__)]
 
 

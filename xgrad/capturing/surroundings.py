@@ -120,11 +120,11 @@ def watched(step: Any, arguments: Iterable[Any], known: Names) -> tuple[list[Wat
     Also the names that its code, and that of functions that it may call, has for attributes of whatever it is given:
     those that are known already, and more.
     """
-    names, given = Names(known), [x for x in arguments if not isinstance(x, (Tensor, *PLAIN))][:_MOST]
+    names, given = Names(known), [x for x in arguments if not issubclass(type(x), (Tensor, *PLAIN))][:_MOST]
     while True:  # for a name may lead to more code, and that to more names
         before, search = len(names), _Search(names)
         search.follow(step)
-        if not isinstance(step, FunctionType | MethodType):
+        if type(step) not in (FunctionType, MethodType):
             search.watch(Watched("step", {"step": step}, "step"))
         for argument in given:
             search.follow(argument)
@@ -178,12 +178,12 @@ class _Search:
                 return
             self._methods(value, base)
             for part in attributes(value).values() if issubclass(kind, Module) else ():
-                if isinstance(part, Module):
+                if issubclass(type(part), Module):
                     self.follow(part)
             container = issubclass(kind, CONTAINERS)
             for _, keys, values in found:
                 for name, part in zip(keys, values, strict=True) if keys is not None else ():
-                    if not isinstance(part, FunctionType) or container or kind is ModuleType or kind is partial:
+                    if type(part) is not FunctionType or container or kind is ModuleType or kind is partial:
                         self.follow(part, "" if container else name)
             if "__wrapped__" in attributes(value):
                 self.follow(attributes(value)["__wrapped__"], base, owner)
@@ -195,11 +195,13 @@ class _Search:
 
     def _methods(self, value: Any, base: str) -> None:
         """Look at methods and properties that code may use which names a thing, also of the classes that it extends."""
-        made = isinstance(value, type)  # by the step itself, perhaps
+        made = issubclass(type(value), type)  # by the step itself, perhaps
         names = {"forward", *self._names.of(base)}
         for kind in classes(value):
             for name, member in list(vars(kind).items()):
                 special = name in _OF_NEW if made else name.startswith("__") and name not in _UNCALLED
+                if name in ("__getattr__", "__getattribute__") and not self._names.handed_on:
+                    self._names.hand_on()
                 if name in names or special:
                     function = getattr(member, _FUNCTIONS.get(type(member), ""), member)
                     if type(function) is FunctionType:
@@ -218,7 +220,7 @@ class _Search:
         first = code.co_argcount - len(defaults)
         given = dict(zip(code.co_varnames[first : code.co_argcount], defaults, strict=True))
         for name, value in [*given.items(), *(function.__kwdefaults__ or {}).items()]:
-            if not isinstance(value, PLAIN):
+            if not issubclass(type(value), PLAIN):
                 self.watch(Watched(name, {name: value}, name, (id(function), name)))
         if owner is not None:
             self._attributes(owner)
@@ -227,9 +229,9 @@ class _Search:
         """Watch what a method may read of what it is a method of."""
         if is_ours(owner):
             return
-        own, wanted = attributes(owner) if not isinstance(owner, type) else {}, self._names.of("")
+        own, wanted = attributes(owner) if not issubclass(type(owner), type) else {}, self._names.of("")
         for name in wanted:
-            if name in own and not (name == "training" and isinstance(owner, Module)):  # asked where it is read
+            if name in own and not (name == "training" and issubclass(type(owner), Module)):  # asked where it is read
                 self.watch(Watched(f"self.{name}", own, name))
         others = Others(owner, wanted)
         if Contents(others, self._names).anything:
@@ -252,7 +254,7 @@ _FUNCTIONS: dict[type, str] = {
 
 def begins(variables: Iterable[Watched | Inside], arguments: Iterable[Any]) -> bool:
     """Return whether an optimizer that a step names has not yet taken a step: the first is unlike all others."""
-    return any(isinstance(x, Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in variables)))
+    return any(issubclass(type(x), Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in variables)))
 
 
 def _is_installed(function: FunctionType) -> bool:
@@ -279,7 +281,8 @@ def _find_names(code: CodeType, free: set[str], found: dict[str, set[str]]) -> N
         if now.opname != "EXTENDED_ARG":
             before = now
     if not {"getattr", "hasattr", "attrgetter"}.isdisjoint(code.co_names):
-        found[""].update(text for text in code.co_consts if isinstance(text, str))
+        texts = [text for const in code.co_consts for text in (const if type(const) is tuple else (const,))]
+        found[""].update(text for text in texts if type(text) is str)
     if not {"vars", "__dict__", "asdict", "astuple"}.isdisjoint(code.co_names):
         found[""].add(ALL)
     for part in code.co_consts:
