@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import sys
 import threading
 import types
 import weakref
@@ -42,6 +43,11 @@ class Base:
     @xgrad.no_grad()
     def by_ours(self, x):
         return x * self.k
+
+    def times(self, factor, x):
+        return x * self.k * factor
+
+    thrice = functools.partialmethod(times, 3.0)
 
     @property
     def double(self):
@@ -130,6 +136,7 @@ READS = {
     "partial": (Base, lambda c: functools.partial(lambda c, x: x * c.k, c)),
     "partial that a step names": (Base, lambda c: using(functools.partial(lambda c, x: x * c.k, c), lambda x, f: f(x))),
     "default": (Base, lambda c: lambda x, c=c: x * c.k),
+    "partial method": (Base, lambda c: lambda x: c.thrice(x)),
     "property": (Base, lambda c: lambda x: x * c.double),
     "item": (Base, lambda c: lambda x: x * c[0]),
     "context": (Base, lambda c: lambda x: with_context(c, x)),
@@ -256,6 +263,25 @@ def test_variables_of_functions_that_stand_in_containers_and_modules(capture):
         yield given(array(3), layer)
         if i % 2:
             scale = library.scale = library.options["k"] = layer.ks[0] = float(i)
+
+
+def test_a_module_that_is_imported_in_the_step(monkeypatch):
+    settings = types.ModuleType("settings_of_a_step")
+    monkeypatch.setitem(sys.modules, "settings_of_a_step", settings)
+
+    def imports(x):
+        import settings_of_a_step
+        from settings_of_a_step import k
+
+        return x * k * settings_of_a_step.k
+
+    def scenario(capture):
+        step = capture(imports)
+        for k in (2.0, 2.0, 3.0, 3.0):
+            settings.k = k
+            yield step(array(3))
+
+    replays(scenario, recordings=2)
 
 
 @replayed

@@ -259,13 +259,13 @@ class Captured(Generic[P, R]):
 
     def _grows(self, w: Inside, recorder: Recorder) -> None:
         """Note that a step adds to what it names: to a list that it logs in, or to a dict in which it looks later."""
-        value, count = w.read(), self._grown.get(w.place, (None, 0))[1]
-        if type(value) is list:
+        count = self._grown.get(w.place, (None, 0))[1]
+        if type(w.read()) is list:
             count = -2  # which is not followed any more
             self._watched = [other for other in self._watched or [] if other is not w]
         elif count + 1 >= self._limit:
             recorder.refuse(f"the step changes what is in {w.name}", line=_line_of(self._step))
-        self._grown[w.place] = value, count + 1
+        self._grown[w.place] = w, count + 1  # which keeps the place
         recorder.unsettled = f"the step adds to {w.name}"
 
     def _keep(self, key: Any, recorder: Recorder, tensors: list[Tensor], results: Any) -> None:

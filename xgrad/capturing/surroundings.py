@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, partialmethod
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -22,6 +22,7 @@ from xgrad.capturing.descriptions import (
     contents,
     described,
     is_installed,
+    is_library,
     is_ours,
     parts,
 )
@@ -30,6 +31,7 @@ from xgrad.optim.optimizer import Optimizer
 from xgrad.tensor import Tensor
 
 _LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
+_IMPORT_NAME = dis.opmap["IMPORT_NAME"]
 _OF_VARIABLES = _LOAD_GLOBAL, dis.opmap["LOAD_NAME"], dis.opmap["STORE_GLOBAL"]
 
 
@@ -216,6 +218,9 @@ class _Search:
         for name in sorted(_globals(code)):
             if name in variables:
                 self.watch(Watched(name, variables, name))
+        for name in code.co_names if _IMPORT_NAME in code.co_code[::2] else ():
+            if name in sys.modules and not is_library(name):
+                self.watch(Watched(name, sys.modules, name))
         defaults = function.__defaults__ or ()
         first = code.co_argcount - len(defaults)
         given = dict(zip(code.co_varnames[first : code.co_argcount], defaults, strict=True))
@@ -248,6 +253,7 @@ _FUNCTIONS: dict[type, str] = {
     property: "fget",
     classmethod: "__func__",
     staticmethod: "__func__",
+    partialmethod: "func",
     cached_property: "func",
 }
 
@@ -274,6 +280,8 @@ def names_of(code: CodeType) -> dict[str, set[str]]:
 def _find_names(code: CodeType, free: set[str], found: dict[str, set[str]]) -> None:
     before: Any = None
     for now in dis.get_instructions(code):
+        if now.opname == "IMPORT_FROM":
+            found[""].add(now.argval)
         if now.opname.endswith("_ATTR") or now.opname == "LOAD_METHOD":
             known = before is not None and not now.is_jump_target and before.opname in _OF_NAMED
             base = before.argval if known and (before.opname != "LOAD_DEREF" or before.argval in free) else ""
