@@ -506,3 +506,18 @@ def test_a_step_keeps_nothing_of_its_object():
     del c
     gc.collect()
     assert gone() is None
+
+
+def test_what_a_trainer_does_is_recorded_once_for_each_shape():
+    class Trainer:
+        def __init__(self):
+            self.layer, self.k = nn.Linear(3, 2), 2.0
+            self.step, self.losses = xgrad.capture(self.learn), []
+
+        def learn(self, x):
+            return (self.layer(x) * self.k).sum().detach()
+
+    trainer = Trainer()
+    for i in range(30):
+        trainer.losses.append(trainer.step(array(3 + i % 3, 3)))
+    assert trainer.step.recordings == 3

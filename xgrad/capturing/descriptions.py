@@ -81,16 +81,21 @@ CONTAINERS: tuple[Any, ...] = (list, tuple, deque, dict, set, frozenset)
 
 
 class Others:
-    """Stands for those attributes of something that are not its own, or were not when it was made."""
+    """Stands for those attributes of something that are not its own, or were not when this was made."""
 
     __slots__ = ("absent", "owner")
+    owner: Any
+    absent: tuple[str, ...]
 
     def __init__(self, owner: Any, names: Sequence[str]) -> None:
-        own = attributes(owner)
-        self.owner, self.absent = (
-            owner,
-            () if issubclass(type(owner), type) else tuple([n for n in names if n not in own]),
-        )
+        own, has_none = attributes(owner), issubclass(type(owner), type)
+        self.owner, self.absent = owner, () if has_none else tuple([name for name in names if name not in own])
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Others and (other.owner is self.owner and other.absent == self.absent)
+
+    def __hash__(self) -> int:
+        return id(self.owner)
 
 
 class Names:
@@ -104,9 +109,7 @@ class Names:
         known: Mapping[str, set[str]] = {} if others is None else others._names
         self._names: dict[str, set[str]] = {"": set(), **{base: names.copy() for base, names in known.items()}}
         self._sorted: dict[str, tuple[str, ...]] = {}
-        self.handed_on: bool = (
-            others is not None and others.handed_on
-        )  # by things that look up in others what they have not
+        self.handed_on: bool = others is not None and others.handed_on  # by what looks up in others what it lacks
 
     def __len__(self) -> int:
         return sum(map(len, self._names.values())) + self.handed_on

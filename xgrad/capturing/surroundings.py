@@ -124,8 +124,7 @@ def watched(step: Any, arguments: Iterable[Any], known: Names) -> tuple[list[Wat
     """
     names, given = Names(known), [x for x in arguments if not issubclass(type(x), (Tensor, *PLAIN))][:_MOST]
     while True:  # for a name may lead to more code, and that to more names
-        before, search = len(names), _Search(names)
-        search.follow(step)
+        before, search = len(names), _Search(names, step)
         if type(step) not in (FunctionType, MethodType):
             search.watch(Watched("step", {"step": step}, "step"))
         for argument in given:
@@ -144,13 +143,17 @@ class _Search:
     ----------
     names : Names
         Of attributes that the code has, to which those that are found are added.
+    step : callable
+        Where it begins, which may be of a library.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, step: Any) -> None:
         self._names = names
         self.variables: dict[Any, Watched] = {}  # by where they are
         self._seen: dict[Any, Any] = {}  # with what is kept, and so its id
         self._waiting: list[tuple[Any, str, Any]] = []
+        self._first = getattr(step, "__func__", step), getattr(step, "__self__", None)
+        self.follow(step)
 
     def run(self) -> None:
         """Look at all that was found, and at what that names, up to an amount at which no step is written by hand."""
@@ -167,7 +170,7 @@ class _Search:
     def _look(self, value: Any, base: str, owner: Any) -> None:
         kind = type(value)
         if kind is FunctionType:
-            if not _is_installed(value):
+            if value is self._first[0] or not _is_installed(value):
                 self._function(value, owner)
             if "__wrapped__" in vars(value):  # which a library may have decorated
                 self.follow(value.__wrapped__, base, owner)
@@ -232,7 +235,7 @@ class _Search:
 
     def _attributes(self, owner: Any) -> None:
         """Watch what a method may read of what it is a method of."""
-        if is_ours(owner):
+        if is_ours(owner) and owner is not self._first[1]:
             return
         own, wanted = attributes(owner) if not issubclass(type(owner), type) else {}, self._names.of("")
         for name in wanted:
