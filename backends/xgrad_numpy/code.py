@@ -167,5 +167,5 @@ class Code:
             arg.number in self._fixed
             and arg.storage.kind == "temporary"
             and self._ends[arg.storage] == self._at
-            and (arg.shape, arg.strides, arg.dtype) == (result.shape, result.strides, result.dtype)
+            and arg.lies_as(result)
         )

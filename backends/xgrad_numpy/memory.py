@@ -13,18 +13,29 @@ _ALIGNED = 64  # bytes of a cache line
 
 
 class Place:
-    """Where a value will lie; called, the array there."""
+    """Where a value will lie; called, the array there.
 
-    __slots__ = ("end", "nbytes", "offset", "plan", "start", "value")
+    Who takes the place of another that lies alike has the same array, not one more of the same memory: NumPy then sees
+    at once that to write to what it reads does no harm, where it would have to find out.
+    """
+
+    __slots__ = ("array", "end", "nbytes", "offset", "plan", "start", "takes", "value")
 
     def __init__(self, plan: Plan, value: Value, start: int, end: int) -> None:
         self.plan, self.value, self.start, self.end = plan, value, start, end
         self.nbytes = -(-max(value.nbytes, 1) // _ALIGNED) * _ALIGNED
         self.offset = 0
+        self.takes: Place | None = None
+        self.array: Any = None
 
     def __call__(self) -> Any:
-        value = self.value
-        return np.ndarray(value.shape, value.dtype, self.plan.memory, self.offset, value.strides)
+        if self.array is None:
+            value, memory = self.value, self.plan.memory
+            if self.takes is not None and self.takes.value.lies_as(value):
+                self.array = self.takes()
+            else:
+                self.array = np.ndarray(value.shape, value.dtype, memory, self.offset, value.strides)
+        return self.array
 
 
 class Plan:
@@ -51,7 +62,7 @@ class Plan:
             earlier = self._live.get(other.storage)
             if earlier is not None and earlier.nbytes == place.nbytes and self.fills(other):
                 del self._live[other.storage]
-                place.offset = earlier.offset
+                place.offset, place.takes = earlier.offset, earlier
                 break
         else:
             place.offset = self._take(place.nbytes)

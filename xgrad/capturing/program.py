@@ -52,6 +52,10 @@ class Value:
             count *= n
         return count * int(self.dtype.itemsize)
 
+    def lies_as(self, other: Value) -> bool:
+        """Return whether two values in the same place are alike."""
+        return (self.shape, self.strides, self.dtype) == (other.shape, other.strides, other.dtype)
+
     def overlaps(self, other: Value) -> bool:
         """Return whether two values may have an element in common."""
         if self.storage is not other.storage:
