@@ -123,6 +123,9 @@ def watched(step: Any, arguments: Iterable[Any], known: Names) -> tuple[list[Wat
     those that are known already, and more.
     """
     names, given = Names(known), [x for x in arguments if not issubclass(type(x), (Tensor, *PLAIN))][:_MOST]
+    code = getattr(getattr(step, "__func__", step), "__code__", None)
+    if code is not None:  # often all that there is
+        names.add(names_of(code))
     while True:  # for a name may lead to more code, and that to more names
         before, search = len(names), _Search(names, step)
         if type(step) not in (FunctionType, MethodType):
