@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import update_wrapper
+from importlib import import_module
 from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -98,6 +99,9 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     """
     if not callable(step):
         raise TypeError(f"capture: expected a function, got {type(step).__name__}")
+    replays = current_device().backend.replays
+    if replays is not None:  # now, rather than in the first step
+        import_module(replays)
     return Captured(step, limit)
 
 
