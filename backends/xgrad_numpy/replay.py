@@ -1,4 +1,4 @@
-"""A recorded program as a function of Python: a flat list of NumPy's calls that write to memory planned beforehand."""
+"""A recorded program as a flat list of NumPy's calls, which write to memory planned beforehand."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from xgrad.capturing.arrays import method
-from xgrad.capturing.operators import getitem, setitem
-from xgrad.capturing.program import Call, Program, Storage, Value, folded, replaced
-from xgrad_numpy.forms import ELEMENTWISE, REDUCTIONS, Forms
+from xgrad.capturing.operators import setitem
+from xgrad.capturing.program import Call, Program, Storage, Value, folded
+from xgrad_numpy.actions import Action, Calls, Slot, settled
+from xgrad_numpy.blocks import in_blocks
+from xgrad_numpy.forms import REDUCTIONS, Forms
 from xgrad_numpy.forwarding import forwarded
-from xgrad_numpy.layout import copied, dense, in_order, lies_in_order
+from xgrad_numpy.layout import copied, dense, in_order
 from xgrad_numpy.memory import Place
-from xgrad_numpy.statements import Lines, Passed, Statement
+from xgrad_numpy.planning import ELEMENTWISE
 
 #: Operators in place, and what they call.
 _IN_PLACE: dict[Any, np.ufunc] = {
@@ -35,15 +37,8 @@ _IN_PLACE: dict[Any, np.ufunc] = {
     operator.imatmul: np.matmul,
 }
 _DOT, _ASTYPE, _COPY = method("dot"), method("astype"), method("copy")
-_COMPARISONS: dict[Any, str] = {
-    operator.lt: "<",
-    operator.le: "<=",
-    operator.gt: ">",
-    operator.ge: ">=",
-    operator.eq: "==",
-    operator.ne: "!=",
-}
-_PLACES: dict[Any, str] = {np.minimum: "argmin", np.maximum: "argmax"}
+_COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
+_PLACES: dict[Any, Any] = {np.minimum: np.ndarray.argmin, np.maximum: np.ndarray.argmax}
 
 
 class Replay(Forms):
@@ -58,13 +53,8 @@ class Replay(Forms):
 
     Attributes
     ----------
-    run : callable
-        Takes the arrays of `found`, then the numbers that `numbers` lists, and returns the outputs; or an
-        error, such as that a check came out otherwise: then nothing has been changed, and the step is to run eagerly.
     numbers : list of Number
-        What is computed before.
-    source : str
-        The function, to be read.
+        What is computed before, and given to `run` after the arrays.
     nbytes : int
         How much memory it has of its own.
     """
@@ -72,60 +62,78 @@ class Replay(Forms):
     def __init__(self, program: Program, found: list[Value]) -> None:
         super().__init__({value.storage for value in program.outputs})
         self.program = program
-        self._scope["Diverged"] = Diverged
         self.statics = [value for value in program.inputs if value not in found]
         self._first_write: int | None = None
-
         calls, self._constants = folded(program)
         self._calls = forwarded(calls, self._handed_out)
-        self._items: dict[int, str] = {}  # code of numbers that need no array
         self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
+        self._extremes: dict[int, tuple[Any, Any]] = {}  # how such a comparison finds what it compares, and where
         for value in found:
-            self._passed[self._name(value)] = Passed(value.shape, lies_in_order(value), ours=False)
+            self._moves(value)
         for value in self.statics:
-            self._fixed.add(value.number)
-            self._name(value)
+            self._slots[value.number] = Slot()
         self._ends = self._lifetimes()
         for i, call in enumerate(self._calls):
             self._at = i
-            self._emit(call)
+            self._plan_call(call)
             self._plan.release(i)
+        first = len(self._actions) if self._first_write is None else self._first_write
         self._results = [self._output(value) for value in program.outputs]
         self._plan.allocate()
         self.nbytes = self._plan.nbytes
-        self._parameters = [self._name(value) for value in found] + list(self._numbers.values())
-        self.source = ""
-        self.run: Callable[..., Any] = _not_linked
-
-    def _write(self) -> None:
-        """Write the function, now that it is known where arrays lie."""
-        written = Lines(self._scope, self._passed, self._plan.memory)
-        first = len(self._statements) if self._first_write is None else self._first_write
-        lines, rest = written.of(self._filled + self._statements[:first]), written.of(self._statements[first:])
-        if lines:  # an error before anything is changed lets the step run eagerly
-            lines = ["try:", *("    " + line for line in lines), "except Exception as error:", "    return error"]
-        lines += [*rest, f"return ({', '.join(self._results)}{',' if len(self._results) == 1 else ''})"]
-        body = "\n    ".join(lines)
-        self.source = f"def run({', '.join(self._parameters)}):\n    {body}\n"
-        self._links += written.links
-        self._scope.update((name, find()) for name, find in written.links)
-        exec(compile(self.source, "<captured step>", "exec"), self._scope)
-        self.run = self._scope["run"]
-        self._statements, self._filled, self._ends, self._asked, self._items = [], [], {}, {}, {}  # used up
+        self._given_count = len(found) + len(self.numbers)
+        self._moving[len(found) : len(found)] = self._numbers.values()  # as they are given to `run`
+        self._checked, self._rest = self._filled + self._actions[:first], self._actions[first:]
+        self._values: list[Any] = []  # of what moves
+        self._before: list[Callable[[], Any]] = []
+        self._after: list[Callable[[], Any]] = []
+        del self._ends, self._asked, self._extremes, self._actions, self._filled
 
     def link(self, arrays: list[np.ndarray]) -> None:
         """Take the arrays of `statics`, and find all others that stay where they are."""
         for value, array in zip(self.statics, arrays, strict=True):
-            self._scope[self._name(value)] = array
-        for name, find in self._links:
-            self._scope[name] = find()
-        if not self.source:
-            self._write()
+            self._slots[value.number].now = array
+        for slot, find in self._links:
+            slot.now = find()
+        calls = Calls(self._moving)
+        self._before, self._after = (
+            calls.of(in_blocks(actions, self._plan.memory, calls.more)) for actions in (self._checked, self._rest)
+        )
+        self._values, self._blank = calls.values, [*calls.values]
+
+    def run(self, *given: Any) -> Any:
+        """Make the calls.
+
+        Parameters
+        ----------
+        *given : array or number
+            The arrays of `found`, and the numbers of `numbers`.
+
+        Returns
+        -------
+        tuple of array, or Exception
+            The outputs; or an error, such as that a check came out otherwise: then nothing has been changed, and the
+            step is to run eagerly.
+        """
+        values = self._values
+        values[: self._given_count] = given
+        try:
+            try:
+                for call in self._before:
+                    call()
+            except Exception as error:
+                return error
+            for call in self._after:
+                call()
+            return tuple([values[slot.place] for slot in self._results])
+        finally:
+            values[:] = self._blank
 
     def release(self) -> None:
         """Let go of all arrays."""
-        self._scope.clear()
-        self._links.clear()
+        for slot in self._slots.values():
+            slot.now = None
+        self._links, self._before, self._after, self._values, self._blank = [], [], [], [], []
 
     # What it does, to be looked at
 
@@ -149,7 +157,7 @@ class Replay(Forms):
         """The numbers of views of memory that stays, which are found once and for all."""
         return {value.number for _, find in self._links if isinstance(find, _Found) for value in find.call.results}
 
-    # Calls, as they are written
+    # What the program needs
 
     def _lifetimes(self) -> dict[Storage, int]:
         """Return the number of the last call that needs each memory."""
@@ -171,44 +179,38 @@ class Replay(Forms):
 
     # Calls
 
-    def _emit(self, call: Call) -> None:
-        """Write the code of a call."""
+    def _plan_call(self, call: Call) -> None:
         if call.check is not None:
-            self._emit_check(call)
+            self._plan_check(call)
         elif self._comparison_asked(call):
             self._asked[call.results[0].number] = call
         elif call.target is not None:
-            self._emit_write(call, call.target)
+            self._plan_write(call, call.target)
         elif self._is_view(call):
-            self._emit_view(call)
-        elif not self._emit_extreme(call) and not self._emit_into(call):
-            self._emit_plain(call)
+            self._plan_view(call)
+        elif not self._plan_extreme(call) and not self._plan_into(call):
+            self._plan_plain(call)
 
     def _comparison_asked(self, call: Call) -> bool:
-        return call.single and call.function in _COMPARISONS and self._is_asked(call)
-
-    def _is_asked(self, call: Call) -> bool:
-        """Return whether a comparison of single numbers is of use but to a check."""
-        if not call.results:
+        """Return whether a call compares single numbers for no more than a check."""
+        if not call.single or call.function not in _COMPARISONS or not call.results:
             return False
         (result,) = call.results
         checks = [c for c in self._calls if c.check is not None and c.args[0] is result]
         return len(call.args) == 2 and result.shape == () and len(checks) == self._uses(result) == 1
 
-    def _emit_check(self, call: Call) -> None:
-        """Write the code that looks whether a check comes out as it did."""
+    def _plan_check(self, call: Call) -> None:
+        """Look whether a check comes out as it did."""
         value = call.args[0]
         asked = self._asked.get(value.number)
         if asked is None:
-            text = self._text(value)
-        else:
-            texts = [self._item(arg) for arg in asked.args]
-            text = f"({texts[0]} {_COMPARISONS[asked.function]} {texts[1]})"
-        self._add(f"if {'not ' if call.check else ''}{text}: raise Diverged")
-
-    def _item(self, arg: Any) -> str:
-        """Return the code of a number that an array without axes holds."""
-        return self._items.get(arg.number) or self._text(arg) if type(arg) is Value else self._text(arg)
+            self._add(_check, call.check, self._given(value))
+            return
+        operands: list[Any] = []
+        for arg in asked.args:
+            extreme = self._extremes.get(arg.number) if type(arg) is Value else None
+            operands += extreme or (None, self._given(arg))
+        self._add(_check_comparison, call.check, asked.function, *operands)
 
     def _is_view(self, call: Call) -> bool:
         """Return whether a call returns but views of what it is given."""
@@ -218,74 +220,68 @@ class Replay(Forms):
                 return False
         return bool(call.results)
 
-    def _emit_view(self, call: Call) -> None:
+    def _plan_view(self, call: Call) -> None:
         """Find a view of memory that stays once, of all other anew."""
-        moving = [v for v in call.reads if v.number not in self._fixed and v.number not in self._constants]
-        if call.single and not moving and not call.numbers:
-            (result,) = call.results
-            self._fixed.add(result.number)
-            self._links.append((self._name(result), _Found(self._scope, call, self._name, self._constants)))
-        else:
-            self._emit_plain(call)
+        if not call.single or call.numbers:
+            self._plan_plain(call)
+            return
+        for value in call.reads:
+            if value.number not in self._constants and not self._stays(value):
+                self._plan_plain(call)
+                return
+        self._lies(_Found(call, self._as_it_was(call)), call.results[0])
 
-    def _emit_plain(self, call: Call) -> None:
+    def _plan_plain(self, call: Call) -> None:
         """Call a function that makes the memory of its results."""
-        names = [self._name(value) for value in call.results]
-        for name, value in zip(names, call.results, strict=True):
-            self._passed[name] = Passed(value.shape, lies_in_order(value), ours=False)
-        code = self._called(call)
-        target = names[0] if call.single else f"({', '.join(names)},)"
-        self._add(f"{target} = {code}")
+        action = self._as_it_was(call)
+        slots = tuple([self._moves(value) for value in call.results])
+        action.into = slots[0] if call.single else slots
+        self._actions.append(action)
 
-    def _called(self, call: Call, **more: str) -> str:
-        """Return the code of a call as it was made."""
-        function, args = call.function, [self._text(arg) for arg in call.args]
-        if function is getitem:
-            return f"{args[0]}[{args[1]}]"
-        given = call.options
-        if call.name.endswith(".reduce") and len(args) == 1:  # of which NumPy reads names slowly
-            args.append(self._text(given.get("axis", 0)))
-            ordinary = {"axis": given.get("axis"), "dtype": None, "keepdims": False}
-            given = {name: value for name, value in given.items() if name not in ordinary or value != ordinary[name]}
-        options = [f"{name}={self._text(value)}" for name, value in given.items()]
-        options += [f"{name}={value}" for name, value in more.items()]
-        if isinstance(function, _METHOD_TYPE) and _is_method(function):
-            return f"{args[0]}.{function.__name__}({', '.join(args[1:] + options)})"
-        return f"{self._object(function, 'f')}({', '.join(args + options)})"
+    def _as_it_was(self, call: Call) -> Action:
+        """Return a call as it was made."""
+        function, operands = call.function, [self._given(arg) for arg in call.args]
+        options = {name: self._given(value) for name, value in call.options.items()}
+        if call.name.endswith(".reduce") and len(operands) == 1:  # of which NumPy reads names slowly
+            operands.append(options.pop("axis", 0))
+            ordinary = {"dtype": None, "keepdims": False}
+            options = {
+                name: value for name, value in options.items() if name not in ordinary or value != ordinary[name]
+            }
+        elif isinstance(function, _METHOD_TYPE) and _is_method(function) and _is_array(call.args[0]):
+            function = getattr(np.ndarray, function.__name__)
+        return Action(function, tuple(operands), options)
 
-    def _emit_into(self, call: Call) -> bool:
+    def _plan_into(self, call: Call) -> bool:
         """Write the result to memory of ours, if the function can; return whether."""
         if not call.single or call.results[0].scalar or not dense(call.results[0]):
             return False
         result, function = call.results[0], call.function
         if isinstance(function, np.ufunc):
-            return function.nout == 1 and self._emit_elementwise(call, function, result)
-        if self._emit_reduction(call, result):
+            return function.nout == 1 and self._plan_ufunc(call, function, result)
+        if self._plan_reduction(call, result):
             return True
         if function is _DOT and in_order(result.strides, result.shape, result.dtype.itemsize):
-            self._add_dot(call, self._new(result))
+            self._add(np.ndarray.dot, *map(self._given, call.args), self._new(result))
             return True
         if function is np.asarray and len(call.args) == 1:  # of a scalar
             if result.storage in self._handed_out:
                 return False
-            self._add_copy(self._new(result), self._text(call.args[0]))
+            self._add_copy(self._new(result), self._given(call.args[0]))
             return True
-        if function is np.where and len(call.args) == 3 and self._emit_choice(call, result):
+        if function is np.where and len(call.args) == 3 and self._plan_choice(call, result):
             return True
         if function in (_ASTYPE, _COPY):
-            x = self._text(call.args[0])
+            x = self._given(call.args[0])
             self._add_copy(self._new(result), x, result.shape)
             return True
         if not call.reads and not call.numbers:  # what is made of nothing, and changed then
             value = np.asarray(call.function(*call.args, **call.options))
-            self._add_copy(self._new(result), self._object(value))
+            self._add_copy(self._new(result), value)
             return True
         return False
 
-    def _add_dot(self, call: Call, out: str) -> None:
-        self._statements.append(Statement("dot", (*map(self._text, call.args), out)))
-
-    def _emit_extreme(self, call: Call) -> bool:
+    def _plan_extreme(self, call: Call) -> bool:
         """Find the least or largest of integers by its place, sooner known, if it is of use but to a check."""
         function = getattr(call.function, "__self__", None)
         if not isinstance(function, np.ufunc) or call.name not in ("minimum.reduce", "maximum.reduce"):
@@ -298,71 +294,75 @@ class Replay(Forms):
             return False
         if function not in _PLACES or not math.prod(x.shape):
             return False
-        name = self._text(x)
         asked = any(result in c.args for c in self._calls if self._comparison_asked(c))
         if not result.scalar or self._uses(result) > 1 or not asked:
             return False
-        self._items[result.number] = f"{name}.item({name}.{_PLACES[function]}())"
+        self._extremes[result.number] = _PLACES[function], self._given(x)
         return True
 
-    def _emit_write(self, call: Call, target: Value) -> None:
-        """Write the code of a call that changes what it is given."""
+    def _plan_write(self, call: Call, target: Value) -> None:
+        """Call what changes what it is given."""
         if target.storage.kind != "temporary" and self._first_write is None:
-            self._first_write = len(self._statements)
-        function, name = call.function, self._text(target)
-        if function in _IN_PLACE:
-            if _IN_PLACE[function] in ELEMENTWISE:
-                args = self._operands(_IN_PLACE[function], call.args, target)
-            else:
-                args = [self._text(arg) for arg in call.args]
-            self._add_elementwise(_IN_PLACE[function], args, name, target)
+            self._first_write = len(self._actions)
+        function, out = call.function, self._given(target)
+        ufunc: Any = _IN_PLACE.get(function, function if call.out and not call.options else None)
+        if ufunc in ELEMENTWISE:
+            self._add_writing(ufunc, self._operands(ufunc, call.args, target), out, target.shape)
+        elif function in _IN_PLACE:
+            self._add_writing(ufunc, [self._given(arg) for arg in call.args], out)
         elif function is setitem:
-            self._statements.append(Statement("setitem", tuple(map(self._text, call.args))))
-        elif call.out:
-            if function is _DOT:
-                self._add_dot(call, name)
-            elif function in ELEMENTWISE and not call.options:
-                self._add_elementwise(function, self._operands(function, call.args, target), name, target)
-            else:
-                self._add(self._called(call, out=name))
+            self._add(operator.setitem, *map(self._given, call.args))
+        elif call.out and function is _DOT:
+            self._add(np.ndarray.dot, *map(self._given, call.args), out)
         else:
-            self._add(self._called(call))
+            action = self._as_it_was(call)
+            if call.out:
+                action.options = {**action.options, "out": out}
+            self._actions.append(action)
 
     # Results
 
-    def _output(self, value: Value) -> str:
+    def _output(self, value: Value) -> Slot:
         constant = self._constants.get(value.number)
+        if constant is None and value.storage.kind == "temporary":
+            return self._slots[value.number]
+        slot = Slot(moves=True)
+        self._moving.append(slot)
         if constant is not None:
-            return f"{self._object(copied, 'f')}({self._object(constant)})"
-        if value.storage.kind != "temporary":
-            return f"{self._name(value)}.view()"  # so that an optimizer sees that somebody looks
-        return self._name(value)
+            self._actions.append(Action(copied, (constant,), into=slot))
+        else:  # so that an optimizer sees that somebody looks
+            self._actions.append(Action(np.ndarray.view, (self._slots[value.number],), into=slot))
+        return slot
 
 
 class Diverged(Exception):
     """A check of values came out otherwise than when the program was recorded."""
 
 
+def _check(wanted: bool, value: Any) -> None:
+    if bool(value) is not wanted:
+        raise Diverged
+
+
+def _check_comparison(wanted: bool, compare: Any, place_of_x: Any, x: Any, place_of_y: Any, y: Any) -> None:
+    """Check a comparison of numbers, or of those in arrays at a place that is to be found."""
+    if place_of_x is not None:
+        x = x.item(place_of_x(x))
+    if place_of_y is not None:
+        y = y.item(place_of_y(y))
+    if bool(compare(x, y)) is not wanted:
+        raise Diverged
+
+
 class _Found:
     """Find a view once more, of arrays that have moved."""
 
-    def __init__(
-        self, scope: dict[str, Any], call: Call, name: Callable[[Value], str], constants: Mapping[int, np.ndarray]
-    ) -> None:
-        self.scope, self.call, self.name, self.constants = scope, call, name, constants
+    def __init__(self, call: Call, action: Action) -> None:
+        self.call, self.action = call, action
 
     def __call__(self) -> Any:
-        call = self.call
-        args = replaced(call.args, self._array)
-        if not call.options:
-            return call.function(*args)
-        return call.function(*args, **{name: replaced(value, self._array) for name, value in call.options.items()})
-
-    def _array(self, arg: Any) -> Any:
-        if type(arg) is not Value:
-            return arg
-        constant = self.constants.get(arg.number)
-        return self.scope[self.name(arg)] if constant is None else constant
+        action = self.action
+        return action.function(*map(settled, action.operands), **action.options)
 
 
 _METHOD_TYPE = type(lambda: None)
@@ -372,5 +372,5 @@ def _is_method(function: Any) -> bool:
     return method(function.__name__) is function if function.__module__ == method.__module__ else False
 
 
-def _not_linked(*_: Any) -> None:
-    raise RuntimeError("Replay: expected link before run")
+def _is_array(arg: Any) -> bool:
+    return not arg.scalar if type(arg) is Value else isinstance(arg, np.ndarray)
