@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -15,6 +15,8 @@ class Slot:
     ----------
     now : array, optional
         The array, of what stays where it is from replay to replay.
+    turn : int
+        When that was found: how often arrays had been followed.
     moves : bool
         Whether each replay is given it, or makes it, anew.
     place : int
@@ -27,14 +29,14 @@ class Slot:
         Of an array that moves: whether nothing else can share its memory.
     """
 
-    __slots__ = ("in_order", "moves", "now", "ours", "place", "shape")
+    __slots__ = ("in_order", "moves", "now", "ours", "place", "shape", "turn")
 
     def __init__(
         self, *, moves: bool = False, shape: tuple[int, ...] | None = None, in_order: bool = False, ours: bool = False
     ) -> None:
         self.now: Any = None
         self.moves, self.shape, self.in_order, self.ours = moves, shape, in_order, ours
-        self.place = -1
+        self.place = self.turn = -1
 
 
 class Action:
@@ -83,20 +85,18 @@ def settled(arg: Any) -> Any:
     return kind(map(settled, arg)) if kind is tuple or kind is list else arg
 
 
-def moves(args: Iterable[Any]) -> bool:
-    """Return whether some operand is another at each replay."""
+def slots_in(args: Iterable[Any]) -> Iterator[Slot]:
+    """Return the slots among operands."""
     for arg in args:
         kind = type(arg)
         if kind is Slot:
-            if arg.moves:
-                return True
-        elif (kind is tuple or kind is list) and moves(arg):
-            return True
-    return False
+            yield arg
+        elif kind is tuple or kind is list:
+            yield from slots_in(arg)
 
 
 class Calls:
-    """Calls without arguments, made of actions: what stays the same from replay to replay is part of them.
+    """Calls without arguments, made of actions: what stays where it is from replay to replay is part of them.
 
     Parameters
     ----------
@@ -113,49 +113,61 @@ class Calls:
         self.values: list[Any] = [None] * len(moving)
         for place, slot in enumerate(moving):
             slot.place = place
+        self._constant: list[tuple[list[Any], int, Action, list[Slot]]] = []  # calls, and where they stand
+        self._operands: list[tuple[int, Any]] = []  # what stays, of the other calls, and where it is among the values
 
     def of(self, actions: Iterable[Action]) -> list[Callable[[], Any]]:
-        """Return the calls of actions."""
+        """Return the calls of actions, which `follow` completes."""
         calls: list[Callable[[], Any]] = []
         for action in actions:
             self._add(action, calls)
         return calls
 
     def _add(self, action: Action, calls: list[Callable[[], Any]]) -> None:
-        function, operands, options, into = action.function, action.operands, action.options, action.into
-        if into is None and not moves((*operands, *options.values())):
-            calls.append(_constant(function, settled(operands), {name: settled(x) for name, x in options.items()}))
+        operands = (*action.operands, *action.options.values())
+        slots = list(slots_in(operands))
+        if action.into is None and not any(slot.moves for slot in slots):
+            self._constant.append((calls, len(calls), action, slots))
+            calls.append(_constant(action))
             return
-        if options:
-            function = partial(_by_name, function, tuple(options))
-        places = [self._place(arg, calls) for arg in (*operands, *options.values())]
+        function = partial(_by_name, action.function, tuple(action.options)) if action.options else action.function
+        places = [self._place(arg, calls) for arg in operands]
         first = places[0] if places else 0
         get = itemgetter(*places) if len(places) > 1 else itemgetter(slice(first, first + len(places)))
-        calls.append(_varying(self.values, function, get, into))
+        calls.append(_varying(self.values, function, get, action.into))
 
     def _place(self, arg: Any, calls: list[Callable[[], Any]]) -> int:
         """Return where an operand is among the values, once some calls are made."""
         if type(arg) is Slot and arg.moves:
             return arg.place
-        if moves((arg,)):
-            slot = self.more()
-            self._add(Action(_tuple if type(arg) is tuple else _list, tuple(arg), into=slot), calls)
-            return slot.place
-        self.values.append(settled(arg))
-        return len(self.values) - 1
-
-    def more(self) -> Slot:
-        """Return one more slot that moves."""
-        slot = Slot(moves=True)
-        slot.place = len(self.values)
+        place = len(self.values)
         self.values.append(None)
-        return slot
+        if any(slot.moves for slot in slots_in((arg,))):
+            together = Slot(moves=True)
+            together.place = place
+            self._add(Action(_tuple if type(arg) is tuple else _list, tuple(arg), into=together), calls)
+        else:
+            self._operands.append((place, arg))
+            self.values[place] = settled(arg)
+        return place
+
+    def follow(self, turn: int) -> None:
+        """Take the arrays of slots that are others since this turn."""
+        for calls, i, action, slots in self._constant:
+            for slot in slots:
+                if slot.turn == turn:
+                    calls[i] = _constant(action)
+                    break
+        for place, arg in self._operands:
+            self.values[place] = settled(arg)
 
 
-def _constant(function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> Callable[[], Any]:
+def _constant(action: Action) -> Callable[[], Any]:
     """Return a call with the same objects each time: functions are sooner called with names than a partial is."""
-    if not options:
+    function, operands = action.function, tuple(map(settled, action.operands))
+    if not action.options:
         return partial(function, *operands)
+    options = {name: settled(arg) for name, arg in action.options.items()}
     if options.keys() == {"out"} and len(operands) == 2:
         (x, y), out = operands, options["out"]
         return lambda: function(x, y, out=out)

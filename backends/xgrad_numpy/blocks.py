@@ -15,7 +15,9 @@ _LARGE = 1 << 17  # elements from which a run is done in blocks: two float32 arr
 _BLOCK = 1 << 15  # elements of a block, which takes ten times as long as to call a function
 
 
-def in_blocks(actions: Iterable[Action], planned: np.ndarray, more: Callable[[], Slot]) -> list[Action]:
+def in_blocks(
+    actions: Iterable[Action], planned: np.ndarray, lies: Callable[..., Slot], moving: list[Slot]
+) -> list[Action]:
     """Return actions in which runs of some are replaced by others, on blocks of their arrays.
 
     Parameters
@@ -24,8 +26,10 @@ def in_blocks(actions: Iterable[Action], planned: np.ndarray, more: Callable[[],
         The slots of what stays have their arrays.
     planned : array
         The memory that only these actions see.
-    more : callable
-        What makes a slot that moves.
+    lies : callable
+        What makes a slot of an array that stays, given how to find it, and what it is part of.
+    moving : list of Slot
+        Those that move, to which others are added.
     """
     found: list[Action] = []
     run: list[Action] = []
@@ -36,45 +40,41 @@ def in_blocks(actions: Iterable[Action], planned: np.ndarray, more: Callable[[],
         elif run and action.shape == run[0].shape:
             run.append(action)
         else:
-            found += [*made, *_cut(run, planned, more)]
+            found += [*made, *_cut(run, planned, lies, moving)]
             run, made = [], []
             if action.shape is not None and math.prod(action.shape) >= _LARGE:
                 run = [action]
             else:
                 found.append(action)
-    return [*found, *made, *_cut(run, planned, more)]
+    return [*found, *made, *_cut(run, planned, lies, moving)]
 
 
-def _cut(run: list[Action], planned: np.ndarray, more: Callable[[], Slot]) -> list[Action]:
+def _cut(run: list[Action], planned: np.ndarray, lies: Callable[..., Slot], moving: list[Slot]) -> list[Action]:
     """Return a run block by block, as it is if it cannot be cut."""
     if len(run) < 2:
         return run
-    arrays = {id(x): x for action in run for x in _operands(action) if _is_array(x)}
+    arrays = {id(x): x for action in run for x in (*action.operands, *action.options.values()) if _is_array(x)}
     cuts = _cuts(run, list(arrays.values()), planned)
     if cuts is None:
         return run
     slices, flat = cuts
     shape: Any = run[0].shape
-    cut = [x for x in arrays.values() if len(_shape(x)) == len(shape) and _shape(x)[0] == shape[0] > 1]
-    found, rows = list[Action](), dict[int, Any]()  # by the ids of what they are of
-    for x in cut:
-        rows[id(x)] = x
-        if flat and _moves(x):
-            rows[id(x)] = more()
-            found.append(Action(np.ndarray.reshape, (x, -1), into=rows[id(x)]))
-        elif flat:
-            rows[id(x)] = _now(x).reshape(-1)
+    found: list[Action] = []
+
+    def part(of: Any, function: Callable[..., Any], arg: Any) -> Any:
+        if not _moves(of):
+            return lies(lambda: function(_now(of), arg), *([of] if type(of) is Slot else []))
+        moving.append(Slot(moves=True))
+        found.append(Action(function, (of, arg), into=moving[-1]))
+        return moving[-1]
+
+    cut = {key: x for key, x in arrays.items() if len(_shape(x)) == len(shape) and _shape(x)[0] == shape[0] > 1}
+    rows = {key: part(x, np.ndarray.reshape, -1) for key, x in cut.items()} if flat else cut
     for block in slices:
-        pieces = dict[int, Any]()
-        for x in cut:
-            if _moves(x):
-                pieces[id(x)] = more()
-                found.append(Action(getitem, (rows[id(x)], block), into=pieces[id(x)]))
-            else:
-                pieces[id(x)] = _now(rows[id(x)])[block]
+        parts = {key: part(x, getitem, block) for key, x in rows.items()}
         for action in run:
-            operands = tuple([pieces.get(id(x), x) for x in action.operands])
-            options = {name: pieces.get(id(x), x) for name, x in action.options.items()}
+            operands = tuple([parts.get(id(x), x) for x in action.operands])
+            options = {name: parts.get(id(x), x) for name, x in action.options.items()}
             found.append(Action(action.function, operands, options))
     return found
 
@@ -106,10 +106,6 @@ def _apart(run: list[Action], arrays: Sequence[Any], planned: np.ndarray) -> boo
             if not same and np.may_share_memory(written, other):
                 return False
     return True
-
-
-def _operands(action: Action) -> list[Any]:
-    return [*action.operands, *action.options.values()]
 
 
 def _is_array(x: Any) -> bool:

@@ -31,7 +31,7 @@ class Planning:
     def __init__(self, handed_out: set[Storage]) -> None:
         self._handed_out = handed_out
         self._slots: dict[int, Slot] = {}  # of values, by number
-        self._links: list[tuple[Slot, Callable[[], Any]]] = []  # how to find the arrays that stay, in order
+        self._links: list[tuple[Slot, Callable[[], Any], tuple[Slot, ...]]] = []  # how to find what stays, and where
         self._moving: list[Slot] = []  # of arrays that do not
         self._numbers: dict[Any, Slot] = {}
         self.numbers: list[Number] = []
@@ -96,18 +96,16 @@ class Planning:
         self._moving.append(slot)
         return slot
 
-    def _lies(self, find: Callable[[], Any], value: Value | None = None) -> Slot:
-        """Return the slot of an array that stays, given how to find it; of a value, if it is one."""
+    def _lies(self, find: Callable[[], Any], *sources: Slot) -> Slot:
+        """Return the slot of an array that stays, given how to find it, and of what it is a view."""
         slot = Slot()
-        self._links.append((slot, find))
-        if value is not None:
-            self._slots[value.number] = slot
+        self._links.append((slot, find, sources))
         return slot
 
     def _view(self, whole: Slot, view: Callable[[Any], Any], shape: tuple[int, ...]) -> Slot:
         """Return the slot of a view of an array of this shape, which is found once if that stays."""
         if not whole.moves:
-            return self._lies(lambda: view(whole.now))
+            return self._lies(lambda: view(whole.now), whole)
         slot = Slot(moves=True, shape=shape, in_order=whole.in_order and shape == whole.shape, ours=whole.ours)
         self._moving.append(slot)
         self._actions.append(Action(view, (whole,), into=slot))
@@ -121,7 +119,9 @@ class Planning:
     def _new(self, value: Value, reuse: tuple[Value, ...] = ()) -> Slot:
         """Return memory for a new value: planned, or the user's if it is handed out."""
         if value.storage not in self._handed_out:
-            return self._lies(self._plan.add(value, self._at, self._ends[value.storage], reuse), value)
+            place = self._plan.add(value, self._at, self._ends[value.storage], reuse)
+            slot = self._slots[value.number] = self._lies(place)
+            return slot
         slot, shape = self._moves(value, ours=True), value.shape
         action = Action(np.empty, (shape, value.dtype), into=slot, makes=True)
         if not lies_in_order(value):

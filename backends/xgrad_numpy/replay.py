@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from xgrad.capturing.arrays import method
 from xgrad.capturing.operators import setitem
 from xgrad.capturing.program import Call, Program, Storage, Value, folded
-from xgrad_numpy.actions import Action, Calls, Slot, settled
+from xgrad_numpy.actions import Action, Calls, Slot, settled, slots_in
 from xgrad_numpy.blocks import in_blocks
 from xgrad_numpy.forms import REDUCTIONS, Forms
 from xgrad_numpy.forwarding import forwarded
@@ -81,25 +81,41 @@ class Replay(Forms):
         self._results = [self._output(value) for value in program.outputs]
         self._plan.allocate()
         self.nbytes = self._plan.nbytes
-        self._given_count = len(found) + len(self.numbers)
-        self._moving[len(found) : len(found)] = self._numbers.values()  # as they are given to `run`
-        self._checked, self._rest = self._filled + self._actions[:first], self._actions[first:]
-        self._values: list[Any] = []  # of what moves
-        self._before: list[Callable[[], Any]] = []
-        self._after: list[Callable[[], Any]] = []
-        del self._ends, self._asked, self._extremes, self._actions, self._filled
+        self._count = len(found) + len(self.numbers)  # of what `run` is given
+        self._moving[len(found) : len(found)] = self._numbers.values()
+        self._actions = self._filled + self._actions
+        self._checks = len(self._filled) + first
+        self._turn = 0  # how often arrays have been followed
+        del self._ends, self._asked, self._extremes, self._filled
 
     def link(self, arrays: list[np.ndarray]) -> None:
         """Take the arrays of `statics`, and find all others that stay where they are."""
+        self._turn += 1
         for value, array in zip(self.statics, arrays, strict=True):
-            self._slots[value.number].now = array
-        for slot, find in self._links:
-            slot.now = find()
-        calls = Calls(self._moving)
-        self._before, self._after = (
-            calls.of(in_blocks(actions, self._plan.memory, calls.more)) for actions in (self._checked, self._rest)
-        )
-        self._values, self._blank = calls.values, [*calls.values]
+            slot = self._slots[value.number]
+            if slot.now is not array:
+                slot.now, slot.turn = array, self._turn
+        self._find(self._links)
+        if self._turn == 1:
+            self._bind()
+        else:
+            self._made.follow(self._turn)
+        self._values = self._made.values
+        self._blank = [*self._values]
+
+    def _find(self, links: Iterable[tuple[Slot, Callable[[], Any], tuple[Slot, ...]]]) -> None:
+        for slot, find, sources in links:
+            if slot.now is None or [source for source in sources if source.turn == self._turn]:
+                slot.now, slot.turn = find(), self._turn
+
+    def _bind(self) -> None:
+        """Make calls of the actions, now that it is known where arrays lie."""
+        known, parts = len(self._links), (self._actions[: self._checks], self._actions[self._checks :])
+        cut = [in_blocks(actions, self._plan.memory, self._lies, self._moving) for actions in parts]
+        self._find(self._links[known:])
+        self._made = Calls(self._moving)
+        self._before, self._after = (self._made.of(actions) for actions in cut)
+        self._actions = []
 
     def run(self, *given: Any) -> Any:
         """Make the calls.
@@ -116,7 +132,7 @@ class Replay(Forms):
             step is to run eagerly.
         """
         values = self._values
-        values[: self._given_count] = given
+        values[: self._count] = given
         try:
             try:
                 for call in self._before:
@@ -131,9 +147,8 @@ class Replay(Forms):
 
     def release(self) -> None:
         """Let go of all arrays."""
-        for slot in self._slots.values():
-            slot.now = None
-        self._links, self._before, self._after, self._values, self._blank = [], [], [], [], []
+        self._slots, self._links, self._constants = {}, [], {}
+        self._made, self._before, self._after, self._values, self._blank = Calls([]), [], [], [], []
 
     # What it does, to be looked at
 
@@ -150,12 +165,12 @@ class Replay(Forms):
     @property
     def places(self) -> dict[int, Place]:
         """Where values lie in the planned memory, by number; numbers below 0 are of what a single call needs."""
-        return {find.value.number: find for _, find in self._links if isinstance(find, Place)}
+        return {find.value.number: find for _, find, _ in self._links if isinstance(find, Place)}
 
     @property
     def found(self) -> set[int]:
         """The numbers of views of memory that stays, which are found once and for all."""
-        return {value.number for _, find in self._links if isinstance(find, _Found) for value in find.call.results}
+        return {value.number for _, find, _ in self._links if isinstance(find, _Found) for value in find.call.results}
 
     # What the program needs
 
@@ -229,7 +244,8 @@ class Replay(Forms):
             if value.number not in self._constants and not self._stays(value):
                 self._plan_plain(call)
                 return
-        self._lies(_Found(call, self._as_it_was(call)), call.results[0])
+        found = _Found(call, self._as_it_was(call))
+        self._slots[call.results[0].number] = self._lies(found, *slots_in(found.operands()))
 
     def _plan_plain(self, call: Call) -> None:
         """Call a function that makes the memory of its results."""
@@ -359,6 +375,10 @@ class _Found:
 
     def __init__(self, call: Call, action: Action) -> None:
         self.call, self.action = call, action
+
+    def operands(self) -> list[Any]:
+        """Return what it is a view of, and its other arguments."""
+        return [*self.action.operands, *self.action.options.values()]
 
     def __call__(self) -> Any:
         action = self.action
