@@ -30,10 +30,11 @@ def lies_in_order(value: Value) -> bool:
 def in_order(strides: Any, shape: Any, itemsize: int) -> bool:
     """Return whether elements lie in C order."""
     expected = itemsize
-    for stride, n in zip(reversed(strides), reversed(shape), strict=True):
-        if n > 1 and stride != expected:
-            return False
-        expected *= max(n, 1)
+    for n, stride in zip(shape[::-1], strides[::-1], strict=True):
+        if n > 1:
+            if stride != expected:
+                return False
+            expected *= n
     return True
 
 
