@@ -18,16 +18,11 @@ class Clock:
     """One running number for recordings and changes, so that comparing two tells which came first."""
 
     def __init__(self) -> None:
-        self.numbers = count(1)
-        self.last_change = 0
-
-    def tick(self) -> int:
-        """Return the next number."""
-        return next(self.numbers)
+        self.numbers, self.last_change = count(1), 0
 
     def change(self) -> int:
         """Note that a value changed behind the graph's back, and return when."""
-        self.last_change = self.tick()
+        self.last_change = next(self.numbers)
         return self.last_change
 
 
@@ -42,7 +37,7 @@ class Leaf:
     edges = ()
 
     def __init__(self, shape: tuple[int, ...], place: Place) -> None:
-        self.order = -clock.tick()  # before every recording
+        self.order = -next(clock.numbers)  # before every recording
         self.shape, self.place = shape, place
         self.grad: Any = None
         self.slot: Any = None  # where an optimizer keeps the gradient

@@ -40,9 +40,8 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
 class Plan:
     """What a node keeps and which rules it runs, for one set of inputs that need a gradient.
 
-    - ``keep(out, raws, inputs, options, aside, edges)`` makes the tuple that is kept of a call: see `Node`. If there
-      is nothing but the edges in it, `bare`.
-    - `first` is the place of the first edge in it.
+    - ``keep(out, raws, inputs, options, aside, edges)`` makes the tuple that is kept of a call: see `Node`.
+    - `first` is the place of the first edge in it: 0 if there is nothing but edges.
     - ``steps`` has for each wanted input the place of its edge, a callable ``(g, xp, kept, into)`` that runs its
       rule, and whether this asks where to write; if `joint`, there is one rule for all inputs.
     - Where the result is complex and the function holomorphic, each rule gets the conjugate of the gradient, and
@@ -51,7 +50,7 @@ class Plan:
       or None. `constants` are the inputs among them that need no gradient.
     """
 
-    __slots__ = ("bare", "constants", "first", "function", "joint", "keep", "roles", "steps")
+    __slots__ = ("constants", "first", "function", "joint", "keep", "roles", "steps")
 
     def __init__(self, function: Function, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.function, self.joint = function, function.joint
@@ -64,7 +63,6 @@ class Plan:
         self.roles = [roles.get(name) for name in values]
         self.constants = [role for role in self.roles if type(role) is int and not wanted[role]]
         self.first = len(values) + len(self.constants)
-        self.bare = not self.first
         self.keep = _keeper(function, values, self.constants)
         place = {name: f"kept[{i}]" for i, name in enumerate(values)}
         form = "rule({})"
@@ -131,7 +129,3 @@ def outputs(node: Branching, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Return the tensors of a function with several results; those of integers have no history."""
     edges = [node.edge(i) if place.floating else None for i, place in enumerate(node.places)]
     return tuple(map(placed, outs, node.places, edges))
-
-
-def nothing() -> None:
-    """Stand for the edge of a result that has none yet."""
