@@ -187,7 +187,7 @@ def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
     for hook in list((node.hooks or {}).values()):
         new = hook(gradient)
         if new is not None:
-            gradient._check_like("register_hook", new)
+            gradient._check_gradient("register_hook", new)
             gradient = new
     return gradient if create_graph else gradient._data
 
