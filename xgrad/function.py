@@ -129,9 +129,10 @@ class Function:
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
 
-    def input_names(self, count: int) -> list[str]:
-        """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
-        return [f"{self.inputs[0]}[{i}]" for i in range(count)] if self.variadic else list(self.inputs)
+    def named(self, inputs: Sequence[Any]) -> list[tuple[str, Any]]:
+        """Return the inputs of a call, or what belongs to each, with their names, as errors and `grad_fn` give them."""
+        names = [f"{self.inputs[0]}[{i}]" for i in range(len(inputs))] if self.variadic else self.inputs
+        return list(zip(names, inputs, strict=False))
 
     def bind(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""

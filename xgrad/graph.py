@@ -90,7 +90,7 @@ class Node:
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed; {} once freed."""
-        return dict(zip(self.plan.function.input_names(len(self.edges)), self.edges, strict=False))
+        return dict(self.plan.function.named(self.edges))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
