@@ -134,6 +134,7 @@ class Output(Node):
     """One result of a function that has several: it passes its gradient on to its place in the node's."""
 
     __slots__ = ("__weakref__", "slot")
+    kept: tuple[Branching]
     slot: int
 
     @property
@@ -143,19 +144,18 @@ class Output(Node):
 
     @property
     def edges(self) -> tuple[Edge | None, ...]:
-        """The node, unless this was freed."""
-        return self.kept or ()
+        """The node."""
+        return self.kept
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name."""
-        return self.kept[0].inputs if self.kept else {}
+        return self.kept[0].inputs
 
     def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
         """Note when this result was given another value."""
         super().change(shape, place, when)
-        for node in self.kept or ():
-            node.changed = when
+        self.kept[0].changed = when
 
 
 Edge = Node | Leaf

@@ -15,15 +15,14 @@ if TYPE_CHECKING:
     from xgrad.function import Function
 
 Rule = Callable[..., Any]
-_GIVEN = ("g", "xp", "into")
+_GIVEN = {"g", "xp", "into"}, {"g", "xp"}  # to the rule of one input, and to one for all
 ABOUT = ("shape", "device")  # `x_shape` in a rule: that of the input x, which need not be kept
 
 
 def reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
     """Return the names of a rule's parameters, all of which must mean something."""
     names = _parameters(rule) if rule else ()
-    known = {"g", "xp", "out", function.aside, *function.inputs, *function.options}
-    known |= set() if function.joint else {"into"}
+    known = {*_GIVEN[function.joint], "out", function.aside, *function.inputs, *function.options}
     known |= {f"{name}_{about}" for name in function.inputs for about in ABOUT}
     if unknown := [name for name in names if name not in known]:
         raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
@@ -56,7 +55,7 @@ class Plan:
         self.function, self.joint = function, function.joint
         rules = enumerate(zip(function.rules, function._reads, strict=True))
         asked = [(i, rule, names) for i, (rule, names) in rules if rule and (function.joint or wanted[i])]
-        given = _GIVEN[:2] if function.joint else _GIVEN
+        given = _GIVEN[function.joint]
         values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in given))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
         roles |= {"out": "out", function.aside: "aside"}
