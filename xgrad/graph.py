@@ -144,7 +144,7 @@ class Output(Node):
 
     @property
     def edges(self) -> tuple[Edge | None, ...]:
-        """The node."""
+        """The node, freed or not."""
         return self.kept
 
     @property
