@@ -310,7 +310,9 @@ def test_data_reads_and_writes_the_value() -> None:
 def test_grad_takes_only_what_fits() -> None:
     x = leaf()
     x.grad = xgrad.ones(2)
-    with pytest.raises(ValueError, match=r"grad: expected \(shape, dtype, device\) .* got \(\(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"grad: expected a gradient of shape \(2,\), float32 on cpu, got shape \(3,\)"
+    ):
         x.grad = xgrad.ones(3)
     with pytest.raises(RuntimeError, match="grad: expected a leaf"):
         Tensor([1.0]).grad = xgrad.ones(1)
@@ -399,7 +401,7 @@ def test_ops_take_tensors_arrays_and_numbers_only(other: Any) -> None:
 
 
 def test_wrong_arguments_name_the_op_and_its_signature() -> None:
-    with pytest.raises(TypeError, match=r"exp\(x, /\): missing a required argument: 'x'"):
+    with pytest.raises(TypeError, match=r"exp\(\) missing 1 required positional argument: 'x'"):
         xgrad.exp()
     with pytest.raises(TypeError, match=r"add\(\) takes .*2 positional arguments but 3 were given"):
         xgrad.add(xgrad.ones(1), 1, 2)

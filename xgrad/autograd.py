@@ -102,20 +102,20 @@ def grad(
     (Tensor(18.),)
     """
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    edges = [x._edge for x in inputs]
-    for i, edge in enumerate(edges):
-        if edge is None:
+    edges: list[Edge] = []
+    for i, x in enumerate(inputs):
+        if x._edge is None:
             raise RuntimeError(f"grad: inputs[{i}] needs no gradient: call requires_grad_() before it is used")
+        edges.append(x._edge)
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
-    found = walk(start, {e for e in edges if e is not None}, retain_graph=keep, create_graph=create_graph)
-    results = tuple(None if edge is None else found.get(edge) for edge in edges)
-    if not allow_unused and None in [None if r is None else 0 for r in results]:
-        unused = [i for i, result in enumerate(results) if result is None]
+    found = walk(start, set(edges), retain_graph=keep, create_graph=create_graph)
+    unused = [i for i, edge in enumerate(edges) if edge not in found]
+    if unused and not allow_unused:
         raise RuntimeError(
             f"grad: the outputs do not depend on inputs {unused}: allow_unused=True returns None for them"
         )
-    return results
+    return tuple(map(found.get, edges))
 
 
 @lru_cache(64)
@@ -131,7 +131,7 @@ def _start(
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
     results = [results] if isinstance(results, Tensor) else list(results)
-    given = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
+    given: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
     if len(given) != len(results):
         raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(given)}")
     start: dict[Edge, Tensor] = {}
@@ -153,15 +153,8 @@ def _start(
                     "real part, an absolute value or the like of it, or give a gradient"
                 )
             gradient = placed(_ones(tensor._place, tensor._data.shape), tensor._place)
-        elif not isinstance(gradient, Tensor):
-            raise TypeError(
-                f"{name}: expected a tensor for a gradient, got {type(gradient).__name__}: use xgrad.asarray"
-            )
-        elif (gradient.shape, gradient.dtype, gradient.device) != (tensor.shape, tensor.dtype, tensor.device):
-            raise ValueError(
-                f"{name}: expected a gradient of shape {tensor.shape}, {tensor.dtype} on {tensor.device}, got "
-                f"shape {gradient.shape}, {gradient.dtype} on {gradient.device}"
-            )
+        else:
+            tensor._check_gradient(name, gradient)
         earlier = start.get(tensor._edge)
         start[tensor._edge] = gradient if earlier is None else earlier + gradient
     return start

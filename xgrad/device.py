@@ -33,8 +33,6 @@ class Device:
     True
     """
 
-    __slots__ = ("array_type", "backend", "coerce", "floats", "guard", "index", "key", "native", "places", "type", "xp")
-
     _known: ClassVar[dict[str, Device]] = {}
     type: str
     index: int
@@ -51,22 +49,18 @@ class Device:
     def __new__(cls, name: str | Device) -> Device:
         if isinstance(name, Device):
             return name
-        known = cls._known.get(name) if isinstance(name, str) else None
-        return known if known is not None else cls._open(name)
-
-    @classmethod
-    def _open(cls, name: str) -> Device:
         if not isinstance(name, str):
             raise TypeError(f"Device: expected a name such as 'cpu' or 'cuda:1', got {name!r}")
+        if name in cls._known:
+            return cls._known[name]
         kind, colon, digits = name.partition(":")
         if colon and not digits.isdecimal():
             raise DeviceError(f"unknown device {name!r}: expected a name such as 'cpu' or 'cuda:1'")
         backend, index = open_backend(kind), int(digits or 0)
         if index >= backend.count():
             raise DeviceError(f"unknown device {name!r}: this machine has {backend.count()} of type {kind!r}")
-        device = cls._known.get(f"{kind}:{index}")
-        if device is None:
-            device = cls._known.setdefault(f"{kind}:{index}", cls.of(kind, backend, index))
+        full = f"{kind}:{index}"
+        device = cls._known.get(full) or cls._known.setdefault(full, cls.of(kind, backend, index))
         return cls._known.setdefault(name, device)
 
     @classmethod
@@ -80,8 +74,7 @@ class Device:
         device.xp.kernels = backend.kernels  # where `fused.fusable` finds them
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.coerce = backend.coercer(index)
-        device.guard, device.native, device.places = backend.guard(index), backend.native_device(index), Places()
-        device.places.device = device
+        device.guard, device.native, device.places = backend.guard(index), backend.native_device(index), Places(device)
         return device
 
     def __str__(self) -> str:
@@ -124,7 +117,8 @@ class Place:
 class Places(dict[Any, Place]):
     """The places of a device, by dtype: made when they are asked for."""
 
-    device: Device
+    def __init__(self, device: Device) -> None:
+        self.device = device
 
     def __missing__(self, dtype: Any) -> Place:
         return self.setdefault(dtype, Place(self.device, dtype))

@@ -34,13 +34,10 @@ def walk(
     adds = wanted is None and not create_graph  # then rules may write where an optimizer keeps the gradient of a leaf
     found: dict[Edge, Tensor] = {}
     leaves: list[tuple[Leaf, Any]] = []
-    pending: dict[Edge, Any] = {}
+    pending: dict[Edge, Any] = {edge: g if create_graph else g._data for edge, g in gradients.items()}
+    newest = sorted([(-edge.order, edge) for edge in gradients])
     sums: set[Edge] = set()  # whose pending gradient is an array made here, that nothing else sees
-    newest: list[tuple[int, Edge]] = []
     reserved: list[Any] = []
-    for edge, gradient in gradients.items():
-        pending[edge] = gradient if create_graph else gradient._data
-        heappush(newest, (-edge.order, edge))
     token, here, places = grad_enabled.set(create_graph), None, ExitStack()
     try:
         while newest:
@@ -65,8 +62,6 @@ def walk(
                     pending[parent] = [None] * len(parent.shape)
                     heappush(newest, (-parent.order, parent))
                 pending[parent][node.slot] = g
-                if not retain_graph:
-                    node.kept = None
                 continue
             if clock.last_change > node.order:
                 errors.check_unchanged(node)
@@ -187,7 +182,7 @@ def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
     for hook in list((node.hooks or {}).values()):
         new = hook(gradient)
         if new is not None:
-            gradient._check_like("register_hook", new)
+            gradient._check_gradient("register_hook", new)
             gradient = new
     return gradient if create_graph else gradient._data
 

@@ -18,16 +18,12 @@ if TYPE_CHECKING:
 def _describe(function: Function, inputs: Sequence[Any]) -> str:
     return ", ".join(
         f"{name} of shape {x.shape}, {x.dtype}" if isinstance(x, Tensor) else f"{name} {x!r}"
-        for name, x in zip(function.input_names(len(inputs)), inputs, strict=False)
+        for name, x in function.named(inputs)
     )
 
 
 def mixed_devices(function: Function, inputs: Sequence[Any]) -> str:
-    places = [
-        f"{name} on {x.device}"
-        for name, x in zip(function.input_names(len(inputs)), inputs, strict=False)
-        if isinstance(x, Tensor)
-    ]
+    places = [f"{name} on {x.device}" for name, x in function.named(inputs) if isinstance(x, Tensor)]
     return f"{function.name}: expected tensors of one device, got {', '.join(places)}: move them with .to(device)"
 
 
@@ -59,35 +55,30 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
 
 def check_unchanged(node: Node) -> None:
     """Refuse to use a saved value if the tensor that it came from has since been given another."""
-    plan, edges, kept = node.plan, node.edges, node.kept or ()
+    plan, names, edges, kept = node.plan, list(node.inputs), node.edges, node.kept or ()
     for edge in edges:
         if type(edge) is Leaf and edge.moved > node.order:
             raise RuntimeError(
                 f"backward: {node.name} was applied to a leaf that has since been given shape {tuple(edge.shape)} on "
                 f"{edge.place.device} through .data: change it after the backward pass"
             )
-    roles, names = plan.roles, plan.function.input_names(len(edges))
-    used = range(len(edges)) if "all" in roles else [role for role in roles if type(role) is int]
+    used = range(len(edges)) if "all" in plan.roles else [role for role in plan.roles if type(role) is int]
     stale = [names[i] for i in used if (edge := edges[i]) is not None and edge.changed > node.order]
-    references = kept[len(roles) : plan.first]
-    stale += [names[i] for i, x in zip(plan.constants, references, strict=True) if _changed(x) > node.order]
-    if "out" in roles and node.changed > node.order:
+    for i, constant in zip(plan.constants, kept[len(plan.roles) : plan.first], strict=True):
+        if constant is not None and getattr(constant(), "_changed", 0) > node.order:
+            stale.append(names[i])
+    if "out" in plan.roles and node.changed > node.order:
         stale.append("result")
     if stale:
-        described = ", ".join(f"{name!r} ({_origin(node, names, name)})" for name in stale)
+        described = ", ".join(f"{name!r} ({_origin(node, name)})" for name in stale)
         raise RuntimeError(
             f"backward: {node.name} needs the value that its {described} had, but it was changed through .data or "
             "under no_grad(): change it after the backward pass, or work on a copy"
         )
 
 
-def _changed(x: Any) -> int:
-    """Return when a constant was changed, given a weak reference to it, or None for a scalar."""
-    return getattr(x and x(), "_changed", 0)
-
-
-def _origin(node: Node, names: list[str], name: str) -> str:
-    edge = node if name == "result" else node.edges[names.index(name)]
+def _origin(node: Node, name: str) -> str:
+    edge = node if name == "result" else node.inputs[name]
     if edge is None:
         return "a constant"
     return f"{'a leaf' if type(edge) is Leaf else 'from ' + edge.name} of shape {tuple(edge.shape)}"

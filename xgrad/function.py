@@ -17,7 +17,7 @@ from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
-from xgrad.plan import Plan, Rule, nothing, outputs, reads
+from xgrad.plan import Plan, Rule, outputs, reads
 from xgrad.tensor import Tensor, placed
 
 
@@ -119,9 +119,7 @@ class Function:
         self.positional = tuple([p.name for p in positional[count:]])
         self._reads = [reads(self, rule) for rule in rules]
         self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
-        self._exempt = (
-            ~self._differentiable if any(rules) else 0
-        )  # indices and conditions, which need not be of one kind
+        self._exempt = ~self._differentiable if any(rules) else 0  # indices, conditions, which need not be of one kind
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
         # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
         self.plans: tuple[dict[int, Plan], dict[int, Plan]] = {}, {}
@@ -131,9 +129,10 @@ class Function:
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
 
-    def input_names(self, count: int) -> list[str]:
-        """Return a name for each of `count` inputs, as errors and `grad_fn` give them."""
-        return [f"{self.inputs[0]}[{i}]" for i in range(count)] if self.variadic else list(self.inputs)
+    def named(self, inputs: Sequence[Any]) -> list[tuple[str, Any]]:
+        """Return the inputs of a call, or what belongs to each, with their names, as errors and `grad_fn` give them."""
+        names = [f"{self.inputs[0]}[{i}]" for i in range(len(inputs))] if self.variadic else self.inputs
+        return list(zip(names, inputs, strict=False))
 
     def bind(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
@@ -212,7 +211,7 @@ class Function:
             plan = self._plan(mask, len(inputs), any(place.complex for place in places))
             kept = plan.keep(out, raws, inputs, options, aside, edges)
             node = record(Branching(), plan, kept, [part.shape for part in out], places[0])
-            node.outputs, node.places = [nothing] * len(out), places
+            node.outputs, node.places = [lambda: None] * len(out), places
             return outputs(node, out)
         place = device.places[out.dtype]
         if not mask or not place.floating or not grad_enabled.get():

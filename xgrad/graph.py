@@ -18,16 +18,11 @@ class Clock:
     """One running number for recordings and changes, so that comparing two tells which came first."""
 
     def __init__(self) -> None:
-        self.numbers = count(1)
-        self.last_change = 0
-
-    def tick(self) -> int:
-        """Return the next number."""
-        return next(self.numbers)
+        self.numbers, self.last_change = count(1), 0
 
     def change(self) -> int:
         """Note that a value changed behind the graph's back, and return when."""
-        self.last_change = self.tick()
+        self.last_change = next(self.numbers)
         return self.last_change
 
 
@@ -42,7 +37,7 @@ class Leaf:
     edges = ()
 
     def __init__(self, shape: tuple[int, ...], place: Place) -> None:
-        self.order = -clock.tick()  # before every recording
+        self.order = -next(clock.numbers)  # before every recording
         self.shape, self.place = shape, place
         self.grad: Any = None
         self.slot: Any = None  # where an optimizer keeps the gradient
@@ -95,7 +90,7 @@ class Node:
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed; {} once freed."""
-        return dict(zip(self.plan.function.input_names(len(self.edges)), self.edges, strict=False))
+        return dict(self.plan.function.named(self.edges))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
@@ -139,6 +134,7 @@ class Output(Node):
     """One result of a function that has several: it passes its gradient on to its place in the node's."""
 
     __slots__ = ("__weakref__", "slot")
+    kept: tuple[Branching]
     slot: int
 
     @property
@@ -148,19 +144,18 @@ class Output(Node):
 
     @property
     def edges(self) -> tuple[Edge | None, ...]:
-        """The node, unless this was freed."""
-        return self.kept or ()
+        """The node, freed or not."""
+        return self.kept
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name."""
-        return self.kept[0].inputs if self.kept else {}
+        return self.kept[0].inputs
 
     def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
         """Note when this result was given another value."""
         super().change(shape, place, when)
-        for node in self.kept or ():
-            node.changed = when
+        self.kept[0].changed = when
 
 
 Edge = Node | Leaf

@@ -31,7 +31,7 @@ def as_tensor(op: str, name: str, x: Any) -> Tensor:
 def lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
     """Make tensors of the arrays among the inputs of a call, and of its first scalar where there are only scalars."""
     lifted = []
-    for name, x in zip(function.input_names(len(inputs)), inputs, strict=False):
+    for name, x in function.named(inputs):
         if isinstance(x, np.generic):
             x = x.item()  # weak, as Python's scalars are: a NumPy float64 does not promote either
         if type(x) in SCALARS:

@@ -15,15 +15,14 @@ if TYPE_CHECKING:
     from xgrad.function import Function
 
 Rule = Callable[..., Any]
-_GIVEN = ("g", "xp", "into")
+_GIVEN = {"g", "xp", "into"}, {"g", "xp"}  # to the rule of one input, and to one for all
 ABOUT = ("shape", "device")  # `x_shape` in a rule: that of the input x, which need not be kept
 
 
 def reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
     """Return the names of a rule's parameters, all of which must mean something."""
     names = _parameters(rule) if rule else ()
-    known = {"g", "xp", "out", function.aside, *function.inputs, *function.options}
-    known |= set() if function.joint else {"into"}
+    known = {*_GIVEN[function.joint], "out", function.aside, *function.inputs, *function.options}
     known |= {f"{name}_{about}" for name in function.inputs for about in ABOUT}
     if unknown := [name for name in names if name not in known]:
         raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
@@ -40,9 +39,8 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
 class Plan:
     """What a node keeps and which rules it runs, for one set of inputs that need a gradient.
 
-    - ``keep(out, raws, inputs, options, aside, edges)`` makes the tuple that is kept of a call: see `Node`. If there
-      is nothing but the edges in it, `bare`.
-    - `first` is the place of the first edge in it.
+    - ``keep(out, raws, inputs, options, aside, edges)`` makes the tuple that is kept of a call: see `Node`.
+    - `first` is the place of the first edge in it: 0 if there is nothing but edges.
     - ``steps`` has for each wanted input the place of its edge, a callable ``(g, xp, kept, into)`` that runs its
       rule, and whether this asks where to write; if `joint`, there is one rule for all inputs.
     - Where the result is complex and the function holomorphic, each rule gets the conjugate of the gradient, and
@@ -51,20 +49,19 @@ class Plan:
       or None. `constants` are the inputs among them that need no gradient.
     """
 
-    __slots__ = ("bare", "constants", "first", "function", "joint", "keep", "roles", "steps")
+    __slots__ = ("constants", "first", "function", "joint", "keep", "roles", "steps")
 
     def __init__(self, function: Function, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.function, self.joint = function, function.joint
         rules = enumerate(zip(function.rules, function._reads, strict=True))
         asked = [(i, rule, names) for i, (rule, names) in rules if rule and (function.joint or wanted[i])]
-        given = _GIVEN[:2] if function.joint else _GIVEN
+        given = _GIVEN[function.joint]
         values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in given))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
         roles |= {"out": "out", function.aside: "aside"}
         self.roles = [roles.get(name) for name in values]
         self.constants = [role for role in self.roles if type(role) is int and not wanted[role]]
         self.first = len(values) + len(self.constants)
-        self.bare = not self.first
         self.keep = _keeper(function, values, self.constants)
         place = {name: f"kept[{i}]" for i, name in enumerate(values)}
         form = "rule({})"
@@ -131,7 +128,3 @@ def outputs(node: Branching, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Return the tensors of a function with several results; those of integers have no history."""
     edges = [node.edge(i) if place.floating else None for i, place in enumerate(node.places)]
     return tuple(map(placed, outs, node.places, edges))
-
-
-def nothing() -> None:
-    """Stand for the edge of a result that has none yet."""

@@ -15,7 +15,6 @@ from xgrad.graph import Node, clock
 if TYPE_CHECKING:
     from xgrad.function import Function
 
-_NOT_GIVEN: Any = object()
 _numbers, _recording, _new = clock.numbers, grad_enabled.get, object.__new__
 
 
@@ -23,7 +22,7 @@ def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     """Return a call of one input, of this name, which finds its function when it has to."""
     ways: dict[Any, Any] = {}  # what is to be known in a place, by its key
 
-    def call_with_one(x: Any = _NOT_GIVEN, /, *more: Any, **given: Any) -> Any:
+    def call_with_one(x: Any, /, *more: Any, **given: Any) -> Any:
         try:
             a, place, edge = x._data, x._place, x._edge
             kernel, plans, array_type, tensor, function = ways[place.key]
@@ -42,15 +41,16 @@ def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
             pass  # whatever it is, the long way meets it again, and explains
         else:
             result = _new(tensor)
-            result._data = out = out if type(out) is array_type else place.device.coerce(out)
-            result._place, result._edge = place, None
+            if type(out) is not array_type:
+                out = place.device.coerce(out)
+            result._data, result._place, result._edge = out, place, None
             if plan is not None:
                 result._edge = node = Node()
-                node.kept = (edge,) if plan.bare else plan.keep(out, (a,), (x,), options, None, (edge,))
-                node.plan, node.order, node.shape, node.place = plan, next(_numbers), out.shape, place
-                node.hooks, node.changed = None, 0
+                node.kept = plan.keep(out, (a,), (x,), options, None, (edge,)) if plan.first else (edge,)
+                node.plan, node.shape, node.place = plan, out.shape, place
+                node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
-        return _long(find(), ways, () if x is _NOT_GIVEN else (x, *more), given)
+        return _long(find(), ways, (x, *more), given)
 
     call_with_one.__name__ = call_with_one.__qualname__ = name
     return call_with_one
@@ -75,26 +75,22 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
                 if x2._place is not place:
                     raise LookupError
                 out = kernel(a, b)
-            plan = (
-                None
-                if (e1 is None and e2 is None) or not _recording()
-                else plans[1 if e2 is None else 2 if e1 is None else 3]
-            )
+            if (e1 is None and e2 is None) or not _recording():
+                plan = None
+            else:
+                plan = plans[1 if e2 is None else 2 if e1 is None else 3]
         except Exception:
             pass
         else:
-            shape = out.shape
-            if not shape and type(out) is not array_type:
-                out = place.device.coerce(out)
             result = _new(tensor)
-            result._data, result._place = out, place
-            if plan is None:
-                result._edge = None
-                return result
-            result._edge = node = Node()
-            node.kept = (e1, e2) if plan.bare else plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2))
-            node.plan, node.order, node.shape, node.place = plan, next(_numbers), shape, place
-            node.hooks, node.changed = None, 0
+            if type(out) is not array_type:
+                out = place.device.coerce(out)
+            result._data, result._place, result._edge = out, place, None
+            if plan is not None:
+                result._edge = node = Node()
+                node.kept = plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2)) if plan.first else (e1, e2)
+                node.plan, node.shape, node.place = plan, out.shape, place
+                node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
         return _long(find(), ways, (x1, x2), {})
 
@@ -105,7 +101,7 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
 def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function the long way, and remember the short one for the next time, if it keeps the place of inputs."""
     result = function(*inputs, **options)
-    place: Any = getattr(inputs[0], "_place", None) if inputs else None
+    place: Any = getattr(inputs[0], "_place", None)
     if place is not None and place not in ways and type(result) is not tuple and result._place is place:
         device, alike = place.device, all(getattr(x, "_place", place) is place for x in inputs)
         if alike and device.guard is None and device.key is device:  # while a step is recorded kernels are others

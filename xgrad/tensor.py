@@ -15,6 +15,7 @@ from xgrad.lost_gradients import blame, lost
 from xgrad.operators import Operators, namespace
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
+_new: Any = object.__new__
 
 
 class Tensor(Operators):
@@ -187,7 +188,7 @@ class Tensor(Operators):
         leaf = self._leaf
         if leaf is not None:
             if value is not None:
-                self._check_like("grad", value)
+                self._check_gradient("grad", value)
             leaf.grad = value
         elif value is not None:
             raise RuntimeError("grad: expected a leaf that requires a gradient: call requires_grad_() first")
@@ -197,12 +198,14 @@ class Tensor(Operators):
         edge = self._edge
         return getattr(self, "_frozen", None) if edge is None else edge if type(edge) is Leaf else None
 
-    def _check_like(self, name: str, other: Tensor) -> None:
+    def _check_gradient(self, name: str, other: Tensor) -> None:
         if not isinstance(other, Tensor):
-            raise TypeError(f"{name}: expected a tensor, got {type(other).__name__}")
-        expected, got = ((t.shape, str(t.dtype), str(t.device)) for t in (self, other))
-        if expected != got:
-            raise ValueError(f"{name}: expected (shape, dtype, device) {expected}, got {got}")
+            raise TypeError(
+                f"{name}: expected a tensor for a gradient, got {type(other).__name__}: use xgrad.asarray"
+            )
+        if other._place is not self._place or other.shape != self.shape:
+            expected, got = (f"shape {t.shape}, {t.dtype} on {t.device}" for t in (self, other))
+            raise ValueError(f"{name}: expected a gradient of {expected}, got {got}")
 
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False) -> None:
         """Add the gradients of this tensor to the ``.grad`` of every leaf behind it: see `xgrad.autograd.backward`.
@@ -257,7 +260,7 @@ class Tensor(Operators):
             owner._change(raw, place)
         self._data, self._place, self._changed = raw, place, when
 
-    def _write(self, compute: Callable[..., Tensor], *operands: Any, in_place: bool) -> Tensor:
+    def _write(self, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
         """Return what is computed of this tensor; what .data gave, or a leaf under no_grad(), takes it as its value."""
         owner = getattr(self, "_owner", None)
         known = not self._rebinds or (self._edge or self._leaf) is not None
@@ -275,8 +278,6 @@ class Tensor(Operators):
         if owner is not None or (known and not grad_enabled.get()):
             self._change(new._data, self._place)
             return self
-        if in_place:
-            self._data, self._edge = new._data, new._edge
         return new
 
     # Conversions
@@ -322,11 +323,11 @@ class Tensor(Operators):
 
     def item(self) -> Any:
         """Return the only element as a Python scalar; ValueError if there is another number of them."""
-        if self._edge is not None:
-            lost("item")
-        return self._number()
+        return self._number("item")
 
-    def _number(self) -> Any:
+    def _number(self, how: str = "") -> Any:
+        if how and self._edge is not None:
+            lost(how)
         if self.size != 1:
             raise ValueError(f"item: expected one element, got shape {self.shape}")
         return self.device.backend.to_host(self._data).item()
@@ -334,16 +335,8 @@ class Tensor(Operators):
     def __format__(self, spec: str) -> str: return format(self._number() if spec else str(self), spec)
     def __bool__(self) -> bool: return bool(self._number())
     def __int__(self) -> int: return int(self._number())
-
-    def __float__(self) -> float:
-        if self._edge is not None:
-            lost("float")
-        return float(self._number())
-
-    def __complex__(self) -> complex:
-        if self._edge is not None:
-            lost("complex")
-        return complex(self._number())
+    def __float__(self) -> float: return float(self._number("float"))
+    def __complex__(self) -> complex: return complex(self._number("complex"))
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
@@ -371,25 +364,23 @@ class Tensor(Operators):
             raise RuntimeError(
                 "x[key] = value: x is a leaf that requires a gradient, and would not stay one: assign under no_grad()"
             )
-        self._write(namespace.ops.setitem, key, value, in_place=True)
+        new = self._write(namespace.ops.setitem, key, value)
+        self._data, self._edge = new._data, new._edge
 
     # x += y rebinds x, but as x[key] = y it changes a leaf under no_grad(), and what .data gave
-    def __iadd__(self, other: Any) -> Tensor: return self._write(namespace.add, other, in_place=False)
-    def __isub__(self, other: Any) -> Tensor: return self._write(namespace.subtract, other, in_place=False)
-    def __imul__(self, other: Any) -> Tensor: return self._write(namespace.multiply, other, in_place=False)
-    def __itruediv__(self, other: Any) -> Tensor: return self._write(namespace.divide, other, in_place=False)
-    def __ipow__(self, other: Any) -> Tensor: return self._write(namespace.pow, other, in_place=False)
-    def __imatmul__(self, other: Any) -> Tensor: return self._write(namespace.matmul, other, in_place=False)
-    def __iand__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_and, other, in_place=False)
-    def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other, in_place=False)
-    def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other, in_place=False)
-    def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other, in_place=False)
-
-    def __irshift__(self, other: Any) -> Tensor:
-        return self._write(namespace.bitwise_right_shift, other, in_place=False)
-
-    def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other, in_place=False)
-    def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other, in_place=False)
+    def __iadd__(self, other: Any) -> Tensor: return self._write(namespace.add, other)
+    def __isub__(self, other: Any) -> Tensor: return self._write(namespace.subtract, other)
+    def __imul__(self, other: Any) -> Tensor: return self._write(namespace.multiply, other)
+    def __itruediv__(self, other: Any) -> Tensor: return self._write(namespace.divide, other)
+    def __ipow__(self, other: Any) -> Tensor: return self._write(namespace.pow, other)
+    def __imatmul__(self, other: Any) -> Tensor: return self._write(namespace.matmul, other)
+    def __iand__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_and, other)
+    def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other)
+    def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other)
+    def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other)
+    def __irshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, other)
+    def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other)
+    def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other)
     # fmt: on
 
 
@@ -403,9 +394,6 @@ def placed(raw: Any, place: Place, edge: Edge | None = None, cls: type[Tensor] =
     tensor: Tensor = _new(cls)
     tensor._data, tensor._place, tensor._edge = raw, place, edge
     return tensor
-
-
-_new: Any = object.__new__
 
 
 def _rebuild(cls: type[Tensor], host: np.ndarray, device: Device, requires_grad: bool) -> Tensor:

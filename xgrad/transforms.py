@@ -373,7 +373,7 @@ class _Call:
         argnums: Argnums,
         has_aux: bool,
     ) -> None:
-        self.title, self.recording, self.since = title, is_grad_enabled(), clock.tick()
+        self.title, self.recording, self.since = title, is_grad_enabled(), next(clock.numbers)
         self.own: set[Edge] = set()
         self.closed: set[Edge] = set()  # edges that are known to depend on nothing outside
         self.one = not isinstance(argnums, Iterable)
@@ -392,7 +392,7 @@ class _Call:
                     f"{title}: expected (result, aux) of a function with has_aux=True, got {type(result).__name__}"
                 )
             result, aux = result
-        self.until = clock.tick()
+        self.until = next(clock.numbers)
         self.outputs = [self._checked(path, out) for path, out in leaves(result)]
         self.outside = any(map(self._depends_on_outside, self.outputs))
         self.result = rebuild(result, [self.seen(out) for out in self.outputs])

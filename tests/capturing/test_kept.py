@@ -27,3 +27,21 @@ def test_no_array_of_the_recording_is_kept():
     assert step.refusal is None and step.program().startswith("1 recording")
     gc.collect()
     assert [t for t in gc.get_objects() if type(t) is Recorded and id(t) not in before] == []
+
+
+def test_results_that_lead_to_a_graph_which_the_step_has_walked_keep_none():
+    w = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+
+    @xgrad.capture
+    def step(x):
+        first, second = xgrad.unstack(w * x)
+        loss = first.sum()
+        loss.backward()
+        return loss, first, second
+
+    for i in range(1, 4):
+        w.grad = None
+        loss, first, second = step(xgrad.full((2, 2), float(i)))
+        assert (loss.tolist(), first.tolist(), second.tolist()) == (3.0 * i, [i, 2.0 * i], [3.0 * i, 4.0 * i])
+        assert w.grad is not None and w.grad.tolist() == [[i, i], [0, 0]]
+    assert step.refusal is None

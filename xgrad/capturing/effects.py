@@ -61,7 +61,7 @@ class Effects(Writing):
                     raise Unusable("a gradient from before the step is returned: return .detach() of it")
                 return self._object(value)
             edge = value._edge
-            if isinstance(edge, Node) and edge.kept is not None:
+            if isinstance(edge, Node) and edge.inputs:  # which are gone once it was freed
                 raise Unusable(
                     f"a result has a graph behind it, from {edge.name!r}, which was not used: compute the gradient "
                     "inside the step, return .detach(), or use no_grad()"

@@ -53,7 +53,7 @@ class Recorder:
         self.closed = False  # whether the recording is over: what is still about then only computes
         self.refusal: str | None = None  # why the step cannot be replayed
         self.unsettled: str | None = None  # why this program cannot be used again, though another could be
-        self.started = clock.tick()
+        self.started = next(clock.numbers)
         self.calls: list[Call] = []
         self.inputs: list[Value] = []
         self.arguments = arguments
