@@ -31,12 +31,14 @@ class Effects:
     ----------
     recorder : Recorder
         What was written down.
-    arguments : list of Tensor
+    arguments : Arguments
         The tensors among the step's arguments.
     results : object
         What the step returned, containers of tensors and other things.
     last : dict of int to Recorded
         What the tensors that were made hold, by their id.
+    slots : sequence of Gradients
+        Those among which gradients were set or asked for.
     arithmetic : Arithmetic
         Where numbers get places that are left behind.
 
@@ -56,14 +58,15 @@ class Effects:
     def __init__(
         self,
         recorder: Recorder,
-        arguments: list[Tensor],
+        arguments: Arguments,
         results: Any,
         last: Mapping[int, Recorded],
+        slots: Sequence[Gradients],
         arithmetic: Arithmetic,
     ) -> None:
-        self._last, self._numbers, self._count = last, Arguments(arguments), len(arguments)
+        self._last, self._arguments = last, arguments
         self._private = {
-            id(tensor): (gradients, i) for gradients in recorder.slots() for i, tensor in enumerate(gradients.tensors)
+            id(tensor): (gradients, i) for gradients in slots for i, tensor in enumerate(gradients.tensors)
         }
         self.outputs: list[Value] = []
         self._made: list[tuple[int, Place]] = []  # tensors, by the place of their array among the outputs
@@ -71,13 +74,14 @@ class Effects:
         self._wanting: list[int] = []  # which of them want a gradient
         self._take = self._results(recorder, results)
         self.returned = len(self.outputs)
-        self._add_gradients(recorder)
+        self._add_gradients(recorder, slots)
         self._add_tensors(recorder)
         self._add_numbers(recorder, arithmetic)
         self._add_updates(recorder)
-        rarer = self._wanting, self._gradients, self._seen, self._rebound, self._owned, self._drawn, self._modes
-        self._rarer = any(rarer)
-        del self._last, self._private
+        self._rarer = any(
+            (self._wanting, self._gradients, self._seen, self._rebound, self._owned, self._drawn, self._modes)
+        )
+        del self._last, self._private, self._arguments
 
     def leave(self, args: Sequence[Any], outputs: Sequence[Any], numbers: Sequence[Any]) -> Any:
         """Do what the step did, and return what it returned.
@@ -146,7 +150,7 @@ class Effects:
         if len(values) == 1 and values[0] is results:
             return takes[0]
         if results is None:
-            return partial(_same, None)
+            return partial(_this, None)
         if type(results) is tuple and len(values) == len(results) and all(map(is_, values, results)):
             return partial(_tuple, takes)
         return partial(_rebuilt, trees.rebuild(results, [...] * len(values)), takes)
@@ -154,15 +158,15 @@ class Effects:
     def _result(self, recorder: Recorder, value: Any) -> Take:
         """Return what takes one thing that the step returned."""
         if isinstance(value, Tensor):
-            number = self._numbers.tensor(value)
+            number = self._arguments.place(value)
             if isinstance(number, int):
-                return itemgetter(number - self._count)
+                return itemgetter(number - len(self._arguments.tensors))
             if id(value) in self._private:
                 return partial(_gradient, *self._private[id(value)])
             if id(value) not in self._last:
                 if recorder.is_gradient(value):
                     raise Unusable("a gradient from before the step is returned: return .detach() of it")
-                return partial(_same, value)
+                return partial(_this, value)
             edge = value._edge
             if isinstance(edge, Node) and edge.kept is not None:
                 raise Unusable(
@@ -177,7 +181,7 @@ class Effects:
             return itemgetter(made)
         if type(value) is Recorded or type(value) is Number:
             raise Unusable("an array or number of the recording was returned")
-        return partial(_same, value)
+        return partial(_this, value)
 
     def _new(self, tensor: Tensor) -> int:
         """Return the place of a tensor among those that are made."""
@@ -195,31 +199,31 @@ class Effects:
 
     # What is left behind
 
-    def _add_gradients(self, recorder: Recorder) -> None:
+    def _add_gradients(self, recorder: Recorder, slots: Sequence[Gradients]) -> None:
         self._cleared: list[Leaf] = []
         self._gradients: list[tuple[Leaf | int, Take]] = []
-        slots: dict[int, tuple[Gradients, list[tuple[Leaf, int]]]] = {}
+        put: dict[int, tuple[Gradients, list[tuple[Leaf, int]]]] = {}
         for leaf in recorder.gradients.values():
-            gradient, holder = leaf.grad, self._numbers.leaf(leaf)
+            gradient, holder = leaf.grad, self._arguments.place_of_leaf(leaf)
             if leaf.slot is not None and leaf.slot.holds(gradient):
                 gradients, place = leaf.slot.gradients, leaf.slot.place
                 if isinstance(holder, int):
                     self._gradients.append((holder, partial(_gradient, gradients, place)))
                 else:
-                    slots.setdefault(id(gradients), (gradients, []))[1].append((leaf, place))
+                    put.setdefault(id(gradients), (gradients, []))[1].append((leaf, place))
             elif gradient is None and holder is leaf:
                 self._cleared.append(leaf)
             elif id(gradient) in self._last:
                 self._gradients.append((holder, itemgetter(self._new(gradient))))
             elif id(gradient) not in self._private:
-                self._gradients.append((holder, partial(_same, gradient)))
-        self._slots = list(slots.values())
-        self._seen = [gradients for gradients in recorder.slots() if gradients.seen]
+                self._gradients.append((holder, partial(_this, gradient)))
+        self._slots = list(put.values())
+        self._seen = [gradients for gradients in slots if gradients.seen]
 
     def _add_tensors(self, recorder: Recorder) -> None:
         self._rebound = [
             (
-                self._numbers.tensor(tensor),
+                self._arguments.place(tensor),
                 self._output(self._last[id(tensor)].value),
                 tensor._place,
                 (tensor._edge or tensor._leaf) is not None or hasattr(tensor, "_owner"),
@@ -240,7 +244,7 @@ class Effects:
         self._updated_arguments: list[tuple[int, Leaf]] = []
         for flat in self._flats:
             for p, leaf in zip(flat.params, flat.leaves, strict=True):
-                number = self._numbers.tensor(p)
+                number = self._arguments.place(p)
                 if isinstance(number, int):
                     self._updated_arguments.append((number, leaf))
                 else:
@@ -251,7 +255,7 @@ class Effects:
 # What takes other things than single tensors
 
 
-def _same(thing: Any, tensors: Sequence[Any]) -> Any:
+def _this(thing: Any, tensors: Sequence[Any]) -> Any:
     return thing
 
 

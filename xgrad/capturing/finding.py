@@ -13,15 +13,15 @@ class Arguments:
     """The tensors among the arguments of the call that was recorded."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
-        leaves = [tensor._leaf for tensor in tensors]
-        self._tensors = {id(tensor): i for i, tensor in enumerate(tensors)}
+        self.tensors, leaves = tensors, [tensor._leaf for tensor in tensors]
+        self._places = {id(tensor): i for i, tensor in enumerate(tensors)}
         self._leaves = {id(leaf): i for i, leaf in enumerate(leaves) if leaf is not None}
 
-    def tensor(self, tensor: Tensor) -> Tensor | int:
+    def place(self, tensor: Tensor) -> Tensor | int:
         """Return the number of a tensor among them; itself if it is another."""
-        return self._tensors.get(id(tensor), tensor)
+        return self._places.get(id(tensor), tensor)
 
-    def leaf(self, leaf: Leaf) -> Leaf | int:
+    def place_of_leaf(self, leaf: Leaf) -> Leaf | int:
         """Return the number of the tensor that has a leaf; the leaf itself if it is of another."""
         return self._leaves.get(id(leaf), leaf)
 

@@ -1,6 +1,6 @@
 """One way through a step: a program, on which conditions it holds, and what it leaves behind beside its results.
 
-All that is known when it was recorded is written out as one function of Python, `Frame.replay`.
+A replay walks lists that were made when it was recorded: of what must be as it was, and of what it does beside computing.
 """
 
 from __future__ import annotations
@@ -67,9 +67,13 @@ class Frame:
         watched: Sequence[Watched | Inside],
     ) -> None:
         self.error: Exception | None = None  # of the last replay
+        self._still: list[tuple[Tensor, Any]] = []  # tensors, and the arrays that the program takes them to hold
+        self.run: Any = None
         self._device, self._flats = recorder.device, list(recorder.flats.values())
-        self._arithmetic = Arithmetic(recorder.conditions)
-        self._effects = Effects(recorder, arguments, results, last, self._arithmetic)
+        self._statics: list[tuple[Tensor, Value]] = []
+        self._arithmetic = Arithmetic(recorder)
+        slots, places = recorder.slots(), Arguments(arguments)
+        self._effects = Effects(recorder, places, results, last, slots, self._arithmetic)
         outputs = self._effects.outputs
         dynamic = _dynamic(recorder)
         try:
@@ -85,11 +89,10 @@ class Frame:
         self.link()
 
         self._given = [value.source.holder for value in found if value.source is not None and _is_argument(value)]
-        finds = [(_find(value, Arguments(arguments)), value) for value in found[len(self._given) :]]
+        finds = [(_find(value, places), value) for value in found[len(self._given) :]]
         self._finds = [find for find, _ in finds]
         self._passed = list(map(self._arithmetic.place, self.run.numbers))
-        self._guards = Guards(recorder, arguments, [tensor for tensor, _ in self._statics], finds, watched)
-        slots = recorder.slots()
+        self._guards = Guards(recorder, places, [tensor for tensor, _ in self._statics], finds, watched)
         self._renewable = [gradients for gradients in slots if id(gradients) not in recorder.looked_at]
         self.arguments = [(tensor._data.dtype, tuple(tensor._data.shape)) for tensor in arguments]
         self.outputs = {v.number: new for v, new in zip(outputs, program.outputs, strict=True)}
@@ -135,8 +138,10 @@ class Frame:
                 return True
         for tensor, array in self._still:
             if tensor._data is not array:
-                return True
-        return False
+                break
+        else:
+            return False
+        return True
 
     def _relink(self) -> bool:
         if self.waits():
@@ -174,9 +179,13 @@ class Frame:
         flats = self._seen()
         before = [flat.watchers() for flat in flats]
         self._still = []
-        self.run.release()
+        if self.run is not None:
+            self.run.release()
         for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)
+
+    def __del__(self) -> None:  # or optimizers would take less who see it for a change, and move parameters
+        self.release()
 
     def _same(self) -> bool:
         arrays = [tensor._data for tensor, _ in self._statics]
@@ -224,13 +233,13 @@ def _find(value: Value, arguments: Arguments) -> Find:
     """Return what finds the array of an input that is no argument."""
     assert value.source is not None
     if value.source.kind == "gradient":
-        return partial(_gradient, arguments.leaf(value.source.holder))
+        return partial(_gradient, arguments.place_of_leaf(value.source.holder))
     return partial(_array, value.source.holder)
 
 
 def _gradient(leaf: Leaf | int, args: Sequence[Any]) -> Any:
-    gradient = leaf_at(leaf, args).grad
-    return None if gradient is None else gradient._data
+    now = leaf_at(leaf, args)
+    return None if now is None or now.grad is None else now.grad._data
 
 
 def _array(tensor: Tensor, args: Sequence[Any]) -> Any:

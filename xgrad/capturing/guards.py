@@ -11,7 +11,7 @@ from xgrad.capturing.descriptions import ABSENT, unchanged
 from xgrad.capturing.finding import Arguments, leaf_at
 from xgrad.capturing.program import Value
 from xgrad.capturing.recorder import Recorder
-from xgrad.capturing.surroundings import Inside, Modules, Watched, filled
+from xgrad.capturing.surroundings import Inside, Modules, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf
@@ -30,7 +30,7 @@ class Guards:
     ----------
     recorder : Recorder
         What was written down.
-    arguments : list of Tensor
+    arguments : Arguments
         The tensors among the step's arguments.
     followed : sequence of Tensor
         Those whose arrays are followed, not looked for at each replay.
@@ -43,24 +43,24 @@ class Guards:
     def __init__(
         self,
         recorder: Recorder,
-        arguments: list[Tensor],
+        arguments: Arguments,
         followed: Sequence[Tensor],
         found: Sequence[tuple[Find, Value]],
         watched: Sequence[Watched | Inside],
     ) -> None:
-        self._recording, self._default, self._count = grad_enabled.get(), _default.get(), len(arguments)
+        self._recording, self._default, self._count = grad_enabled.get(), _default.get(), len(arguments.tensors)
         self._found = [(find, value.shape, value.dtype, value.strides) for find, value in found]
         self._attributes: list[tuple[Any, str, Any]] = []
+        self._free: list[Tensor] = []  # which must have no edge
         self._edges: list[tuple[Tensor, Leaf]] = []  # which have no hooks
         self._others: list[Callable[[Sequence[Any]], bool]] = []
-        numbers = Arguments(arguments)
-        self._add_arguments(recorder, arguments)
+        self._add_arguments(recorder, arguments.tensors)
         self._add_variables(watched)
         self._add_inputs(recorder)
-        self._add_gradients(recorder, numbers)
+        self._add_gradients(recorder, arguments)
         self._add_modules(recorder)
-        self._add_optimizers(recorder, numbers, set(map(id, followed)))
-        self._rarer = bool(self._pairs or self._marks or self._found or self._modes or self._others)
+        self._add_optimizers(recorder, arguments, set(map(id, followed)))
+        self._rarer = any((self._pairs, self._marks, self._found, self._attributes, self._modes, self._others))
 
     def hold(self, args: Sequence[Any]) -> bool:
         """Return whether all is as it was, given the arguments of a call, all of them tensors if it is."""
@@ -77,24 +77,27 @@ class Guards:
             for cell, value in self._cells:
                 if cell.cell_contents is not value and self._changed():
                     return False
-        except ValueError:  # one was emptied
+            for variables, name, value in self._names:
+                if variables[name] is not value and self._changed():
+                    return False
+        except (KeyError, ValueError):  # one is no longer there
             return False
-        for names, key, value in self._names:
-            if names.get(key, ABSENT) is not value and self._changed():
-                return False
         if self._modules is not None and self._modules.edits != edits.number and not self._modules():
             return False
         for tensor, leaf in self._edges:
             if tensor._edge is not leaf or leaf.hooks:
                 return False
-        for thing, name, value in self._attributes:
-            if getattr(thing, name) is not value:
+        for tensor in self._free:
+            if tensor._edge is not None:
                 return False
-        for options, key, value in self._options:
-            if options[key] != value:
+        for leaf in self._bare:
+            if leaf.grad is not None:
                 return False
-        for optimizer, count, group, laid, params, earlier in self._groups:
-            if optimizer._laid.get(id(group)) is not laid or len(optimizer.param_groups) != count:
+        for optimizer, count in self._optimizers:
+            if len(optimizer.param_groups) != count:
+                return False
+        for optimizer, key, laid, group, params, earlier in self._groups:
+            if optimizer._laid.get(key) is not laid:
                 return False
             if group["params"] is not params or len(params) != len(earlier) or not all(map(is_, params, earlier)):
                 return False
@@ -114,22 +117,24 @@ class Guards:
             array = find(args)
             if array is None or array.shape != shape or array.dtype is not dtype or array.strides != strides:
                 return False
+        for thing, name, value in self._attributes:
+            if getattr(thing, name) is not value:
+                return False
         for attributes, mode in self._modes:
             if attributes["training"] is not mode:
                 return False
         return all(condition(args) for condition in self._others)
 
-    def _add_arguments(self, recorder: Recorder, arguments: list[Tensor]) -> None:
-        inputs = [value for value in recorder.inputs if value.source is not None and value.source.kind == "argument"]
-        used: dict[int, Value] = {value.source.holder: value for value in inputs if value.source is not None}
+    def _add_arguments(self, recorder: Recorder, tensors: Sequence[Tensor]) -> None:
+        used = {v.source.holder: v for v in recorder.inputs if v.source is not None and v.source.kind == "argument"}
         self._arguments: list[tuple[Any, ...]] = []
         self._pairs: list[tuple[int, int, bool]] = []
-        for i, tensor in enumerate(arguments):
+        for i, tensor in enumerate(tensors):
             array: Any = used.get(i, tensor._data)
             place = recorder.device.places[array.dtype]
             expected = type(tensor), place, tensor._edge is not None, array.shape, array.strides
             alike = [j for j, *other in self._arguments if tuple(other) == expected]  # others are not the same anyway
-            self._pairs += [(i, j, arguments[j] is tensor) for j in alike]
+            self._pairs += [(i, j, tensors[j] is tensor) for j in alike]
             self._arguments.append((i, *expected))
             if tensor._leaf is not None:
                 self._others.append(partial(_has_hooks, i, _hooks(tensor._leaf)))
@@ -140,14 +145,15 @@ class Guards:
         self._names: list[tuple[Mapping[str, Any], str, Any]] = []
         self._marks: list[Any] = []
         for watch in watched:
-            if type(watch) is Inside:
+            value = watch.read()
+            if isinstance(watch, Inside):
                 self._marks += watch.marks()
+            elif value is ABSENT:
+                self._others.append(partial(_is_absent, watch.read))
             elif watch.key is not None:
-                self._names.append((watch.holder, watch.key, watch.read()))
-            elif filled(watch.holder):
-                self._cells.append((watch.holder, watch.read()))
+                self._names.append((watch.holder, watch.key, value))
             else:
-                self._others.append(partial(_is_empty, watch.holder))
+                self._cells.append((watch.holder, value))
 
     def _changed(self) -> bool:
         """Return whether a variable that the step names is another than it was."""
@@ -155,28 +161,34 @@ class Guards:
 
     def _add_inputs(self, recorder: Recorder) -> None:
         """Add of whom gradients are wanted, and by whom they are changed on the way."""
-        flats = recorder.flats.values()
-        lying = {id(p) for flat in flats for p in flat.params}
-        ours = {id(t) for flat in flats for t in (*flat.places, *flat.gradients.views, flat.gradients.buffer)}
-        ours |= {id(t) for flat in flats for t in (flat.buffer, *flat.arrays.values())}
-        for value in recorder.inputs:
-            if value.source is None or value.source.kind != "tensor" or id(value.source.holder) in ours:
+        lying, ours = set[int](), set[int]()
+        for flat in recorder.flats.values():
+            lying.update(map(id, flat.params))
+            ours.update(map(id, [flat.buffer, *flat.places, *flat.arrays.values()]))
+            ours.update(map(id, [flat.gradients.buffer, *flat.gradients.views]))
+        sources = [value.source for value in recorder.inputs]
+        for tensor in [source.holder for source in sources if source is not None and source.kind == "tensor"]:
+            if id(tensor) in ours:
                 continue
-            tensor = value.source.holder
             leaf = recorder.edges.get(id(tensor))
             if type(leaf) is Leaf and not leaf.hooks and tensor._edge is leaf:
                 self._edges.append((tensor, leaf))
                 continue
-            if id(tensor) not in lying:  # which is looked after
+            if id(tensor) in lying:
+                pass  # which is looked after
+            elif leaf is None:
+                self._free.append(tensor)
+            else:
                 self._attributes.append((tensor, "_edge", leaf))
             if type(leaf) is Leaf:
                 self._others.append(partial(_has_hooks, leaf, _hooks(leaf)))
 
-    def _add_gradients(self, recorder: Recorder, numbers: Arguments) -> None:
+    def _add_gradients(self, recorder: Recorder, arguments: Arguments) -> None:
+        self._bare: list[Leaf] = []  # which must have no gradient
         for leaf, had, inside in recorder.leaves.values():
-            holder = numbers.leaf(leaf)
+            holder = arguments.place_of_leaf(leaf)
             if type(holder) is Leaf and not had:
-                self._attributes.append((leaf, "grad", None))
+                self._bare.append(leaf)
             else:
                 self._others.append(partial(_has_gradient, holder, had))
             if had and leaf.slot is not None:
@@ -187,25 +199,24 @@ class Guards:
         self._modules = Modules(list(recorder.called.values())) if recorder.called else None
         self._modes = [(vars(module), mode) for module, mode in recorder.modules.values()]
 
-    def _add_optimizers(self, recorder: Recorder, numbers: Arguments, followed: set[int]) -> None:
-        self._options = list(recorder.constants)
+    def _add_optimizers(self, recorder: Recorder, arguments: Arguments, followed: set[int]) -> None:
         self._flats = [(flat, len(flat.arrays)) for flat in recorder.flats.values()]
-        self._groups: list[tuple[Any, int, dict[str, Any], Any, list[Tensor], list[Tensor]]] = []
+        self._optimizers = [(optimizer, len(optimizer.param_groups)) for optimizer in recorder.optimizers.values()]
+        self._groups: list[tuple[Any, int, Any, dict[str, Any], list[Tensor], list[Tensor]]] = []
         edges = {id(tensor) for tensor, _ in self._edges}
         for optimizer in recorder.optimizers.values():
-            count = len(optimizer.param_groups)
             for group, laid in optimizer.laid():
                 params = group["params"]
-                self._groups.append((optimizer, count, group, laid, params, list(params)))
-                self._attributes += [(p, "_edge", None) for p in laid.waiting]
+                self._groups.append((optimizer, id(group), laid, group, params, list(params)))
+                self._free += laid.waiting
                 for flat in laid.flats:
-                    self._add_flat(flat, numbers, edges, followed)
+                    self._add_flat(flat, arguments, edges, followed)
 
-    def _add_flat(self, flat: Flat, numbers: Arguments, edges: set[int], followed: set[int]) -> None:
+    def _add_flat(self, flat: Flat, arguments: Arguments, edges: set[int], followed: set[int]) -> None:
         """Add that parameters are still where an optimizer has laid them."""
         for p, leaf in zip(flat.params, flat.leaves, strict=True):
             if id(p) not in edges:
-                holder = numbers.tensor(p)
+                holder = arguments.place(p)
                 for name, value in (("_edge", p._edge), ("_leaf", leaf)):
                     if isinstance(holder, int):
                         self._others.append(partial(_has_attribute, holder, name, value))
@@ -240,5 +251,5 @@ def _has_attribute(number: int, name: str, value: Any, args: Sequence[Any]) -> b
     return getattr(args[number], name) is value
 
 
-def _is_empty(cell: Any, args: Sequence[Any]) -> bool:
-    return not filled(cell)
+def _is_absent(read: Callable[[], Any], args: Sequence[Any]) -> bool:
+    return read() is ABSENT
