@@ -16,9 +16,9 @@ from xgrad.capturing.outcomes import Unusable
 from xgrad.capturing.program import Value
 from xgrad.capturing.recorder import Recorder
 from xgrad.device import Place
-from xgrad.graph import Leaf, Node, clock
+from xgrad.graph import Leaf, Node
 from xgrad.optim.flat import Flat, Gradients
-from xgrad.tensor import Tensor, placed
+from xgrad.tensor import Tensor
 
 #: Takes something from the tensors that were made, followed by the arguments of a call.
 Take = Callable[[Sequence[Any]], Any]
@@ -48,6 +48,22 @@ class Effects:
         What the program is to hand out.
     returned : int
         How many of them are returned; these come first.
+    made : list of (int, Place)
+        Tensors to be made, by the place of their array among the outputs.
+    cleared : list of Leaf
+        Those that have no gradient then.
+    slots : list of (Gradients, list of (Leaf, int))
+        Leaves whose gradients are where an optimizer keeps them, each with its place there.
+    written : list of tuple
+        Mappings, keys, and the places of numbers that are put there.
+    flats : list of Flat
+        What is updated.
+    updated, updated_arguments : list of tuple
+        Parameters in there, or the numbers of arguments, with their leaves.
+    take : callable
+        Given the tensors that were made, followed by the arguments, returns what the step returned.
+    rarer : bool
+        Whether there is more, for `leave_rarer` to do.
 
     Raises
     ------
@@ -69,57 +85,21 @@ class Effects:
             id(tensor): (gradients, i) for gradients in slots for i, tensor in enumerate(gradients.tensors)
         }
         self.outputs: list[Value] = []
-        self._made: list[tuple[int, Place]] = []  # tensors, by the place of their array among the outputs
+        self.made: list[tuple[int, Place]] = []  # tensors, by the place of their array among the outputs
         self._places: dict[int, int] = {}  # of tensors among those, by id
         self._wanting: list[int] = []  # which of them want a gradient
-        self._take = self._results(recorder, results)
+        self.take = self._results(recorder, results)
         self.returned = len(self.outputs)
         self._add_gradients(recorder, slots)
         self._add_tensors(recorder)
         self._add_numbers(recorder, arithmetic)
         self._add_updates(recorder)
-        self._rarer = any(
+        self.rarer = any(
             (self._wanting, self._gradients, self._seen, self._rebound, self._owned, self._drawn, self._modes)
         )
         del self._last, self._private, self._arguments
 
-    def leave(self, args: Sequence[Any], outputs: Sequence[Any], numbers: Sequence[Any]) -> Any:
-        """Do what the step did, and return what it returned.
-
-        Parameters
-        ----------
-        args : sequence of Tensor
-            The arguments of a call.
-        outputs : sequence of array
-            What the program has handed out.
-        numbers : sequence
-            What is known of numbers.
-        """
-        tensors = []
-        for i, place in self._made:
-            tensors.append(placed(outputs[i], place))
-        tensors.extend(args)
-        for leaf in self._cleared:
-            leaf.grad = None
-        for gradients, places in self._slots:
-            kept = gradients.tensors
-            for leaf, i in places:
-                leaf.grad = kept[i]
-        if self._rarer:
-            self._leave_rarer(args, outputs, tensors)
-        for mapping, key, i in self._written:
-            mapping[key] = numbers[i]
-        if self._flats:
-            when = clock.change()
-            for flat in self._flats:
-                flat.stepped = True
-            for p, leaf in self._updated:
-                p._changed = leaf.changed = when
-            for i, leaf in self._updated_arguments:
-                args[i]._changed = leaf.changed = when
-        return self._take(tensors)
-
-    def _leave_rarer(self, args: Sequence[Any], outputs: Sequence[Any], tensors: Sequence[Any]) -> None:
+    def leave_rarer(self, args: Sequence[Any], outputs: Sequence[Any], tensors: Sequence[Any]) -> None:
         """Do what few steps do."""
         for i in self._wanting:
             tensors[i].requires_grad_()
@@ -187,8 +167,8 @@ class Effects:
         """Return the place of a tensor among those that are made."""
         if id(tensor) not in self._places:
             value = self._last[id(tensor)].value
-            self._places[id(tensor)] = len(self._made)
-            self._made.append((self._output(value), tensor._place))
+            self._places[id(tensor)] = len(self.made)
+            self.made.append((self._output(value), tensor._place))
         return self._places[id(tensor)]
 
     def _output(self, value: Value) -> int:
@@ -200,7 +180,7 @@ class Effects:
     # What is left behind
 
     def _add_gradients(self, recorder: Recorder, slots: Sequence[Gradients]) -> None:
-        self._cleared: list[Leaf] = []
+        self.cleared: list[Leaf] = []
         self._gradients: list[tuple[Leaf | int, Take]] = []
         put: dict[int, tuple[Gradients, list[tuple[Leaf, int]]]] = {}
         for leaf in recorder.gradients.values():
@@ -212,12 +192,12 @@ class Effects:
                 else:
                     put.setdefault(id(gradients), (gradients, []))[1].append((leaf, place))
             elif gradient is None and holder is leaf:
-                self._cleared.append(leaf)
+                self.cleared.append(leaf)
             elif id(gradient) in self._last:
                 self._gradients.append((holder, itemgetter(self._new(gradient))))
             elif id(gradient) not in self._private:
                 self._gradients.append((holder, partial(_this, gradient)))
-        self._slots = list(put.values())
+        self.slots = list(put.values())
         self._seen = [gradients for gradients in slots if gradients.seen]
 
     def _add_tensors(self, recorder: Recorder) -> None:
@@ -235,20 +215,20 @@ class Effects:
 
     def _add_numbers(self, recorder: Recorder, arithmetic: Arithmetic) -> None:
         written = recorder.written.values()
-        self._written = [(mapping, key, arithmetic.place(value)) for mapping, key, value in written]
+        self.written = [(mapping, key, arithmetic.place(value)) for mapping, key, value in written]
         self._drawn = list(recorder.draws.values())
 
     def _add_updates(self, recorder: Recorder) -> None:
-        self._flats: list[Flat] = list(recorder.flats.values())
-        self._updated: list[tuple[Tensor, Leaf]] = []
-        self._updated_arguments: list[tuple[int, Leaf]] = []
-        for flat in self._flats:
+        self.flats: list[Flat] = list(recorder.flats.values())
+        self.updated: list[tuple[Tensor, Leaf]] = []
+        self.updated_arguments: list[tuple[int, Leaf]] = []
+        for flat in self.flats:
             for p, leaf in zip(flat.params, flat.leaves, strict=True):
                 number = self._arguments.place(p)
                 if isinstance(number, int):
-                    self._updated_arguments.append((number, leaf))
+                    self.updated_arguments.append((number, leaf))
                 else:
-                    self._updated.append((p, leaf))
+                    self.updated.append((p, leaf))
         self._modes = [(vars(module), mode) for module, mode in recorder.modes.values()]
 
 

@@ -1,6 +1,6 @@
 """One way through a step: a program, on which conditions it holds, and what it leaves behind beside its results.
 
-A replay walks lists that were made when it was recorded: of what must be as it was, and of what it does beside computing.
+A replay walks lists that were made when the step was recorded: of what must be as it was, and of what is left behind.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from operator import is_
 from typing import Any
 
 from xgrad.capturing.arithmetic import Arithmetic
@@ -20,9 +21,12 @@ from xgrad.capturing.outcomes import MISS, Unusable
 from xgrad.capturing.program import Unchecked, Value, simplified
 from xgrad.capturing.recorder import Recorder, root_of
 from xgrad.capturing.surroundings import Inside, Watched
-from xgrad.graph import Leaf
+from xgrad.devices import _default
+from xgrad.grad_mode import grad_enabled
+from xgrad.graph import Leaf, clock
+from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
-from xgrad.tensor import Tensor
+from xgrad.tensor import Tensor, placed
 
 
 class Frame:
@@ -100,12 +104,58 @@ class Frame:
         self.left = Left.by(recorder, last)
 
     def replay(self, args: Sequence[Any]) -> Any:
-        """Return what the step returns for some arguments, or `MISS`, and then have changed nothing."""
-        if not self._guards.hold(args):
+        """Return what the step returns, or `MISS` if this is not the way for some arguments; nothing has changed then.
+
+        It holds no array while optimizers count who sees theirs.
+        """
+        guards, effects = self._guards, self._effects
+
+        # Whether all is as it was
+        if len(args) != guards.count:
+            return MISS
+        if grad_enabled.get() is not guards.recording or _default.get() is not guards.default:
+            return MISS
+        for i, kind, place, needed, shape, strides in guards.arguments:
+            arg = args[i]
+            if type(arg) is not kind or arg._place is not place or (arg._edge is not None) is not needed:
+                return MISS
+            if arg._data.shape != shape or arg._data.strides != strides:
+                return MISS
+        try:
+            for cell, value in guards.cells:
+                if cell.cell_contents is not value and guards.changed():
+                    return MISS
+            for variables, name, value in guards.names:
+                if variables[name] is not value and guards.changed():
+                    return MISS
+        except (KeyError, ValueError):  # one is no longer there
+            return MISS
+        if guards.modules is not None and guards.modules.edits != edits.number and not guards.modules():
+            return MISS
+        for tensor, leaf in guards.edges:
+            if tensor._edge is not leaf or leaf.hooks:
+                return MISS
+        for tensor in guards.free:
+            if tensor._edge is not None:
+                return MISS
+        for leaf in guards.bare:
+            if leaf.grad is not None:
+                return MISS
+        for optimizer, count, key, laid, group, params, earlier in guards.groups:
+            if optimizer._laid.get(key) is not laid or len(optimizer.param_groups) != count:
+                return MISS
+            if group["params"] is not params or len(params) != len(earlier) or not all(map(is_, params, earlier)):
+                return MISS
+        for flat, count in guards.flats:
+            if len(flat.arrays) != count:
+                return MISS
+        if guards.rarer and not guards.hold_rarer(args):
             return MISS
         numbers = self._arithmetic.values()
         if numbers is None or (self._moved() and not self._relink()):
             return MISS
+
+        # The program
         given = []
         for i in self._given:
             given.append(args[i]._data)
@@ -117,7 +167,31 @@ class Frame:
         if type(outputs) is not tuple:
             self.error = outputs
             return MISS
-        return self._effects.leave(args, outputs, numbers)
+
+        # What is left behind
+        tensors = []
+        for i, place in effects.made:
+            tensors.append(placed(outputs[i], place))
+        tensors.extend(args)
+        for leaf in effects.cleared:
+            leaf.grad = None
+        for gradients, places in effects.slots:
+            kept = gradients.tensors
+            for leaf, i in places:
+                leaf.grad = kept[i]
+        if effects.rarer:
+            effects.leave_rarer(args, outputs, tensors)
+        for remembered, name, i in effects.written:
+            remembered[name] = numbers[i]
+        if effects.flats:
+            when = clock.change()
+            for flat in effects.flats:
+                flat.stepped = True
+            for p, leaf in effects.updated:
+                p._changed = leaf.changed = when
+            for i, leaf in effects.updated_arguments:
+                args[i]._changed = leaf.changed = when
+        return effects.take(tensors)
 
     # Memory
 
@@ -126,10 +200,7 @@ class Frame:
         return any(flat.intact() and lies_otherwise(flat) for flat in self._flats)
 
     def _moved(self) -> bool:
-        """Return whether arrays are elsewhere than at the last replay, or somebody else has come to see them.
-
-        None of them is held while an optimizer counts who sees them.
-        """
+        """Return whether arrays are elsewhere than at the last replay, or somebody else has come to see them."""
         for flat in self._flats:
             if flat.watchers() != flat.private:
                 return True

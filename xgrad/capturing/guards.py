@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import is_
 from typing import Any
 
 from xgrad.capturing.descriptions import ABSENT, unchanged
@@ -15,7 +14,6 @@ from xgrad.capturing.surroundings import Inside, Modules, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf
-from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
 
@@ -24,7 +22,7 @@ Find = Callable[[Sequence[Any]], Any]
 
 
 class Guards:
-    """What must be as it was: lists, each of one kind of condition.
+    """What must be as it was for a replay: lists, each of one kind of condition.
 
     Parameters
     ----------
@@ -38,6 +36,27 @@ class Guards:
         Who looks for other arrays, beside those of arguments, and what they are to be like.
     watched : sequence of Watched or Inside
         The variables that the step's code names.
+
+    Attributes
+    ----------
+    count : int
+        How many arguments there are.
+    recording, default : bool, Device or None
+        Whether graphs are recorded, and the default device.
+    arguments : list of tuple
+        The number of each, its type and place, whether it has an edge, and the shape and strides of its array.
+    cells, names : list of tuple
+        Variables of closures, and global ones by mapping and name, with what they are.
+    modules : Modules or None
+        Those that are called.
+    edges, free, bare : list
+        Tensors with their leaves, which have no hooks; tensors without an edge; leaves without a gradient.
+    groups : list of tuple
+        An optimizer and how many groups it has, the id of one, how that lies, the group, its parameters, and these now.
+    flats : list of (Flat, int)
+        Parameters side by side, and how many arrays are remembered of them.
+    rarer : bool
+        Whether there is more, for `hold_rarer` to look at.
     """
 
     def __init__(
@@ -48,11 +67,11 @@ class Guards:
         found: Sequence[tuple[Find, Value]],
         watched: Sequence[Watched | Inside],
     ) -> None:
-        self._recording, self._default, self._count = grad_enabled.get(), _default.get(), len(arguments.tensors)
+        self.recording, self.default, self.count = grad_enabled.get(), _default.get(), len(arguments.tensors)
         self._found = [(find, value.shape, value.dtype, value.strides) for find, value in found]
         self._attributes: list[tuple[Any, str, Any]] = []
-        self._free: list[Tensor] = []  # which must have no edge
-        self._edges: list[tuple[Tensor, Leaf]] = []  # which have no hooks
+        self.free: list[Tensor] = []  # which must have no edge
+        self.edges: list[tuple[Tensor, Leaf]] = []  # which have no hooks
         self._others: list[Callable[[Sequence[Any]], bool]] = []
         self._add_arguments(recorder, arguments.tensors)
         self._add_variables(watched)
@@ -60,58 +79,14 @@ class Guards:
         self._add_gradients(recorder, arguments)
         self._add_modules(recorder)
         self._add_optimizers(recorder, arguments, set(map(id, followed)))
-        self._rarer = any((self._pairs, self._marks, self._found, self._attributes, self._modes, self._others))
+        self.rarer = any((self._pairs, self._marks, self._found, self._attributes, self._modes, self._others))
 
-    def hold(self, args: Sequence[Any]) -> bool:
-        """Return whether all is as it was, given the arguments of a call, all of them tensors if it is."""
-        if len(args) != self._count or grad_enabled.get() is not self._recording or _default.get() is not self._default:
-            return False
-        for i, kind, place, needed, shape, strides in self._arguments:
-            arg = args[i]
-            if type(arg) is not kind or arg._place is not place or (arg._edge is not None) is not needed:
-                return False
-            array = arg._data
-            if array.shape != shape or array.strides != strides:
-                return False
-        try:
-            for cell, value in self._cells:
-                if cell.cell_contents is not value and self._changed():
-                    return False
-            for variables, name, value in self._names:
-                if variables[name] is not value and self._changed():
-                    return False
-        except (KeyError, ValueError):  # one is no longer there
-            return False
-        if self._modules is not None and self._modules.edits != edits.number and not self._modules():
-            return False
-        for tensor, leaf in self._edges:
-            if tensor._edge is not leaf or leaf.hooks:
-                return False
-        for tensor in self._free:
-            if tensor._edge is not None:
-                return False
-        for leaf in self._bare:
-            if leaf.grad is not None:
-                return False
-        for optimizer, count in self._optimizers:
-            if len(optimizer.param_groups) != count:
-                return False
-        for optimizer, key, laid, group, params, earlier in self._groups:
-            if optimizer._laid.get(key) is not laid:
-                return False
-            if group["params"] is not params or len(params) != len(earlier) or not all(map(is_, params, earlier)):
-                return False
-        for flat, count in self._flats:
-            if len(flat.arrays) != count:
-                return False
-        return not self._rarer or self._hold_rarer(args)
-
-    def _hold_rarer(self, args: Sequence[Any]) -> bool:
+    def hold_rarer(self, args: Sequence[Any]) -> bool:
         """Return whether all that few steps have is as it was."""
         for i, j, same in self._pairs:
             if (args[i] is args[j]) is not same:
                 return False
-        if not unchanged(self._marks) and self._changed():
+        if not unchanged(self._marks) and self.changed():
             return False
         for find, shape, dtype, strides in self._found:
             array = find(args)
@@ -127,22 +102,22 @@ class Guards:
 
     def _add_arguments(self, recorder: Recorder, tensors: Sequence[Tensor]) -> None:
         used = {v.source.holder: v for v in recorder.inputs if v.source is not None and v.source.kind == "argument"}
-        self._arguments: list[tuple[Any, ...]] = []
+        self.arguments: list[tuple[Any, ...]] = []
         self._pairs: list[tuple[int, int, bool]] = []
         for i, tensor in enumerate(tensors):
             array: Any = used.get(i, tensor._data)
             place = recorder.device.places[array.dtype]
             expected = type(tensor), place, tensor._edge is not None, array.shape, array.strides
-            alike = [j for j, *other in self._arguments if tuple(other) == expected]  # others are not the same anyway
+            alike = [j for j, *other in self.arguments if tuple(other) == expected]  # others are not the same anyway
             self._pairs += [(i, j, tensors[j] is tensor) for j in alike]
-            self._arguments.append((i, *expected))
+            self.arguments.append((i, *expected))
             if tensor._leaf is not None:
                 self._others.append(partial(_has_hooks, i, _hooks(tensor._leaf)))
 
     def _add_variables(self, watched: Sequence[Watched | Inside]) -> None:
         self._watched = [(watch, watch()) for watch in watched]
-        self._cells: list[tuple[Any, Any]] = []
-        self._names: list[tuple[Mapping[str, Any], str, Any]] = []
+        self.cells: list[tuple[Any, Any]] = []
+        self.names: list[tuple[Mapping[str, Any], str, Any]] = []
         self._marks: list[Any] = []
         for watch in watched:
             value = watch.read()
@@ -151,11 +126,11 @@ class Guards:
             elif value is ABSENT:
                 self._others.append(partial(_is_absent, watch.read))
             elif watch.key is not None:
-                self._names.append((watch.holder, watch.key, value))
+                self.names.append((watch.holder, watch.key, value))
             else:
-                self._cells.append((watch.holder, value))
+                self.cells.append((watch.holder, value))
 
-    def _changed(self) -> bool:
+    def changed(self) -> bool:
         """Return whether a variable that the step names is another than it was."""
         return any(watch() != described for watch, described in self._watched)
 
@@ -172,23 +147,23 @@ class Guards:
                 continue
             leaf = recorder.edges.get(id(tensor))
             if type(leaf) is Leaf and not leaf.hooks and tensor._edge is leaf:
-                self._edges.append((tensor, leaf))
+                self.edges.append((tensor, leaf))
                 continue
             if id(tensor) in lying:
                 pass  # which is looked after
             elif leaf is None:
-                self._free.append(tensor)
+                self.free.append(tensor)
             else:
                 self._attributes.append((tensor, "_edge", leaf))
             if type(leaf) is Leaf:
                 self._others.append(partial(_has_hooks, leaf, _hooks(leaf)))
 
     def _add_gradients(self, recorder: Recorder, arguments: Arguments) -> None:
-        self._bare: list[Leaf] = []  # which must have no gradient
+        self.bare: list[Leaf] = []  # which must have no gradient
         for leaf, had, inside in recorder.leaves.values():
             holder = arguments.place_of_leaf(leaf)
             if type(holder) is Leaf and not had:
-                self._bare.append(leaf)
+                self.bare.append(leaf)
             else:
                 self._others.append(partial(_has_gradient, holder, had))
             if had and leaf.slot is not None:
@@ -196,19 +171,20 @@ class Guards:
         self._attributes += [(gradients, "seen", seen) for gradients, seen in recorder.looked_at.values()]
 
     def _add_modules(self, recorder: Recorder) -> None:
-        self._modules = Modules(list(recorder.called.values())) if recorder.called else None
+        self.modules = Modules(list(recorder.called.values())) if recorder.called else None
         self._modes = [(vars(module), mode) for module, mode in recorder.modules.values()]
 
     def _add_optimizers(self, recorder: Recorder, arguments: Arguments, followed: set[int]) -> None:
-        self._flats = [(flat, len(flat.arrays)) for flat in recorder.flats.values()]
-        self._optimizers = [(optimizer, len(optimizer.param_groups)) for optimizer in recorder.optimizers.values()]
-        self._groups: list[tuple[Any, int, Any, dict[str, Any], list[Tensor], list[Tensor]]] = []
-        edges = {id(tensor) for tensor, _ in self._edges}
+        self.flats = [(flat, len(flat.arrays)) for flat in recorder.flats.values()]
+        self.groups: list[tuple[Any, int, int, Any, dict[str, Any], list[Tensor], list[Tensor]]] = []
+        edges = {id(tensor) for tensor, _ in self.edges}
         for optimizer in recorder.optimizers.values():
+            count = len(optimizer.param_groups)
+            self._others += [] if optimizer.laid() else [partial(_has_groups, optimizer, count)]
             for group, laid in optimizer.laid():
                 params = group["params"]
-                self._groups.append((optimizer, id(group), laid, group, params, list(params)))
-                self._free += laid.waiting
+                self.groups.append((optimizer, count, id(group), laid, group, params, list(params)))
+                self.free += laid.waiting
                 for flat in laid.flats:
                     self._add_flat(flat, arguments, edges, followed)
 
@@ -249,6 +225,10 @@ def _has_gradient_inside(leaf: Leaf | int, inside: bool, args: Sequence[Any]) ->
 
 def _has_attribute(number: int, name: str, value: Any, args: Sequence[Any]) -> bool:
     return getattr(args[number], name) is value
+
+
+def _has_groups(optimizer: Any, count: int, args: Sequence[Any]) -> bool:
+    return len(optimizer.param_groups) == count
 
 
 def _is_absent(read: Callable[[], Any], args: Sequence[Any]) -> bool:
