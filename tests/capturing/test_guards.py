@@ -663,6 +663,26 @@ def test_results_that_share_memory(capture):
 
 
 @replayed
+def test_results_that_are_the_same_tensor(capture):
+    @capture
+    def step(x):
+        y = x * 2
+        return y, y, y.T, [y]
+
+    for i in range(4):
+        a, b, c, (d,) = step(array(2, 3, seed=i))
+        yield a, a is b, a is c, a is d
+
+
+def test_a_result_in_a_mapping_that_is_no_dict():
+    step = xgrad.capture(lambda x: types.MappingProxyType({"y": x * 2}))
+    for i in range(4):
+        x = array(3, seed=i)
+        np.testing.assert_array_equal(step(x)["y"].numpy(), 2 * x.numpy())
+    assert step.recordings == 1 and step.refusal is None
+
+
+@replayed
 def test_a_result_that_is_a_leaf(capture):
     @capture
     def step(x):
@@ -853,6 +873,38 @@ def test_learning_rates_of_all_kinds(capture):
     for i in range(8):
         o.param_groups[0]["lr"] = [1, 0, 2, np.int64(1), np.float64(0.1), np.float32(0.1), True, 0.5][i]
         yield step(*batch(i))
+        yield all_of(m, o)
+
+
+@replayed
+def test_a_learning_rate_that_changes_in_itself(capture):
+    m, o, step = training(capture, opt=lambda ps: optim.SGD(ps, lr=1))
+    rate = o.param_groups[0]["lr"] = np.array(0.5)
+    for i in range(6):
+        rate[...] = [0.5, 0.5, 0.1, 0.0, 0.2, 0.2][i]
+        yield step(*batch(i))
+        yield all_of(m, o)
+
+
+class Divided(optim.Optimizer):
+    """Divides by an option."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.1, "scale": 2.0})
+
+    def update(self, xp, p, g, state, options):
+        return p - options["lr"] / options["scale"] * g
+
+
+@replayed
+def test_options_that_cannot_be_computed_with(capture):
+    m, o, step = training(capture, opt=Divided)
+    for i in range(8):
+        o.param_groups[0]["scale"] = [2.0, 2.0, 0.0, 0.0, 4.0, 4.0, 0.0, 2.0][i]
+        try:
+            yield step(*batch(i))
+        except ZeroDivisionError as error:
+            yield str(error)
         yield all_of(m, o)
 
 

@@ -119,6 +119,20 @@ def test_a_step_that_is_dropped_frees_all():
     assert [w() for w in watched if w() is not None] == []
 
 
+def test_a_step_that_is_dropped_leaves_parameters_where_they_are(no_collector):
+    model, _, step = training(lambda step: step)
+    step(*batch(0))
+    captured = xgrad.capture(step)
+    captured(*batch(0))
+    places = [p._data.ctypes.data for p in model.parameters()]
+    del captured  # which saw them, and was counted
+    step(*batch(0))
+    assert [p._data.ctypes.data for p in model.parameters()] == places
+    captured = xgrad.capture(step)
+    captured(*batch(0))
+    assert captured.recordings == 1 and captured.program().startswith("1 recording")
+
+
 @pytest.mark.filterwarnings("ignore:.*more than 3 kinds:xgrad.capturing.CaptureWarning")
 def test_recordings_beyond_the_limit_are_freed():
     step = xgrad.capture(lambda x: xgrad.tanh(x) * 2 + 1, limit=3)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from xgrad.capturing.numbers import Number
+from xgrad.capturing.outcomes import Unusable
 from xgrad.capturing.program import Call, Program, Value, folded, replaced
 from xgrad.capturing.recorder import Reading
-from xgrad.capturing.writing import Unusable
 from xgrad.random import Generator
 
 

@@ -1,188 +1,235 @@
-"""On which conditions a recording can be replayed: what is as it was, and where arrays are now."""
+"""On which conditions a recording can be replayed: what must be as it was."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.descriptions import ABSENT, unchanged
+from xgrad.capturing.finding import Arguments, leaf_at
 from xgrad.capturing.program import Value
 from xgrad.capturing.recorder import Recorder
-from xgrad.capturing.surroundings import Inside, Modules, Watched, filled
-from xgrad.capturing.writing import Writing
+from xgrad.capturing.surroundings import Inside, Modules, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf
+from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
 
+#: Returns an array, or None, given the arguments of a call.
+Find = Callable[[Sequence[Any]], Any]
 
-class Guards(Writing):
-    """Code that finds out whether a recording is the way to go, and finds the arrays that it computes with."""
 
-    _statics: list[tuple[Tensor, Value]]
+class Guards:
+    """What must be as it was for a replay: lists, each of one kind of condition.
 
-    def __init__(self, recorder: Recorder, arguments: list[Tensor], last: dict[int, Recorded]) -> None:
-        super().__init__(recorder, arguments, last)
-        self._edges: list[tuple[Tensor, Leaf]] = []  # tensors that must have them, without hooks
-        self._scope["changed"] = self._changed
+    Parameters
+    ----------
+    recorder : Recorder
+        What was written down.
+    arguments : Arguments
+        The tensors among the step's arguments.
+    followed : sequence of Tensor
+        Those whose arrays are followed, not looked for at each replay.
+    found : sequence of (callable, Value)
+        Who looks for other arrays, beside those of arguments, and what they are to be like.
+    watched : sequence of Watched or Inside
+        The variables that the step's code names.
 
-    def _guard_arguments(self, arguments: list[Tensor], watched: Sequence[Watched | Inside]) -> None:
-        """Write the code that finds out whether arguments, all of them tensors, are like those that were recorded."""
-        default, write = self._text(_default.get()), self._lines.append
-        write(
-            f"if len(args) != {len(arguments)} or recording() is not {grad_enabled.get()} or default() is not "
-            f"{default}: return MISS"
-        )
-        self._scope |= {"recording": grad_enabled.get, "default": _default.get}
-        named = {}
-        for value in self._recorder.inputs:
-            if value.source is not None and value.source.kind == "argument":
-                named[value.source.holder] = value
-        for i, tensor in enumerate(arguments):
-            raw: Any = named.get(i, tensor._data)
-            name = self._argument(named[i]) if i in named else f"b{i}"
-            kind = "Tensor" if type(tensor) is Tensor else self._object(type(tensor))
-            edge = "is not" if tensor._edge is None else "is"
-            write(f"a{i} = args[{i}]")
-            place = self._object(self._device.places[raw.dtype])
-            write(f"if type(a{i}) is not {kind} or a{i}._place is not {place} or a{i}._edge {edge} None: return MISS")
-            write(f"{name} = a{i}._data")
-            write(f"if {name}.shape != {raw.shape} or {name}.strides != {raw.strides}: return MISS")
-            earlier = [f"a{i} is {'not ' if arguments[j] is tensor else ''}a{j}" for j in range(i)]
-            if earlier:
-                write(f"if {' or '.join(earlier)}: return MISS")
-        self._watched = [(watch, watch()) for watch in watched]
-        variables = [watch for watch in watched if type(watch) is Watched]
-        cells = [(watch.holder, watch.read()) for watch in variables if watch.key is None]
-        others = [(watch.holder, watch.key, watch.read()) for watch in variables if watch.key is not None]
-        empty = [cell for cell, value in cells if value is ABSENT]
-        cells = [(cell, value) for cell, value in cells if value is not ABSENT]
-        if empty:
-            write(f"if any(map(filled, {self._object(empty)})): return MISS")
-        if cells:
-            write("try:")
-            write(f"    for cell, value in {self._object(cells)}:")
-            write("        if cell.cell_contents is not value and changed(): return MISS")
-            write("except ValueError: return MISS  # one was emptied")
-        if others:
-            write(f"for names, key, value in {self._object(others)}:")
-            write(f"    if names.get(key, {self._object(ABSENT)}) is not value and changed(): return MISS")
-        marks = [mark for watch in watched if type(watch) is Inside for mark in watch.marks()]
-        if marks:
-            write(f"if not unchanged({self._object(marks)}) and changed(): return MISS")
-        self._scope |= {"unchanged": unchanged, "filled": filled}
+    Attributes
+    ----------
+    count : int
+        How many arguments there are.
+    recording, default : bool, Device or None
+        Whether graphs are recorded, and the default device.
+    arguments : list of tuple
+        The number of each, its type and place, whether it has an edge, and the shape and strides of its array.
+    cells, names : list of tuple
+        Variables of closures, and global ones by mapping and name, with what they are.
+    modules : Modules or None
+        Those that are called.
+    edges, free, bare : list
+        Tensors with their leaves, which have no hooks; tensors without an edge; leaves without a gradient.
+    groups : list of tuple
+        An optimizer and how many groups it has, the id of one, how that lies, the group, its parameters, and these now.
+    flats : list of (Flat, int)
+        Parameters side by side, and how many arrays are remembered of them.
+    rarer : bool
+        Whether there is more, for `hold_rarer` to look at.
+    """
 
-    def _guard(self, arguments: list[Tensor], found: list[Value]) -> None:
-        """Write the code that finds out whether this is the way to go."""
-        recorder, write = self._recorder, self._lines.append
-        for value in found:
-            if value.source is None or value.source.kind != "argument":
-                write(f"{self._argument(value)} = {self._place(value)}")
-            if value.source is None or value.source.kind != "argument":
-                shape, dtype, strides = value.shape, self._object(value.dtype), value.strides
-                name = self._argument(value)
-                write(
-                    f"if {name} is None or {name}.shape != {shape} or {name}.dtype is not {dtype} or "
-                    f"{name}.strides != {strides}: return MISS"
-                )
-        wanted, asked = self._wanted(arguments), list[str]()
-        followed, apart = {id(tensor): leaf for tensor, leaf in self._edges}, self._edges
-        conditions = [f"{self._object(vars(m))}['training'] is {mode}" for m, mode in recorder.modules.values()]
-        if recorder.called:
-            modules = self._object(Modules(list(recorder.called.values())))
-            conditions.append(f"({modules}.edits == edits.number or {modules}())")
-        for leaf, had, inside in recorder.leaves.values():
-            name = self._leaf_code(leaf)
-            conditions.append(f"{name}.grad is {'not ' if had else ''}None")
-            if had and leaf.slot is not None:
-                conditions.append(f"{name}.slot is not None and {name}.slot.holds({name}.grad) is {inside}")
-        conditions += [f"{self._object(g)}.seen is {seen}" for g, seen in recorder.looked_at.values()]
-        for mapping, key, value in recorder.constants:
-            conditions.append(f"{self._object(mapping)}[{key!r}] == {self._text(value)}")
-        for optimizer in recorder.optimizers.values():
-            name = self._object(optimizer)
-            for group, laid in optimizer.laid():
-                members = self._object(group["params"])
-                conditions.append(f"{name}._laid.get({id(group)}) is {self._object(laid)}")
-                conditions.append(f"{self._object(group)}['params'] is {members} and len({members}) == {len(laid.ids)}")
-                pairs = [(p, followed.get(id(p))) for p in group["params"]]
-                asked.append(f"for x, (p, leaf) in zip({members}, {self._object(pairs)}):")
-                if all(leaf is not None for _, leaf in pairs):
-                    apart = [pair for pair in apart if id(pair[0]) not in laid.ids]
-                    asked.append("    if x is not p or x._edge is not leaf or leaf.hooks: return MISS")
-                else:
-                    asked.append("    if x is not p: return MISS")
-                conditions += [f"{self._object(p)}._edge is None" for p in laid.waiting]
-                for flat in laid.flats:
-                    for p, leaf in zip(flat.params, flat.leaves, strict=True):
-                        conditions += self._lies(p, leaf)
-            conditions.append(f"len({name}.param_groups) == {len(optimizer.param_groups)}")
-        conditions += [f"len({self._object(flat)}.arrays) == {len(flat.arrays)}" for flat in self._flats]
-        conditions += wanted
-        if conditions:
-            write(f"if not ({' and '.join(conditions)}): return MISS")
-        self._lines += asked
-        if apart:
-            write(f"for x, leaf in {self._object(apart)}:")
-            write("    if x._edge is not leaf or leaf.hooks: return MISS")
-        self._read_numbers()
-        if recorder.conditions:
-            answers = {n.key: self._answer(n) for n in recorder.conditions}
-            write(f"if not ({' and '.join(answers.values())}): return MISS")
-        self._renewable = [gradients for gradients in self._slots if id(gradients) not in recorder.looked_at]
-        moved = [f"{self._object(flat)}.watchers() != {self._object(flat)}.private" for flat in self._flats]
-        moved += [f"{self._object(gradients)}.seen" for gradients in self._renewable]
-        write(f"moved = {' or '.join(moved) or False}")
-        write("for x, raw in still:")
-        write("    if x._data is not raw: moved = True")
-        write("if moved:")
-        write("    raw = None")  # for optimizers count who sees an array
-        write("    if not relink(): return MISS")
-        self._lines += [f"    {self._argument(value)} = {self._place(value)}" for value in found]  # which may move
+    def __init__(
+        self,
+        recorder: Recorder,
+        arguments: Arguments,
+        followed: Sequence[Tensor],
+        found: Sequence[tuple[Find, Value]],
+        watched: Sequence[Watched | Inside],
+    ) -> None:
+        self.recording, self.default, self.count = grad_enabled.get(), _default.get(), len(arguments.tensors)
+        self._found = [(find, value.shape, value.dtype, value.strides) for find, value in found]
+        self._attributes: list[tuple[Any, str, Any]] = []
+        self.free: list[Tensor] = []  # which must have no edge
+        self.edges: list[tuple[Tensor, Leaf]] = []  # which have no hooks
+        self._others: list[Callable[[Sequence[Any]], bool]] = []
+        self._add_arguments(recorder, arguments.tensors)
+        self._add_variables(watched)
+        self._add_inputs(recorder)
+        self._add_gradients(recorder, arguments)
+        self._add_modules(recorder)
+        self._add_optimizers(recorder, arguments, set(map(id, followed)))
+        self.rarer = any((self._pairs, self._marks, self._found, self._attributes, self._modes, self._others))
 
-    def _wanted(self, arguments: list[Tensor]) -> list[str]:
-        """Return the code that finds out of whom gradients are wanted, and by whom they are changed on the way."""
-        conditions, lying = [], {id(p) for flat in self._flats for p in flat.params}
-        for i, tensor in enumerate(arguments):
+    def hold_rarer(self, args: Sequence[Any]) -> bool:
+        """Return whether all that few steps have is as it was."""
+        for i, j, same in self._pairs:
+            if (args[i] is args[j]) is not same:
+                return False
+        if not unchanged(self._marks) and self.changed():
+            return False
+        for find, shape, dtype, strides in self._found:
+            array = find(args)
+            if array is None or array.shape != shape or array.dtype is not dtype or array.strides != strides:
+                return False
+        for thing, name, value in self._attributes:
+            if getattr(thing, name) is not value:
+                return False
+        for attributes, mode in self._modes:
+            if attributes["training"] is not mode:
+                return False
+        return all(condition(args) for condition in self._others)
+
+    def _add_arguments(self, recorder: Recorder, tensors: Sequence[Tensor]) -> None:
+        used = {v.source.holder: v for v in recorder.inputs if v.source is not None and v.source.kind == "argument"}
+        self.arguments: list[tuple[Any, ...]] = []
+        self._pairs: list[tuple[int, int, bool]] = []
+        for i, tensor in enumerate(tensors):
+            array: Any = used.get(i, tensor._data)
+            place = recorder.device.places[array.dtype]
+            expected = type(tensor), place, tensor._edge is not None, array.shape, array.strides
+            alike = [j for j, *other in self.arguments if tuple(other) == expected]  # others are not the same anyway
+            self._pairs += [(i, j, tensors[j] is tensor) for j in alike]
+            self.arguments.append((i, *expected))
             if tensor._leaf is not None:
-                conditions += [f"a{i}._leaf is not None", _hooks_of(f"a{i}._leaf", self._object, tensor._leaf)]
-        ours = {id(t) for flat in self._flats for t in (*flat.places, *flat.gradients.views, flat.gradients.buffer)}
-        ours |= {id(t) for flat in self._flats for t in (flat.buffer, *flat.arrays.values())}
-        for value in self._recorder.inputs:
-            if value.source is None or value.source.kind != "tensor" or id(value.source.holder) in ours:
-                continue
-            tensor = value.source.holder
-            name, leaf = self._object(tensor), self._recorder.edges.get(id(tensor))
-            if type(leaf) is Leaf and not leaf.hooks and tensor._edge is leaf:
-                self._edges.append((tensor, leaf))
-                continue
-            if id(tensor) not in lying:  # which is looked after
-                conditions.append(f"{name}._edge is {'None' if leaf is None else self._object(leaf)}")
-            if type(leaf) is Leaf:
-                conditions.append(_hooks_of(self._object(leaf), self._object, leaf))
-        return conditions
+                self._others.append(partial(_has_hooks, i, _hooks(tensor._leaf)))
 
-    def _lies(self, p: Tensor, leaf: Leaf) -> list[str]:
-        """Return the code that finds out whether a parameter is still where an optimizer has laid it."""
-        number = self._arguments.get(id(p))
-        name = self._object(p) if number is None else f"a{number}"
-        edge = "_edge" if p._edge is not None else "_leaf"
-        conditions = [f"{name}.{edge} is {self._object(leaf)}"]
-        if p._edge is None:
-            conditions.append(f"{name}._edge is None")
-        if any(tensor is p for tensor, _ in self._edges):
-            conditions = []
-        if not any(tensor is p for tensor, _ in self._statics):  # whoever takes the slot moves the parameter
-            conditions.append(f"{self._object(leaf)}.slot is {self._object(leaf.slot)}")
-        return conditions
+    def _add_variables(self, watched: Sequence[Watched | Inside]) -> None:
+        self._watched = [(watch, watch()) for watch in watched]
+        self.cells: list[tuple[Any, Any]] = []
+        self.names: list[tuple[Mapping[str, Any], str, Any]] = []
+        self._marks: list[Any] = []
+        for watch in watched:
+            value = watch.read()
+            if isinstance(watch, Inside):
+                self._marks += watch.marks()
+            elif value is ABSENT:
+                self._others.append(partial(_is_absent, watch.read))
+            elif watch.key is not None:
+                self.names.append((watch.holder, watch.key, value))
+            else:
+                self.cells.append((watch.holder, value))
 
-    def _changed(self) -> bool:
+    def changed(self) -> bool:
         """Return whether a variable that the step names is another than it was."""
         return any(watch() != described for watch, described in self._watched)
 
+    def _add_inputs(self, recorder: Recorder) -> None:
+        """Add of whom gradients are wanted, and by whom they are changed on the way."""
+        lying, ours = set[int](), set[int]()
+        for flat in recorder.flats.values():
+            lying.update(map(id, flat.params))
+            ours.update(map(id, [flat.buffer, *flat.places, *flat.arrays.values()]))
+            ours.update(map(id, [flat.gradients.buffer, *flat.gradients.views]))
+        sources = [value.source for value in recorder.inputs]
+        for tensor in [source.holder for source in sources if source is not None and source.kind == "tensor"]:
+            if id(tensor) in ours:
+                continue
+            leaf = recorder.edges.get(id(tensor))
+            if type(leaf) is Leaf and not leaf.hooks and tensor._edge is leaf:
+                self.edges.append((tensor, leaf))
+                continue
+            if id(tensor) in lying:
+                pass  # which is looked after
+            elif leaf is None:
+                self.free.append(tensor)
+            else:
+                self._attributes.append((tensor, "_edge", leaf))
+            if type(leaf) is Leaf:
+                self._others.append(partial(_has_hooks, leaf, _hooks(leaf)))
 
-def _hooks_of(name: str, named: Callable[[Any], str], leaf: Leaf) -> str:
-    """Return the code that finds out whether the hooks of a leaf are what they were."""
-    hooks = list((leaf.hooks or {}).values())
-    return f"[*{name}.hooks.values()] == {named(hooks)}" if hooks else f"not {name}.hooks"
+    def _add_gradients(self, recorder: Recorder, arguments: Arguments) -> None:
+        self.bare: list[Leaf] = []  # which must have no gradient
+        for leaf, had, inside in recorder.leaves.values():
+            holder = arguments.place_of_leaf(leaf)
+            if type(holder) is Leaf and not had:
+                self.bare.append(leaf)
+            else:
+                self._others.append(partial(_has_gradient, holder, had))
+            if had and leaf.slot is not None:
+                self._others.append(partial(_has_gradient_inside, holder, inside))
+        self._attributes += [(gradients, "seen", seen) for gradients, seen in recorder.looked_at.values()]
+
+    def _add_modules(self, recorder: Recorder) -> None:
+        self.modules = Modules(list(recorder.called.values())) if recorder.called else None
+        self._modes = [(vars(module), mode) for module, mode in recorder.modules.values()]
+
+    def _add_optimizers(self, recorder: Recorder, arguments: Arguments, followed: set[int]) -> None:
+        self.flats = [(flat, len(flat.arrays)) for flat in recorder.flats.values()]
+        self.groups: list[tuple[Any, int, int, Any, dict[str, Any], list[Tensor], list[Tensor]]] = []
+        edges = {id(tensor) for tensor, _ in self.edges}
+        for optimizer in recorder.optimizers.values():
+            count = len(optimizer.param_groups)
+            self._others += [] if optimizer.laid() else [partial(_has_groups, optimizer, count)]
+            for group, laid in optimizer.laid():
+                params = group["params"]
+                self.groups.append((optimizer, count, id(group), laid, group, params, list(params)))
+                self.free += laid.waiting
+                for flat in laid.flats:
+                    self._add_flat(flat, arguments, edges, followed)
+
+    def _add_flat(self, flat: Flat, arguments: Arguments, edges: set[int], followed: set[int]) -> None:
+        """Add that parameters are still where an optimizer has laid them."""
+        for p, leaf in zip(flat.params, flat.leaves, strict=True):
+            if id(p) not in edges:
+                holder = arguments.place(p)
+                for name, value in (("_edge", p._edge), ("_leaf", leaf)):
+                    if isinstance(holder, int):
+                        self._others.append(partial(_has_attribute, holder, name, value))
+                    else:
+                        self._attributes.append((p, name, value))
+            if id(p) not in followed:  # whoever takes the slot moves the parameter
+                self._attributes.append((leaf, "slot", leaf.slot))
+
+
+# Conditions of other kinds, of the arguments of a call
+
+
+def _hooks(leaf: Leaf) -> list[Any]:
+    return list((leaf.hooks or {}).values())
+
+
+def _has_hooks(leaf: Leaf | int, hooks: list[Any], args: Sequence[Any]) -> bool:
+    now = leaf_at(leaf, args)
+    return now is not None and _hooks(now) == hooks
+
+
+def _has_gradient(leaf: Leaf | int, had: bool, args: Sequence[Any]) -> bool:
+    return (leaf_at(leaf, args).grad is not None) is had
+
+
+def _has_gradient_inside(leaf: Leaf | int, inside: bool, args: Sequence[Any]) -> bool:
+    now = leaf_at(leaf, args)
+    return now.slot is not None and now.slot.holds(now.grad) is inside
+
+
+def _has_attribute(number: int, name: str, value: Any, args: Sequence[Any]) -> bool:
+    return getattr(args[number], name) is value
+
+
+def _has_groups(optimizer: Any, count: int, args: Sequence[Any]) -> bool:
+    return len(optimizer.param_groups) == count
+
+
+def _is_absent(read: Callable[[], Any], args: Sequence[Any]) -> bool:
+    return read() is ABSENT

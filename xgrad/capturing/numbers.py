@@ -26,6 +26,7 @@ _COMPARISONS: dict[str, Callable[..., Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+_BINARY = _OPERATORS | _COMPARISONS
 _UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "abs": abs, "bool": bool}
 
 
@@ -56,6 +57,11 @@ class Number:
 
     def __repr__(self) -> str:
         return f"Number({self.value})"
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What computes it from its operands, if it is not read."""
+        return _UNARY[self.operator] if len(self.operands) == 1 else _BINARY[self.operator]
 
     def _answer(self, value: bool, operator: str, *operands: Any) -> bool:
         self.recorder.condition(Number(self.recorder, value, operator, operands))
