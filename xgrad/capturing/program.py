@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -21,28 +22,43 @@ class Storage:
         which was there before, stays where it is, and is changed in place.
     writes : int
         How often it has been changed in place.
+    root : int
+        The id of what owns it, by which arrays in it are known while there are such.
     """
 
-    __slots__ = ("kind", "number", "writes")
+    __slots__ = ("kind", "number", "root", "writes")
 
-    def __init__(self, kind: str, number: int) -> None:
-        self.kind, self.number, self.writes = kind, number, 0
+    def __init__(self, kind: str, number: int, root: int = 0) -> None:
+        self.kind, self.number, self.root, self.writes = kind, number, root, 0
 
 
 class Value:
-    """An array of a program. `source` is where to find one that was there before; None of what a call makes."""
+    """An array of a program.
 
-    __slots__ = ("dtype", "number", "scalar", "shape", "source", "start", "storage", "strides")
+    Attributes
+    ----------
+    source : Source, optional
+        Where to find one that was there before; None of what a call makes.
+    whole : Value, optional
+        What a call made it a view of.
+    scalar : bool
+        Whether it is a scalar of NumPy, which computes otherwise than with arrays.
+    """
 
-    def __init__(self, number: int, storage: Storage, array: Any, source: Source | None = None) -> None:
-        self.number, self.storage, self.source = number, storage, source
-        self.scalar = isinstance(array, np.generic)  # of NumPy, which computes otherwise than with arrays
-        self.shape: tuple[int, ...] = tuple(array.shape)
-        self.dtype = array.dtype
-        self.strides: Any = getattr(array, "strides", None)
-        # Where it was, to compare with others of the same memory
-        about = getattr(array, "__array_interface__", None) if storage.kind == "memory" else None
-        self.start: Any = about["data"][0] if about else None
+    __slots__ = ("dtype", "number", "scalar", "shape", "source", "storage", "strides", "whole")
+
+    shape: tuple[int, ...]
+    strides: Any
+
+    def __init__(
+        self, number: int, storage: Storage, array: Any, source: Source | None = None, whole: Value | None = None
+    ) -> None:
+        self.number, self.storage, self.source, self.whole, self.dtype = number, storage, source, whole, array.dtype
+        if type(array) is np.ndarray:  # the most frequent
+            self.scalar, self.shape, self.strides = False, array.shape, array.strides
+        else:
+            self.scalar, self.shape = isinstance(array, np.generic), tuple(array.shape)
+            self.strides = getattr(array, "strides", None)
 
     @property
     def nbytes(self) -> int:
@@ -57,22 +73,30 @@ class Value:
         return (self.shape, self.strides, self.dtype) == (other.shape, other.strides, other.dtype)
 
     def overlaps(self, other: Value) -> bool:
-        """Return whether two values may have an element in common."""
+        """Return whether two values may have an element in common, as far as is known before a step is replayed."""
         if self.storage is not other.storage:
             return False
-        if self.start is None or other.start is None:
+        if self.storage.kind != "memory":
             return True
-        (low, high), (lowest, highest) = self._extent(), other._extent()
-        return low < highest and lowest < high
+        one, another = self._extent(), other._extent()
+        return one is None or another is None or (one[0] < another[1] and another[0] < one[1])
 
-    def _extent(self) -> tuple[int, int]:
-        first = last = self.start
-        for n, stride in zip(self.shape, self.strides, strict=True):
+    def _extent(self) -> tuple[int, int] | None:
+        """Return between which addresses is what it is, or is a view of, if a tensor holds that all along."""
+        value = self
+        while value.whole is not None:
+            value = value.whole
+        array = value.source.holder._data if value.source is not None and value.source.kind == "tensor" else None
+        about = getattr(array, "__array_interface__", None)
+        if about is None:
+            return None
+        first = last = about["data"][0]
+        for n, stride in zip(value.shape, value.strides, strict=True):
             if stride < 0:
                 first += (n - 1) * stride
             else:
                 last += (n - 1) * stride
-        return first, last + int(self.dtype.itemsize)
+        return first, last + int(value.dtype.itemsize)
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -118,8 +142,8 @@ class Call:
         Whether the target is given as ``out``; otherwise it is among the arguments.
     check : bool, optional
         What the value of a check was.
-    where : tuple of (str, int)
-        The file and line of the user's code that it comes from.
+    where : tuple of (code, int)
+        The user's code that it comes from, and the place of the instruction in it.
     """
 
     __slots__ = (
@@ -153,7 +177,7 @@ class Call:
         self.target, self.changes, self.out, self.check = target, changes, out, check
         self.results: list[Value] = []
         self.single = True
-        self.where: tuple[str, int] = ("?", 0)
+        self.where: Where = NOWHERE
         self.reads: tuple[Value, ...] = reads or ()
         self.numbers: tuple[Number, ...] = ()
         if reads is None:
@@ -162,7 +186,7 @@ class Call:
     @property
     def line(self) -> str:
         """Where in the user's code it comes from, as text."""
-        return line_of(*self.where)
+        return line_of(self.where)
 
     @property
     def name(self) -> str:
@@ -193,9 +217,17 @@ class Call:
         self.reads, self.numbers = tuple(values), tuple(numbers)
 
 
-def line_of(path: str, number: int) -> str:
-    """Return a line of a file as messages name it."""
-    return f"{os.path.basename(path)}:{number}"
+Where = tuple[CodeType | None, int]
+NOWHERE: Where = (None, 0)
+
+
+def line_of(where: Where) -> str:
+    """Return the file and line of an instruction as messages name it."""
+    code, instruction = where
+    if code is None:
+        return "?:0"
+    lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
+    return f"{os.path.basename(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
 
 
 def _gather(args: Any, values: list[Value], numbers: list[Number]) -> None:

@@ -17,12 +17,13 @@ import numpy as np
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
-from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
+from xgrad.capturing.program import NOWHERE, Call, Program, Source, Storage, Value, Where, line_of
 from xgrad.device import Device
 from xgrad.graph import Leaf, clock
 from xgrad.tensor import Tensor
 
 held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is while another stands in its place
+of_tensor: Callable[[Tensor], Any] = held.__get__
 
 #: Whose shape depends on values, of some in certain cases only.
 _SHAPED_BY_VALUES = frozenset(
@@ -82,7 +83,7 @@ class Recorder:
         self.flats: dict[int, Any] = {}
         self._of_gradients: dict[int, Leaf] = {}
         self._files: dict[str, bool] = {}
-        self._where = ("?", 0)  # of the last call
+        self._where = NOWHERE  # of the last call
 
     # Refusals
 
@@ -100,12 +101,15 @@ class Recorder:
     def get(self, tensor: Tensor, array: Any) -> Any:
         """Return what stands for the array of a tensor that was there before the recording."""
         known = self._known.get(id(array))
-        if known is not None and known.owner is not None and held.__get__(known.owner) is array:
-            return known
+        if known is not None:
+            owner = known.owner
+            if owner is tensor or (owner is not None and of_tensor(owner) is array):
+                return known
         if tensor.device is not self.device:
             self.refuse(f"a tensor on {tensor.device} is used, where the arguments are on {self.device}")
             return array
-        if tensor._edge is not None and type(tensor._edge) is not Leaf:
+        edge = tensor._edge
+        if edge is not None and type(edge) is not Leaf:
             self.refuse(
                 "a tensor is used that was computed before with a graph behind it: use .detach(), or compute it inside"
             )
@@ -113,7 +117,7 @@ class Recorder:
         root = id(root_of(array))
         storage = self._storages.get(root)
         if storage is None:
-            storage = self._storages[root] = Storage(kind, self._next())
+            storage = self._storages[root] = Storage(kind, self._next(), root)
         elif kind == "input":
             storage.kind = "input"
         value = Value(self._next(), storage, array, source)
@@ -188,33 +192,33 @@ class Recorder:
                 return self.write(function, out, args, options, out=True)
         sources: list[Recorded] = []
         given: list[Any] = []
-        stored: list[Any] | None = []  # the arguments as a program has them, if none is to be looked into
+        stored: list[Any] = []  # the arguments as a program has them, if none is to be looked into
         for arg in args:
             if type(arg) is Recorded:
                 sources.append(arg)
-                given.append(arg.array)
-                if stored is not None:
-                    stored.append(arg.value)
+                given.append(arg.array if arg._array is None else arg._array)
+                stored.append(arg.value)
             elif type(arg) in _PLAIN:
                 given.append(arg)
-                if stored is not None:
-                    stored.append(arg)
+                stored.append(arg)
             else:
                 given.append(_given(arg, sources))
-                stored = None
-        if options:
-            result = function(*given, **{name: _given(value, sources) for name, value in options.items()})
-        else:
+        if not options:
             result = function(*given)
+        elif _PLAIN.issuperset(map(type, options.values())):
+            result = function(*given, **options)
+        else:
+            result = function(*given, **{name: _given(value, sources) for name, value in options.items()})
+            stored = []
         name = getattr(function, "__name__", "")
         if self.closed or name in _QUESTIONS:
             return result
         if name in _SHAPED_BY_VALUES and _is_shaped_by_values(name, args, options):
             self.refuse(f"the shape of what {name} returns depends on values")
-        if stored is not None and not options:
+        if len(stored) == len(args):
             whole = tuple(stored)
             reads = whole if len(sources) == len(whole) else tuple([source.value for source in sources])
-            call = Call(function, whole, {}, reads)
+            call = Call(function, whole, dict(options), reads)
         else:
             call = Call(function, self._stored(args), {name: self._stored(value) for name, value in options.items()})
         if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
@@ -230,7 +234,7 @@ class Recorder:
         return wrapped
 
     def _write_down(self, call: Call) -> None:
-        where = place_of_step(self._files)
+        where = place_of_step(self._files, 4)  # this, who calls it, and who called that are ours
         if where != self._where:
             self._where = where
         call.where = self._where
@@ -238,22 +242,25 @@ class Recorder:
 
     def _result(self, call: Call, result: Any, sources: Sequence[Recorded]) -> Any:
         """Return what stands for a result, which may be new, a view of what was given, or that itself."""
-        storage = None
+        storage = whole = None
         if isinstance(result, self.device.array_type):
-            root = root_of(result)
+            root = id(root_of(result))
             for source in sources:
-                array = source.array
-                if array is result:
-                    return source
-                if root_of(array) is root:
-                    storage = source.value.storage
-        elif not isinstance(result, np.generic):  # of which some, such as True, are but once there
+                value = source.value
+                if value.storage.root == root:
+                    if source.array is result:
+                        return source
+                    whole = value if storage is None else None  # it may be a view of any
+                    storage = value.storage
+        elif isinstance(result, np.generic):  # of which some, such as True, are but once there
+            root = 0
+        else:
             if type(result) in (bool, int, float, complex):
                 self.refuse(f"the value of an array is read by {call.name}")
             return result
         if storage is None:
-            storage = Storage("constant" if call.function is same else "temporary", self._next())
-        value = Value(self._next(), storage, result)
+            storage = Storage("constant" if call.function is same else "temporary", self._next(), root)
+        value = Value(self._next(), storage, result, None, whole)
         call.results.append(value)
         return Recorded(self, value, result)
 
@@ -570,23 +577,25 @@ def root_of(array: Any) -> Any:
 
 def line_of_step() -> str:
     """Return where in the user's code we are, as messages name it."""
-    return line_of(*place_of_step({}))
+    return line_of(place_of_step({}, 2))
 
 
-def place_of_step(files: dict[str, bool]) -> tuple[str, int]:
-    """Return where in the user's code we are: the innermost line that is not of `xgrad` or a backend.
+def place_of_step(files: dict[str, bool], depth: int) -> Where:
+    """Return where in the user's code we are: at the innermost instruction that is not of `xgrad` or a backend.
 
-    `files` remembers which are ours.
+    `files` remembers which are ours; those of as many frames as `depth` tells are.
     """
-    frame: Any = sys._getframe(2)  # whoever asks is ours
+    frame: Any = sys._getframe(depth)
     while frame is not None:
-        name = frame.f_code.co_filename
-        if name not in files:
-            files[name] = name.startswith(ours) or name == contextlib.__file__
-        if not files[name]:
-            return name, frame.f_lineno
+        code = frame.f_code
+        name = code.co_filename
+        mine = files.get(name)
+        if mine is None:
+            mine = files[name] = name.startswith(ours) or name == contextlib.__file__
+        if not mine:
+            return code, frame.f_lasti
         frame = frame.f_back
-    return "?", 0
+    return NOWHERE
 
 
 #: Where our code is: that of backends is added as they are recorded.
