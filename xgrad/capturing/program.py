@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -26,10 +26,10 @@ class Storage:
         The id of what owns it, by which arrays in it are known while there are such.
     """
 
-    __slots__ = ("kind", "number", "root", "writes")
+    __slots__ = ("kind", "root", "writes")
 
-    def __init__(self, kind: str, number: int, root: int = 0) -> None:
-        self.kind, self.number, self.root, self.writes = kind, number, root, 0
+    def __init__(self, kind: str, root: int) -> None:
+        self.kind, self.root, self.writes = kind, root, 0
 
 
 class Value:
@@ -228,6 +228,11 @@ def line_of(where: Where) -> str:
         return "?:0"
     lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
     return f"{os.path.basename(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
+
+
+def values_in(parts: Sequence[Any]) -> tuple[Value, ...]:
+    """Return which parts are values."""
+    return tuple([part for part in parts if type(part) is Value])
 
 
 def _gather(args: Any, values: list[Value], numbers: list[Number]) -> None:

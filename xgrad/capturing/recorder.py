@@ -9,31 +9,33 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from xgrad.capturing.arrays import Recorded, arrays_in, concrete
+from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
-from xgrad.capturing.program import NOWHERE, Call, Program, Source, Storage, Value, Where, line_of
+from xgrad.capturing.program import NOWHERE, Call, Program, Source, Storage, Value, line_of, values_in
 from xgrad.device import Device
 from xgrad.graph import Leaf, clock
 from xgrad.tensor import Tensor
-
-held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is while another stands in its place
-of_tensor: Callable[[Tensor], Any] = held.__get__
 
 #: Whose shape depends on values, of some in certain cases only.
 _SHAPED_BY_VALUES = frozenset(
     "nonzero argwhere flatnonzero unique unique_all unique_counts unique_inverse unique_values compress extract repeat "
     "where".split()
 )
-#: Of what no array is part.
-_PLAIN: frozenset[type] = frozenset({int, float, bool, str, type(None)})
+#: Of what no array is part, dtypes among it.
+_PLAIN: frozenset[type] = frozenset(
+    {int, float, bool, str, type, type(None), type(...), *(type(np.dtype(code)) for code in np.typecodes["All"])}
+)
+_NUMBERS: frozenset[type] = frozenset({Number, int, float, bool, complex})
 #: What tells something about arrays that is no value of theirs.
 _QUESTIONS = frozenset("shape ndim size result_type can_cast isdtype iscomplexobj isrealobj".split())
+_NOTED = _SHAPED_BY_VALUES | _QUESTIONS
 
 
 class Recorder:
@@ -50,7 +52,7 @@ class Recorder:
     """
 
     def __init__(self, arguments: list[Tensor], device: Device, xp: Any) -> None:
-        self.device, self.xp = device, xp
+        self.device, self.xp, self._array_type = device, xp, device.array_type
         self.closed = False  # whether the recording is over: what is still about then only computes
         self.refusal: str | None = None  # why the step cannot be replayed
         self.unsettled: str | None = None  # why this program cannot be used again, though another could be
@@ -64,7 +66,7 @@ class Recorder:
         self._storages: dict[int, Storage] = {}  # of those, by the id of what owns the memory
         self._before: dict[int, Tensor] = {}  # tensors that were there before, by id
         self.edges: dict[int, Any] = {}  # of them, when they were first used
-        self._next = itertools.count(1).__next__  # the number of the next value or piece of memory
+        self._next = itertools.count(1).__next__  # the number of the next value
         self._made: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
         self.conditions: list[Number] = []
@@ -94,10 +96,6 @@ class Recorder:
 
     # Tensors
 
-    def held(self, tensor: Tensor | None) -> Any:
-        """Return the array that a tensor holds."""
-        return held.__get__(tensor)
-
     def get(self, tensor: Tensor, array: Any) -> Any:
         """Return what stands for the array of a tensor that was there before the recording."""
         known = self._known.get(id(array))
@@ -117,7 +115,7 @@ class Recorder:
         root = id(root_of(array))
         storage = self._storages.get(root)
         if storage is None:
-            storage = self._storages[root] = Storage(kind, self._next(), root)
+            storage = self._storages[root] = Storage(kind, root)
         elif kind == "input":
             storage.kind = "input"
         value = Value(self._next(), storage, array, source)
@@ -169,8 +167,8 @@ class Recorder:
 
     def sees(self, flat: Any) -> bool:
         """Return whether a tensor that the step made, and still has, is in the memory of parameters: it stays there."""
-        memory = root_of(held.__get__(flat.buffer))
-        arrays = [held.__get__(tensor) for tensor in self.tensors_made()]
+        memory = root_of(of_tensor(flat.buffer))
+        arrays = [of_tensor(tensor) for tensor in self.tensors_made()]
         seen = [array for array in arrays if type(array) is Recorded and root_of(array.array) is memory]
         for array in seen:
             array.pin()
@@ -190,76 +188,92 @@ class Recorder:
             out = options.pop("out")
             if out is not None:
                 return self.write(function, out, args, options, out=True)
-        sources: list[Recorded] = []
-        given: list[Any] = []
-        stored: list[Any] = []  # the arguments as a program has them, if none is to be looked into
+        given, stored, plain = [], [], True  # with arrays, and as a program has it; whether there is no more to it
         for arg in args:
-            if type(arg) is Recorded:
-                sources.append(arg)
+            kind = type(arg)
+            if kind is Recorded:
                 given.append(arg.array if arg._array is None else arg._array)
                 stored.append(arg.value)
-            elif type(arg) in _PLAIN:
+            elif kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, arg))):
                 given.append(arg)
                 stored.append(arg)
             else:
-                given.append(_given(arg, sources))
+                given.append(concrete(arg))
+                plain = False
         if not options:
             result = function(*given)
         elif _PLAIN.issuperset(map(type, options.values())):
             result = function(*given, **options)
         else:
-            result = function(*given, **{name: _given(value, sources) for name, value in options.items()})
-            stored = []
+            result = function(*given, **{name: concrete(value) for name, value in options.items()})
+            plain = False
         name = getattr(function, "__name__", "")
-        if self.closed or name in _QUESTIONS:
-            return result
-        if name in _SHAPED_BY_VALUES and _is_shaped_by_values(name, args, options):
-            self.refuse(f"the shape of what {name} returns depends on values")
-        if len(stored) == len(args):
-            whole = tuple(stored)
-            reads = whole if len(sources) == len(whole) else tuple([source.value for source in sources])
-            call = Call(function, whole, dict(options), reads)
+        if name in _NOTED or self.closed:
+            if name in _QUESTIONS or self.closed:
+                return result
+            if _is_shaped_by_values(name, args, options):
+                self.refuse(f"the shape of what {name} returns depends on values")
+        if plain:
+            call = Call(function, tuple(stored), dict(options) if options else {}, values_in(stored))
         else:
             call = Call(function, self._stored(args), {name: self._stored(value) for name, value in options.items()})
-        if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
+            args = (*args, *options.values())
+        kind = type(result)
+        if kind is not np.ndarray and (kind is tuple or kind is list or hasattr(result, "_fields")):
             call.single = False
             if any(type(part) is tuple or type(part) is list for part in result):
                 self.refuse(f"{name} returns arrays in containers within containers")
-            parts = [self._result(call, part, sources) for part in result]
+            parts = [self._result(call, part, args) for part in result]
             self._write_down(call)
-            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-        wrapped = self._result(call, result, sources)
-        if type(wrapped) is Recorded and call.results:
+            return kind(*parts) if hasattr(result, "_fields") else kind(parts)
+        wrapped = self._result(call, result, args)
+        if call.results:
             self._write_down(call)
         return wrapped
 
+    def view(self, function: Callable[..., Any], x: Recorded) -> Any:
+        """Call a function that returns a view of an array, and write it down."""
+        if x.value.scalar:
+            return self.call(function, (x,))
+        result = function(x.array)
+        if self.closed:
+            return result
+        whole = x.value
+        call = Call(function, (whole,), {}, (whole,))
+        value = Value(self._next(), whole.storage, result, None, whole)
+        call.results.append(value)
+        self._write_down(call)
+        return Recorded(self, value, result)
+
     def _write_down(self, call: Call) -> None:
-        where = place_of_step(self._files, 4)  # this, who calls it, and who called that are ours
-        if where != self._where:
-            self._where = where
+        """Add a call to the others, and note where in the user's code it comes from."""
+        frame = frame_of_step(self._files, 4)  # this, who calls it, and who called that are ours
+        code, at = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+        if self._where[0] is not code or self._where[1] != at:
+            self._where = code, at
         call.where = self._where
         self.calls.append(call)
 
-    def _result(self, call: Call, result: Any, sources: Sequence[Recorded]) -> Any:
+    def _result(self, call: Call, result: Any, args: Sequence[Any]) -> Any:
         """Return what stands for a result, which may be new, a view of what was given, or that itself."""
-        storage = whole = None
-        if isinstance(result, self.device.array_type):
-            root = id(root_of(result))
-            for source in sources:
-                value = source.value
+        storage, whole, root = None, None, 0
+        if isinstance(result, self._array_type):
+            owned = type(result) is np.ndarray and result.base is None  # the most frequent
+            root = id(result if owned else root_of(result))
+            for value in call.reads:
                 if value.storage.root == root:
-                    if source.array is result:
-                        return source
                     whole = value if storage is None else None  # it may be a view of any
                     storage = value.storage
-        elif isinstance(result, np.generic):  # of which some, such as True, are but once there
-            root = 0
-        else:
+            if storage is not None:
+                for arg in arrays_in(args):
+                    if arg.array is result:
+                        return arg
+        elif not isinstance(result, np.generic):  # of which some, such as True, are but once there
             if type(result) in (bool, int, float, complex):
                 self.refuse(f"the value of an array is read by {call.name}")
             return result
         if storage is None:
-            storage = Storage("constant" if call.function is same else "temporary", self._next(), root)
+            storage = Storage("constant" if call.function is same else "temporary", root)
         value = Value(self._next(), storage, result, None, whole)
         call.results.append(value)
         return Recorded(self, value, result)
@@ -274,10 +288,10 @@ class Recorder:
         out: bool = False,
     ) -> Any:
         """Call a function that changes an array in place, and write it down."""
-        given = {name: concrete(value) for name, value in options.items()}
+        given = {name: concrete(value) for name, value in options.items()} if options else {}
         if out:
             given["out"] = concrete(target)
-        function(*concrete(tuple(args)), **given)
+        function(*[arg.array if type(arg) is Recorded else concrete(arg) for arg in args], **given)
         if self.closed:
             return concrete(target)
         if type(target) is not Recorded or target.value.storage.kind == "constant":
@@ -285,8 +299,9 @@ class Recorder:
         if type(target) is not Recorded:
             return target
         target.value.storage.writes += 1
-        stored = {name: self._stored(value) for name, value in options.items()}
-        self._write_down(Call(function, self._stored(tuple(args)), stored, target=target.value, out=out))
+        whole = tuple([arg.value if type(arg) is Recorded else self._stored(arg) for arg in args])
+        stored = {name: self._stored(value) for name, value in options.items()} if options else {}
+        self._write_down(Call(function, whole, stored, target=target.value, out=out))
         return target
 
     def change(self, function: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int]) -> Any:
@@ -318,7 +333,7 @@ class Recorder:
             return arg
         if kind is tuple or kind is list:
             return kind([self._stored(part) for part in arg])
-        if isinstance(arg, self.device.array_type) and id(root_of(arg)) in self._storages:
+        if isinstance(arg, self._array_type) and id(root_of(arg)) in self._storages:
             self.refuse("the memory of a tensor is used by another way than the tensor")
         return arg
 
@@ -326,13 +341,13 @@ class Recorder:
 
     def operate(self, name: str, *args: Any) -> Any:
         """Apply an operator."""
-        array_type, arrays = self.device.array_type, False
+        arrays = False
         for arg in args:
             if type(arg) is Recorded:
                 arrays = arrays or not arg.value.scalar
-            elif isinstance(arg, array_type):
+            elif isinstance(arg, self._array_type):
                 arrays = True
-            elif not _operand(arg):
+            elif type(arg) not in _NUMBERS and not is_scalar(arg):
                 return NotImplemented
         return self.call(getattr(self.xp, name) if arrays else ON_SCALARS[name], args)
 
@@ -340,23 +355,24 @@ class Recorder:
         """Apply an operator such as ``+=``."""
         if x.value.scalar:
             return self.operate(name, x, y)
-        if not (isinstance(y, self.device.array_type) or _operand(y)):
+        if not (isinstance(y, self._array_type) or _operand(y)):
             return NotImplemented
         return self.write(IN_PLACE[name], x, (x, y))
 
     def power(self, x: Recorded, exponent: Any) -> Any:
         """Raise to a power, as the operator of the library does."""
-        if not (isinstance(exponent, self.device.array_type) or _operand(exponent)):
+        if not (isinstance(exponent, self._array_type) or _operand(exponent)):
             return NotImplemented
         return self.call(operator.pow, (x, exponent))
 
     def item(self, x: Recorded, key: Any) -> Any:
         """Return the elements at a key."""
-        if any(is_mask(part) for part in (key if type(key) is tuple else (key,))):
+        parts = key if type(key) is tuple else (key,)
+        if any(map(is_mask, parts)):
             self.refuse("the shape of what x[mask] returns depends on values")
         result = self.call(getitem, (x, key))
         if self.flats:  # an index out of range would be found when parameters have changed already
-            for part, length in zip(key if type(key) is tuple else (key,), x.shape, strict=False):
+            for part, length in zip(parts, x.shape, strict=False):
                 if part is Ellipsis or part is None:
                     break
                 if type(part) is Recorded:
@@ -365,9 +381,8 @@ class Recorder:
 
     def assign(self, x: Recorded, key: Any, value: Any) -> None:
         """Write to the elements at a key."""
-        masks = any(is_mask(part) for part in (key if type(key) is tuple else (key,)))
         shape: Any = getattr(value, "shape", ())
-        if masks and shape:
+        if shape and any(map(is_mask, key if type(key) is tuple else (key,))):
             self.refuse("what x[mask] = array takes of the array depends on values")
         self.write(setitem, x, (x, key, value))
 
@@ -503,21 +518,10 @@ class Recorder:
         return Program(self.inputs, self.calls, outputs)
 
 
-def _given(arg: Any, sources: list[Recorded]) -> Any:
-    """Return an argument with arrays for recorded arrays, which are added to `sources`, and values for numbers."""
-    if type(arg) is Recorded:
-        sources.append(arg)
-        return arg.array
-    if type(arg) in _PLAIN:
-        return arg
-    sources.extend(arrays_in((arg,)))
-    return concrete(arg)
-
-
 def _held(tensor: Tensor) -> Any:
     """Return the array that a tensor holds, None if it has not been given one."""
     try:
-        return held.__get__(tensor)
+        return of_tensor(tensor)
     except AttributeError:
         return None
 
@@ -527,7 +531,7 @@ def in_slot(leaf: Leaf, gradient: Tensor) -> bool:
     slot = leaf.slot
     if slot is None or slot.gradients.tensors[slot.place] is not gradient:
         return False
-    return held.__get__(gradient) is held.__get__(slot.gradients.views[slot.place])
+    return of_tensor(gradient) is of_tensor(slot.gradients.views[slot.place])
 
 
 class Reading:
@@ -541,11 +545,11 @@ class Reading:
 
 def is_mask(part: Any) -> bool:
     """Return whether part of a key is a recorded array of bools."""
-    return type(part) is Recorded and "bool" in str(part.dtype)
+    return type(part) is Recorded and (getattr(part.dtype, "kind", "") == "b" or "bool" in str(part.dtype))
 
 
 def _operand(arg: Any) -> bool:
-    return type(arg) in (Recorded, Number, int, float, bool, complex) or is_scalar(arg)
+    return type(arg) is Recorded or type(arg) in _NUMBERS or is_scalar(arg)
 
 
 def is_scalar(arg: Any) -> bool:
@@ -577,25 +581,25 @@ def root_of(array: Any) -> Any:
 
 def line_of_step() -> str:
     """Return where in the user's code we are, as messages name it."""
-    return line_of(place_of_step({}, 2))
+    frame = frame_of_step({}, 2)
+    return line_of(NOWHERE if frame is None else (frame.f_code, frame.f_lasti))
 
 
-def place_of_step(files: dict[str, bool], depth: int) -> Where:
-    """Return where in the user's code we are: at the innermost instruction that is not of `xgrad` or a backend.
+def frame_of_step(files: dict[str, bool], depth: int) -> FrameType | None:
+    """Return where in the user's code we are: the innermost frame that is not of `xgrad` or a backend.
 
     `files` remembers which are ours; those of as many frames as `depth` tells are.
     """
-    frame: Any = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
-        code = frame.f_code
-        name = code.co_filename
+        name = frame.f_code.co_filename
         mine = files.get(name)
         if mine is None:
             mine = files[name] = name.startswith(ours) or name == contextlib.__file__
         if not mine:
-            return code, frame.f_lasti
+            break
         frame = frame.f_back
-    return NOWHERE
+    return frame
 
 
 #: Where our code is: that of backends is added as they are recorded.
