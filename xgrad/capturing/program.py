@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -195,11 +195,9 @@ class Call:
         name = str(getattr(self.function, "__name__", type(self.function).__name__))
         return f"{owner.__name__}.{name}" if hasattr(owner, "__name__") and hasattr(owner, "nin") else name
 
-    def targets(self) -> Iterator[Value]:
+    def targets(self) -> tuple[Value, ...]:
         """Return all values that it changes in place."""
-        if self.target is not None:
-            yield self.target
-        yield from self.changes
+        return () if self.target is None else (self.target, *self.changes)
 
     def replace(self, new: Callable[[Any], Any]) -> None:
         """Let `new` replace what the arguments are made of."""
@@ -320,21 +318,24 @@ def _without_repeated(program: Program) -> Program:
             for value in call.results:
                 value.storage = moved.get(value.storage, value.storage)
         if call.target is not None:
-            call.target, call.changes = current(call.target), tuple(map(current, call.changes))
+            if stands_for:
+                call.target, call.changes = current(call.target), tuple(map(current, call.changes))
             for value in call.targets():
                 writes[value.storage] = writes.get(value.storage, 0) + 1
-            calls.append(call)
-            continue
-        if call.check is None and not [r for r in call.results if r.storage.writes or r.storage in kept]:
-            try:
-                earlier = known.setdefault(_key(call, writes), call)
-            except TypeError:  # of what cannot be hashed it cannot be told whether it is the same
-                earlier = call
-            if earlier is not call:
-                for mine, theirs in zip(call.results, earlier.results, strict=True):
-                    stands_for[mine] = theirs
-                    moved[mine.storage] = theirs.storage
-                continue
+        elif call.check is None:
+            for value in call.results:
+                if value.storage.writes or value.storage in kept:
+                    break
+            else:
+                try:
+                    earlier = known.setdefault(_key(call, writes), call)
+                except TypeError:  # of what cannot be hashed it cannot be told whether it is the same
+                    earlier = call
+                if earlier is not call:
+                    for mine, theirs in zip(call.results, earlier.results, strict=True):
+                        stands_for[mine] = theirs
+                        moved[mine.storage] = theirs.storage
+                    continue
         calls.append(call)
     outputs = [current(value) for value in program.outputs]
     return Program(program.inputs, calls, outputs)
@@ -342,9 +343,9 @@ def _without_repeated(program: Program) -> Program:
 
 def _key(call: Call, writes: Mapping[Storage, int]) -> Any:
     """Return what is equal of two calls that give the same."""
-    key: list[Any] = [call.function]
+    key = [call.function]
     for arg in call.args:
-        key.append(_part_of_key(arg, writes))
+        key.append(arg if type(arg) is Value and not arg.storage.writes else _part_of_key(arg, writes))
     for name, arg in call.options.items():
         key += name, _part_of_key(arg, writes)
     return tuple(key)
@@ -353,7 +354,9 @@ def _key(call: Call, writes: Mapping[Storage, int]) -> Any:
 def _part_of_key(arg: Any, writes: Mapping[Storage, int]) -> Any:
     kind = type(arg)
     if kind is Value:
-        return arg.number, writes.get(arg.storage, 0)
+        return arg, writes.get(arg.storage, 0)
+    if kind is int or kind is bool or kind is str or arg is None:
+        return kind, arg
     if kind is Number:
         return kind, arg.key
     if kind is tuple or kind is list:
@@ -387,7 +390,7 @@ def _checked_first(program: Program) -> Program:
             if maker is not None and maker not in first:
                 first.add(maker)
                 needed.append(maker)
-    calls = sorted(program.calls, key=lambda call: call not in first)  # in order otherwise
+    calls = [call for call in program.calls if call in first] + [call for call in program.calls if call not in first]
     return Program(program.inputs, calls, program.outputs)
 
 
@@ -400,14 +403,14 @@ def _without_dead(program: Program) -> Program:
     needed = {value.storage for value in program.outputs}
     calls = []
     for call in reversed(program.calls):
-        if call.target is None:
-            live = call.check is not None or not needed.isdisjoint([value.storage for value in call.results])
-        else:
-            changed = {value.storage for value in call.targets()}
-            live = any(storage.kind != "temporary" for storage in changed) or not needed.isdisjoint(changed)
-            needed.update(changed if live else ())
-        if live:
-            calls.append(call)
-            needed.update([value.storage for value in call.reads])
+        if call.check is None:
+            for value in call.results if call.target is None else call.targets():
+                if value.storage in needed or (call.target is not None and value.storage.kind != "temporary"):
+                    break
+            else:
+                continue
+        calls.append(call)
+        for value in (*call.targets(), *call.reads):
+            needed.add(value.storage)
     inputs = [value for value in program.inputs if value.storage in needed]
     return Program(inputs, calls[::-1], program.outputs)
