@@ -243,7 +243,10 @@ def _get_array(tensor: Tensor) -> Any:
     array, recorder = of_tensor(tensor), _recording()
     if type(array) is Recorded:
         return array if array.recorder is recorder else array.array
-    return array if recorder is None or array is None else recorder.get(tensor, array)
+    if recorder is None or array is None:
+        return array
+    known = recorder.known.get(id(array))
+    return known if known is not None and known.owner is tensor else recorder.get(tensor, array)
 
 
 def _set_array(tensor: Tensor, array: Any) -> None:

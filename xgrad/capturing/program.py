@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any
 
@@ -228,11 +228,6 @@ def line_of(where: Where) -> str:
     return f"{os.path.basename(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
 
 
-def values_in(parts: Sequence[Any]) -> tuple[Value, ...]:
-    """Return which parts are values."""
-    return tuple([part for part in parts if type(part) is Value])
-
-
 def _gather(args: Any, values: list[Value], numbers: list[Number]) -> None:
     """Add the values and numbers among arguments to those that are known."""
     for arg in args:
@@ -343,7 +338,7 @@ def _without_repeated(program: Program) -> Program:
 
 def _key(call: Call, writes: Mapping[Storage, int]) -> Any:
     """Return what is equal of two calls that give the same."""
-    key = [call.function]
+    key: list[Any] = [call.function]
     for arg in call.args:
         key.append(arg if type(arg) is Value and not arg.storage.writes else _part_of_key(arg, writes))
     for name, arg in call.options.items():

@@ -18,7 +18,7 @@ import numpy as np
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
-from xgrad.capturing.program import NOWHERE, Call, Program, Source, Storage, Value, line_of, values_in
+from xgrad.capturing.program import NOWHERE, Call, Program, Source, Storage, Value, line_of
 from xgrad.device import Device
 from xgrad.graph import Leaf, clock
 from xgrad.tensor import Tensor
@@ -32,6 +32,7 @@ _SHAPED_BY_VALUES = frozenset(
 _PLAIN: frozenset[type] = frozenset(
     {int, float, bool, str, type, type(None), type(...), *(type(np.dtype(code)) for code in np.typecodes["All"])}
 )
+_bare: Any = object.__new__
 _NUMBERS: frozenset[type] = frozenset({Number, int, float, bool, complex})
 #: What tells something about arrays that is no value of theirs.
 _QUESTIONS = frozenset("shape ndim size result_type can_cast isdtype iscomplexobj isrealobj".split())
@@ -53,6 +54,7 @@ class Recorder:
 
     def __init__(self, arguments: list[Tensor], device: Device, xp: Any) -> None:
         self.device, self.xp, self._array_type = device, xp, device.array_type
+        self._ndarray = np.ndarray if device.array_type is np.ndarray else None  # whose memory is known at a glance
         self.closed = False  # whether the recording is over: what is still about then only computes
         self.refusal: str | None = None  # why the step cannot be replayed
         self.unsettled: str | None = None  # why this program cannot be used again, though another could be
@@ -62,12 +64,12 @@ class Recorder:
         self.arguments = arguments
         self._arguments = {id(tensor): i for i, tensor in enumerate(arguments)}
         self.last: dict[int, Recorded] = {}  # what tensors that were given an array hold at the end, by id
-        self._known: dict[int, Recorded] = {}  # by the id of the array of a tensor that was there before
+        self.known: dict[int, Recorded] = {}  # by the id of the array of a tensor that was there before
         self._storages: dict[int, Storage] = {}  # of those, by the id of what owns the memory
         self._before: dict[int, Tensor] = {}  # tensors that were there before, by id
         self.edges: dict[int, Any] = {}  # of them, when they were first used
         self._next = itertools.count(1).__next__  # the number of the next value
-        self._made: list[ref[Tensor]] = []  # tensors that were given an array here
+        self._given_first: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
         self.conditions: list[Number] = []
         self.constants: list[tuple[Mapping[Any, Any], Any, Any]] = []  # what mappings must still hold
@@ -98,12 +100,12 @@ class Recorder:
 
     def get(self, tensor: Tensor, array: Any) -> Any:
         """Return what stands for the array of a tensor that was there before the recording."""
-        known = self._known.get(id(array))
+        known = self.known.get(id(array))
         if known is not None:
             owner = known.owner
             if owner is tensor or (owner is not None and of_tensor(owner) is array):
                 return known
-        if tensor.device is not self.device:
+        if tensor._place.device is not self.device:
             self.refuse(f"a tensor on {tensor.device} is used, where the arguments are on {self.device}")
             return array
         edge = tensor._edge
@@ -122,7 +124,7 @@ class Recorder:
         self.inputs.append(value)
         self._before[id(tensor)] = tensor
         self.edges.setdefault(id(tensor), tensor._edge)
-        recorded = self._known[id(array)] = Recorded(self, value, None, tensor)
+        recorded = self.known[id(array)] = Recorded(self, value, None, tensor)
         return recorded
 
     def _source(self, tensor: Tensor) -> tuple[Source, str, Tensor]:
@@ -142,14 +144,14 @@ class Recorder:
         old = _held(tensor)
         mine = type(old) is Recorded and old.recorder is self
         if id(tensor) in self.rebound or (old is not None and not mine):
-            known = None if mine else self._known.get(id(old))
+            known = None if mine else self.known.get(id(old))
             if known is not None and known.owner is tensor:  # what it stands for stays what it was
                 known._array, known.owner = old, None
             self.rebound[id(tensor)] = tensor
             if type(array) is not Recorded:
                 self.unsettled = "a tensor was moved to other memory"
         else:
-            self._made.append(ref(tensor))
+            self._given_first.append(ref(tensor))
             if type(array) is not Recorded and array is not None:
                 array = self.constant(array)
         held.__set__(tensor, array)
@@ -163,7 +165,7 @@ class Recorder:
 
     def tensors_made(self) -> list[Tensor]:
         """Return the tensors that were given an array for the first time, as far as they exist."""
-        return [tensor for made in self._made if (tensor := made()) is not None]
+        return [tensor for made in self._given_first if (tensor := made()) is not None]
 
     def sees(self, flat: Any) -> bool:
         """Return whether a tensor that the step made, and still has, is in the memory of parameters: it stays there."""
@@ -188,12 +190,13 @@ class Recorder:
             out = options.pop("out")
             if out is not None:
                 return self.write(function, out, args, options, out=True)
-        given, stored, plain = [], [], True  # with arrays, and as a program has it; whether there is no more to it
+        given, stored, reads, plain = [], [], [], True  # with arrays, and as a program has it, if it is that simple
         for arg in args:
             kind = type(arg)
             if kind is Recorded:
                 given.append(arg.array if arg._array is None else arg._array)
                 stored.append(arg.value)
+                reads.append(arg.value)
             elif kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, arg))):
                 given.append(arg)
                 stored.append(arg)
@@ -207,14 +210,21 @@ class Recorder:
         else:
             result = function(*given, **{name: concrete(value) for name, value in options.items()})
             plain = False
-        name = getattr(function, "__name__", "")
+        name = "" if type(function) is np.ufunc else getattr(function, "__name__", "")  # which is made each time
         if name in _NOTED or self.closed:
             if name in _QUESTIONS or self.closed:
                 return result
             if _is_shaped_by_values(name, args, options):
                 self.refuse(f"the shape of what {name} returns depends on values")
         if plain:
-            call = Call(function, tuple(stored), dict(options) if options else {}, values_in(stored))
+            if type(result) is self._ndarray and result.base is None:
+                root = id(result)
+                for value in reads:
+                    if value.storage.root == root:
+                        break
+                else:
+                    return self._made(function, stored, options, reads, result)
+            call = Call(function, tuple(stored), dict(options) if options else {}, tuple(reads))
         else:
             call = Call(function, self._stored(args), {name: self._stored(value) for name, value in options.items()})
             args = (*args, *options.values())
@@ -233,21 +243,49 @@ class Recorder:
 
     def view(self, function: Callable[..., Any], x: Recorded) -> Any:
         """Call a function that returns a view of an array, and write it down."""
-        if x.value.scalar:
+        array = x.array
+        if type(array) is not np.ndarray:
             return self.call(function, (x,))
-        result = function(x.array)
+        result = function(array)
         if self.closed:
             return result
-        whole = x.value
-        call = Call(function, (whole,), {}, (whole,))
-        value = Value(self._next(), whole.storage, result, None, whole)
-        call.results.append(value)
-        self._write_down(call)
-        return Recorded(self, value, result)
+        return self._made(function, [x.value], {}, [x.value], result, x.value)
 
-    def _write_down(self, call: Call) -> None:
-        """Add a call to the others, and note where in the user's code it comes from."""
-        frame = frame_of_step(self._files, 4)  # this, who calls it, and who called that are ours
+    def _made(
+        self,
+        function: Callable[..., Any],
+        args: list[Any],
+        options: Mapping[str, Any],
+        reads: list[Value],
+        array: np.ndarray,
+        whole: Value | None = None,
+    ) -> Recorded:
+        """Write down the most frequent call: one that makes an array of NumPy's, or a view of a value.
+
+        What stands here are the constructors unrolled, for most of the time goes here.
+        """
+        if whole is None:
+            storage = _bare(Storage)
+            storage.kind, storage.root, storage.writes = "temporary", id(array), 0
+        else:
+            storage = whole.storage
+        value = _bare(Value)
+        value.number, value.storage, value.source, value.whole, value.scalar = self._next(), storage, None, whole, False
+        value.shape, value.dtype, value.strides = array.shape, array.dtype, array.strides
+        call = _bare(Call)
+        call.function, call.args, call.options = function, tuple(args), dict(options) if options else {}
+        call.reads = call.args if len(reads) == len(args) else tuple(reads)
+        call.numbers, call.results, call.single = (), [value], True
+        call.target, call.changes, call.out, call.check = None, (), False, None
+        self._write_down(call, 5)
+        recorded: Recorded = _bare(Recorded)
+        recorded.recorder, recorded.value, recorded._array, recorded.owner = self, value, array, None
+        recorded.shape, recorded.dtype = value.shape, value.dtype
+        return recorded
+
+    def _write_down(self, call: Call, depth: int = 4) -> None:
+        """Add a call to the others, and note where in the user's code it comes from: not in `depth` frames of ours."""
+        frame = frame_of_step(self._files, depth)
         code, at = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
         if self._where[0] is not code or self._where[1] != at:
             self._where = code, at
@@ -258,8 +296,7 @@ class Recorder:
         """Return what stands for a result, which may be new, a view of what was given, or that itself."""
         storage, whole, root = None, None, 0
         if isinstance(result, self._array_type):
-            owned = type(result) is np.ndarray and result.base is None  # the most frequent
-            root = id(result if owned else root_of(result))
+            root = id(root_of(result))
             for value in call.reads:
                 if value.storage.root == root:
                     whole = value if storage is None else None  # it may be a view of any
@@ -288,10 +325,21 @@ class Recorder:
         out: bool = False,
     ) -> Any:
         """Call a function that changes an array in place, and write it down."""
-        given = {name: concrete(value) for name, value in options.items()} if options else {}
+        given, stored, reads, plain = [], [], [], not options
+        for arg in args:
+            kind = type(arg)
+            if kind is Recorded:
+                given.append(arg.array if arg._array is None else arg._array)
+                stored.append(arg.value)
+                reads.append(arg.value)
+            else:
+                given.append(concrete(arg))
+                stored.append(arg)
+                plain = plain and kind in _PLAIN
+        named = {name: concrete(value) for name, value in options.items()} if options else {}
         if out:
-            given["out"] = concrete(target)
-        function(*[arg.array if type(arg) is Recorded else concrete(arg) for arg in args], **given)
+            named["out"] = concrete(target)
+        function(*given, **named)
         if self.closed:
             return concrete(target)
         if type(target) is not Recorded or target.value.storage.kind == "constant":
@@ -299,9 +347,12 @@ class Recorder:
         if type(target) is not Recorded:
             return target
         target.value.storage.writes += 1
-        whole = tuple([arg.value if type(arg) is Recorded else self._stored(arg) for arg in args])
-        stored = {name: self._stored(value) for name, value in options.items()} if options else {}
-        self._write_down(Call(function, whole, stored, target=target.value, out=out))
+        if plain:
+            call = Call(function, tuple(stored), {}, tuple(reads), target=target.value, out=out)
+        else:
+            of_options = {name: self._stored(value) for name, value in options.items()}
+            call = Call(function, self._stored(tuple(args)), of_options, target=target.value, out=out)
+        self._write_down(call)
         return target
 
     def change(self, function: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int]) -> Any:
@@ -486,6 +537,7 @@ class Recorder:
             for value in (*call.reads, *call.targets()):
                 if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
                     self.unsettled = "a gradient that was looked at is added to"
+        self.known = {key: known for key, known in self.known.items() if id(known.owner) not in tensors}
 
     def slots(self) -> list[Any]:
         """Return the gradients in slots that were set or asked for."""
@@ -505,7 +557,7 @@ class Recorder:
         flats = list(self.flats.values())
         before = [flat.watchers() for flat in flats]
         self.calls, self.inputs, self.arguments = [], [], []
-        self.last, self._known, self._before, self._made = {}, {}, {}, []
+        self.last, self.known, self._before, self._given_first = {}, {}, {}, []
         for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)
 
