@@ -16,8 +16,9 @@ from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.descriptions import Names, contents, described
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import Frame, lies_otherwise
-from xgrad.capturing.recorder import Recorder, active, line_of_step
+from xgrad.capturing.recorder import Recorder, active
 from xgrad.capturing.surroundings import Inside, Watched, begins, watched
+from xgrad.capturing.whereabouts import line_of_step
 from xgrad.capturing.writing import MISS, Unusable
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled

@@ -14,8 +14,8 @@ from functools import partial
 from threading import RLock
 from typing import Any
 
-from xgrad import autograd, inputs
-from xgrad.capturing import recorder as recording
+from xgrad import autograd, engine, inputs
+from xgrad.capturing import whereabouts
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.recorder import Recorder, active
@@ -206,7 +206,7 @@ def _double(device: Device) -> None:
     if device not in _doubles:
         backend, coerce = device.backend, device.coerce
         folder = os.path.dirname(os.path.abspath(str(sys.modules[type(backend).__module__].__file__))) + os.sep
-        recording.ours = (*recording.ours, folder)
+        whereabouts.ours = (*whereabouts.ours, folder)
         transparent = backend.transparent
         _doubles[device] = {
             "xp": Namespace(device.xp, transparent),
@@ -294,15 +294,22 @@ _call_module: Any = Module.__call__
 
 def _note_call(module: Module, *args: Any, **options: Any) -> Any:
     recorder = active.get()
-    if recorder is not None and id(module) not in recorder.called:
+    if recorder is None:
+        return _call_module(module, *args, **options)
+    if id(module) not in recorder.called:
         recorder.called[id(module)] = module, dict(vars(module))
-    return _call_module(module, *args, **options)
+    return recorder.where.within(_call_module, module, *args, **options)
+
+
+def _note_walk(*args: Any, **options: Any) -> Any:
+    recorder = active.get()
+    return _walk(*args, **options) if recorder is None else recorder.where.within(_walk, *args, **options)
 
 
 _next, _from_host = Generator._next, Generator._from_host
 _settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
 _renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
-_read, _write, _ones = flat.read, flat.write, autograd._ones
+_read, _write, _ones, _walk = flat.read, flat.write, autograd._ones, engine.walk
 _device_of: Any = vars(inputs)["device_of"]
 
 
@@ -394,7 +401,7 @@ def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
         return _step(optimizer, closure)
     recorder.optimizers[id(optimizer)] = optimizer
     before = _remembered(optimizer)
-    loss = _step(optimizer, closure)
+    loss = recorder.where.within(_step, optimizer, closure)
     if _remembered(optimizer) != before:
         recorder.unsettled = "an optimizer remembers other things than before"
     return loss
@@ -459,6 +466,7 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
     (autograd, "_ones", _constant_ones),
+    (autograd, "walk", _note_walk),
     (flat, "read", _read_numbers),
     (flat, "write", _write_number),
     (conversion, "device_of", _note_foreign),

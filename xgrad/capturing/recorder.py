@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import operator
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from types import FrameType
 from typing import Any
 from weakref import ref
 
@@ -18,7 +14,8 @@ import numpy as np
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
-from xgrad.capturing.program import NOWHERE, Call, Program, Source, Storage, Value, line_of
+from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
+from xgrad.capturing.whereabouts import Whereabouts
 from xgrad.device import Device
 from xgrad.graph import Leaf, clock
 from xgrad.tensor import Tensor
@@ -86,15 +83,14 @@ class Recorder:
         self.optimizers: dict[int, Any] = {}
         self.flats: dict[int, Any] = {}
         self._of_gradients: dict[int, Leaf] = {}
-        self._files: dict[str, bool] = {}
-        self._where = NOWHERE  # of the last call
+        self.where = Whereabouts()
 
     # Refusals
 
     def refuse(self, why: str, line: str | None = None) -> None:
         """Note why the step cannot be replayed; the first reason counts."""
         if self.refusal is None:
-            self.refusal = f"{line or line_of_step()}: {why}"
+            self.refusal = f"{line or line_of(self.where.now(2))}: {why}"
 
     # Tensors
 
@@ -285,11 +281,7 @@ class Recorder:
 
     def _write_down(self, call: Call, depth: int = 4) -> None:
         """Add a call to the others, and note where in the user's code it comes from: not in `depth` frames of ours."""
-        frame = frame_of_step(self._files, depth)
-        code, at = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
-        if self._where[0] is not code or self._where[1] != at:
-            self._where = code, at
-        call.where = self._where
+        call.where = self.where.now(depth)
         self.calls.append(call)
 
     def _result(self, call: Call, result: Any, args: Sequence[Any]) -> Any:
@@ -630,31 +622,5 @@ def root_of(array: Any) -> Any:
         array, base = base, getattr(base, "base", None)
     return array
 
-
-def line_of_step() -> str:
-    """Return where in the user's code we are, as messages name it."""
-    frame = frame_of_step({}, 2)
-    return line_of(NOWHERE if frame is None else (frame.f_code, frame.f_lasti))
-
-
-def frame_of_step(files: dict[str, bool], depth: int) -> FrameType | None:
-    """Return where in the user's code we are: the innermost frame that is not of `xgrad` or a backend.
-
-    `files` remembers which are ours; those of as many frames as `depth` tells are.
-    """
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        mine = files.get(name)
-        if mine is None:
-            mine = files[name] = name.startswith(ours) or name == contextlib.__file__
-        if not mine:
-            break
-        frame = frame.f_back
-    return frame
-
-
-#: Where our code is: that of backends is added as they are recorded.
-ours: tuple[str, ...] = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<")
 
 active: ContextVar[Recorder | None] = ContextVar("xgrad_capture_recorder", default=None)
