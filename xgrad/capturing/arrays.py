@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xgrad.capturing.numbers import Number
+from xgrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from xgrad.capturing.program import Value
     from xgrad.capturing.recorder import Recorder
-    from xgrad.tensor import Tensor
+
+held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is while another stands in its place
+of_tensor: Callable[[Any], Any] = held.__get__
 
 
 class Recorded:
@@ -34,16 +37,17 @@ class Recorded:
         That tensor. The array is then not held here, so that an optimizer sees whether somebody else holds it.
     """
 
-    __slots__ = ("_array", "owner", "recorder", "value")
+    __slots__ = ("_array", "dtype", "owner", "recorder", "shape", "value")
 
     def __init__(self, recorder: Recorder, value: Value, array: Any, owner: Tensor | None = None) -> None:
         self.recorder, self.value, self._array, self.owner = recorder, value, array, owner
+        self.shape, self.dtype = value.shape, value.dtype
 
     @property
     def array(self) -> Any:
         """The array of the device."""
         array = self._array
-        return self.recorder.held(self.owner) if array is None else array
+        return of_tensor(self.owner) if array is None else array
 
     def pin(self) -> None:
         """Stay the array of now, wherever the owner goes."""
@@ -55,20 +59,12 @@ class Recorded:
     # What is known without asking for values
 
     @property
-    def shape(self) -> Any:
-        return self.value.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.value.dtype
-
-    @property
     def ndim(self) -> int:
-        return len(self.value.shape)
+        return len(self.shape)
 
     @property
     def size(self) -> int:
-        return math.prod(self.value.shape)
+        return math.prod(self.shape)
 
     @property
     def device(self) -> Any:
@@ -92,11 +88,11 @@ class Recorded:
 
     @property
     def T(self) -> Any:
-        return self.recorder.call(_attribute("T"), (self,))
+        return self.recorder.view(_T, self)
 
     @property
     def mT(self) -> Any:
-        return self.recorder.call(_attribute("mT"), (self,))
+        return self.recorder.view(_MT, self)
 
     @property
     def real(self) -> Any:
@@ -117,8 +113,8 @@ class Recorded:
 
     def dot(self, other: Any, out: Any = None) -> Any:
         if out is None:
-            return self.recorder.call(method("dot"), (self, other))
-        return self.recorder.write(method("dot"), out, (self, other), {}, out=True)
+            return self.recorder.call(_DOT, (self, other))
+        return self.recorder.write(_DOT, out, (self, other), {}, out=True)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         function = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -204,6 +200,9 @@ def method(name: str) -> Any:
         call.__name__ = call.__qualname__ = name
         _METHODS[name] = call
     return _METHODS[name]
+
+
+_T, _MT, _DOT = _attribute("T"), _attribute("mT"), method("dot")
 
 
 def _install() -> None:

@@ -17,8 +17,9 @@ from xgrad.capturing.descriptions import Names, contents, described
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import Frame, lies_otherwise
 from xgrad.capturing.outcomes import MISS, Unusable
-from xgrad.capturing.recorder import Recorder, active, line_of_step
+from xgrad.capturing.recorder import Recorder, active
 from xgrad.capturing.surroundings import Inside, Watched, begins, watched
+from xgrad.capturing.whereabouts import line_of_step
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
@@ -383,17 +384,20 @@ def _described(leaf: Any) -> Any:
 
 def _leaked(recorder: Recorder, results: Any) -> str | None:
     """Return which tensor that was made in a step is kept where a replay would not put it, if there is one."""
-    known = {id(leaf) for _, leaf in trees.leaves(results)}
-    known |= {id(leaf.grad) for leaf in recorder.gradients.values()} | set(recorder.rebound)
+    returned = {id(leaf) for _, leaf in trees.leaves(results)}
+    made = [tensor for tensor in recorder.tensors_made() if id(tensor) not in returned]
+    if not made:
+        return None
+    known = {id(leaf.grad) for leaf in recorder.gradients.values()} | set(recorder.rebound)
     for flat in recorder.flats.values():
         mine = flat.gradients
         known |= {id(t) for t in (*mine.tensors, *mine.views, mine.buffer, flat.buffer, *flat.places)}
         known |= {id(t) for t in flat.arrays.values()}
-    for tensor in recorder.tensors_made():
+    for tensor in made:
         if id(tensor) not in known:
             array = recorder.last.get(id(tensor))
-            made = [call.line for call in recorder.calls if array is not None and array.value in call.results]
-            return f"a tensor that is made at {made[0] if made else '?'} is kept outside of the step"
+            lines = [call.line for call in recorder.calls if array is not None and array.value in call.results]
+            return f"a tensor that is made at {lines[0] if lines else '?'} is kept outside of the step"
     return None
 
 

@@ -77,6 +77,7 @@ _MOST = 256  # things in a variable, and in what is in it: what has more than wh
 _EXACT = frozenset({bool, int, str, bytes, type(None)})
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _OPAQUE = (Tensor, Optimizer, Generator, FunctionType, BuiltinFunctionType, np.ndarray, np.generic)
+_TAKEN_AS_IT_IS = (*PLAIN, *_OPAQUE)
 CONTAINERS: tuple[Any, ...] = (list, tuple, deque, dict, set, frozenset)
 
 
@@ -217,7 +218,7 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
     if kind is Others:
         reads = [(partial(_named, attributes(value.owner), value.absent), value.absent)]
         return [(read, keys, read()) for read, keys in [*reads, *_of_classes(value.owner, names.of(base))]]
-    if issubclass(kind, (*PLAIN, *_OPAQUE)) or is_ours(value):
+    if issubclass(kind, _TAKEN_AS_IT_IS) or is_ours(value):
         return None
     if issubclass(kind, CONTAINERS):
         if len(value) > _MOST:
@@ -301,13 +302,10 @@ def is_ours(value: Any) -> bool:
     return str(name).partition(".")[0] in ("xgrad", "numpy")
 
 
+@cache
 def is_library(module: Any) -> bool:
     """Return whether a module of Python, by its name, is none of the user's, and so taken to stay as it is."""
-    return _is_library(str(module).partition(".")[0])
-
-
-@cache
-def _is_library(root: str) -> bool:
+    root = str(module).partition(".")[0]
     path = str(getattr(sys.modules.get(root), "__file__", ""))
     return root in ("xgrad", "numpy") or root in sys.stdlib_module_names or is_installed(path)
 

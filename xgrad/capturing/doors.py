@@ -14,12 +14,12 @@ from functools import partial
 from threading import RLock
 from typing import Any
 
-from xgrad import autograd, inputs
-from xgrad.capturing import recorder as recording
-from xgrad.capturing.arrays import Recorded, arrays_in, concrete
+from xgrad import autograd, engine, inputs
+from xgrad.capturing import whereabouts
+from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.recorder import Recorder, active
-from xgrad.device import Device
+from xgrad.device import Device, Place
 from xgrad.fused import PARTS
 from xgrad.graph import Leaf
 from xgrad.nn.module import Module
@@ -62,10 +62,10 @@ def recording_with(recorder: Recorder) -> Iterator[None]:
 def _settle(recorder: Recorder) -> None:
     """Leave no recorded array behind in a tensor."""
     for tensor in recorder.survivors():
-        array = recording.held.__get__(tensor)
+        array = of_tensor(tensor)
         if type(array) is Recorded:
             recorder.last[id(tensor)] = array
-            recording.held.__set__(tensor, array.array)
+            held.__set__(tensor, array.array)
 
 
 # Devices: those of a recorded one are for a while the functions of a namespace that records
@@ -206,7 +206,7 @@ def _double(device: Device) -> None:
     if device not in _doubles:
         backend, coerce = device.backend, device.coerce
         folder = os.path.dirname(os.path.abspath(str(sys.modules[type(backend).__module__].__file__))) + os.sep
-        recording.ours = (*recording.ours, folder)
+        whereabouts.ours = (*whereabouts.ours, folder)
         transparent = backend.transparent
         _doubles[device] = {
             "xp": Namespace(device.xp, transparent),
@@ -236,17 +236,23 @@ def _restore(device: Device) -> None:
 # Attributes and functions
 
 
+_recording = active.get
+
+
 def _get_array(tensor: Tensor) -> Any:
-    array, recorder = recording.held.__get__(tensor), active.get()
+    array, recorder = of_tensor(tensor), _recording()
     if type(array) is Recorded:
         return array if array.recorder is recorder else array.array
-    return array if recorder is None or array is None else recorder.get(tensor, array)
+    if recorder is None or array is None:
+        return array
+    known = recorder.known.get(id(array))
+    return known if known is not None and known.owner is tensor else recorder.get(tensor, array)
 
 
 def _set_array(tensor: Tensor, array: Any) -> None:
     recorder = active.get()
     if recorder is None:
-        recording.held.__set__(tensor, array)
+        held.__set__(tensor, array)
     else:
         recorder.set(tensor, array)
 
@@ -288,15 +294,22 @@ _call_module: Any = Module.__call__
 
 def _note_call(module: Module, *args: Any, **options: Any) -> Any:
     recorder = active.get()
-    if recorder is not None and id(module) not in recorder.called:
+    if recorder is None:
+        return _call_module(module, *args, **options)
+    if id(module) not in recorder.called:
         recorder.called[id(module)] = module, dict(vars(module))
-    return _call_module(module, *args, **options)
+    return recorder.where.within(_call_module, module, *args, **options)
+
+
+def _note_walk(*args: Any, **options: Any) -> Any:
+    recorder = active.get()
+    return _walk(*args, **options) if recorder is None else recorder.where.within(_walk, *args, **options)
 
 
 _next, _from_host = Generator._next, Generator._from_host
 _settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
 _renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
-_read, _write = flat.read, flat.write
+_read, _write, _ones, _walk = flat.read, flat.write, autograd._ones, engine.walk
 _device_of: Any = vars(inputs)["device_of"]
 
 
@@ -388,7 +401,7 @@ def _note_step(optimizer: Optimizer, closure: Any = None) -> Any:
         return _step(optimizer, closure)
     recorder.optimizers[id(optimizer)] = optimizer
     before = _remembered(optimizer)
-    loss = _step(optimizer, closure)
+    loss = recorder.where.within(_step, optimizer, closure)
     if _remembered(optimizer) != before:
         recorder.unsettled = "an optimizer remembers other things than before"
     return loss
@@ -421,6 +434,15 @@ def _write_number(numbers: dict[str, Any], key: str, value: Any) -> None:
     _write(numbers, key, value if recorder is None else recorder.keep(numbers, key, value))
 
 
+def _constant_ones(place: Place, shape: tuple[int, ...]) -> Any:
+    recorder = active.get()
+    if recorder is None or place.device is not recorder.device:
+        return _ones(place, shape)
+    with _unrecorded():
+        array = _ones(place, shape)
+    return recorder.constant(array)
+
+
 def _note_foreign(x: Any) -> Any:
     recorder = active.get()
     if recorder is not None and type(x) is not Recorded and hasattr(x, "shape"):
@@ -443,7 +465,8 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
-    (autograd, "_ones", autograd._ones.__wrapped__),  # which keeps arrays for later
+    (autograd, "_ones", _constant_ones),
+    (autograd, "walk", _note_walk),
     (flat, "read", _read_numbers),
     (flat, "write", _write_number),
     (conversion, "device_of", _note_foreign),

@@ -52,7 +52,7 @@ class Number:
 
     def __init__(self, recorder: Recorder, value: Any, operator: str, operands: tuple[Any, ...]) -> None:
         self.recorder, self.value, self.operator, self.operands = recorder, value, operator, operands
-        parts = (n.key if isinstance(n, Number) else (type(n), n) for n in operands)
+        parts = [n.key if isinstance(n, Number) else (type(n), n) for n in operands]
         self.key: Hashable = (operator, *parts)  # equal for what is computed alike
 
     def __repr__(self) -> str:

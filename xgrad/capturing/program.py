@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -21,28 +22,43 @@ class Storage:
         which was there before, stays where it is, and is changed in place.
     writes : int
         How often it has been changed in place.
+    root : int
+        The id of what owns it, by which arrays in it are known while there are such.
     """
 
-    __slots__ = ("kind", "number", "writes")
+    __slots__ = ("kind", "root", "writes")
 
-    def __init__(self, kind: str, number: int) -> None:
-        self.kind, self.number, self.writes = kind, number, 0
+    def __init__(self, kind: str, root: int) -> None:
+        self.kind, self.root, self.writes = kind, root, 0
 
 
 class Value:
-    """An array of a program. `source` is where to find one that was there before; None of what a call makes."""
+    """An array of a program.
 
-    __slots__ = ("dtype", "number", "scalar", "shape", "source", "start", "storage", "strides")
+    Attributes
+    ----------
+    source : Source, optional
+        Where to find one that was there before; None of what a call makes.
+    whole : Value, optional
+        What a call made it a view of.
+    scalar : bool
+        Whether it is a scalar of NumPy, which computes otherwise than with arrays.
+    """
 
-    def __init__(self, number: int, storage: Storage, array: Any, source: Source | None = None) -> None:
-        self.number, self.storage, self.source = number, storage, source
-        self.scalar = isinstance(array, np.generic)  # of NumPy, which computes otherwise than with arrays
-        self.shape: tuple[int, ...] = tuple(array.shape)
-        self.dtype = array.dtype
-        self.strides: Any = getattr(array, "strides", None)
-        # Where it was, to compare with others of the same memory
-        about = getattr(array, "__array_interface__", None) if storage.kind == "memory" else None
-        self.start: Any = about["data"][0] if about else None
+    __slots__ = ("dtype", "number", "scalar", "shape", "source", "storage", "strides", "whole")
+
+    shape: tuple[int, ...]
+    strides: Any
+
+    def __init__(
+        self, number: int, storage: Storage, array: Any, source: Source | None = None, whole: Value | None = None
+    ) -> None:
+        self.number, self.storage, self.source, self.whole, self.dtype = number, storage, source, whole, array.dtype
+        if type(array) is np.ndarray:  # the most frequent
+            self.scalar, self.shape, self.strides = False, array.shape, array.strides
+        else:
+            self.scalar, self.shape = isinstance(array, np.generic), tuple(array.shape)
+            self.strides = getattr(array, "strides", None)
 
     @property
     def nbytes(self) -> int:
@@ -57,22 +73,30 @@ class Value:
         return (self.shape, self.strides, self.dtype) == (other.shape, other.strides, other.dtype)
 
     def overlaps(self, other: Value) -> bool:
-        """Return whether two values may have an element in common."""
+        """Return whether two values may have an element in common, as far as is known before a step is replayed."""
         if self.storage is not other.storage:
             return False
-        if self.start is None or other.start is None:
+        if self.storage.kind != "memory":
             return True
-        (low, high), (lowest, highest) = self._extent(), other._extent()
-        return low < highest and lowest < high
+        one, another = self._extent(), other._extent()
+        return one is None or another is None or (one[0] < another[1] and another[0] < one[1])
 
-    def _extent(self) -> tuple[int, int]:
-        first = last = self.start
-        for n, stride in zip(self.shape, self.strides, strict=True):
+    def _extent(self) -> tuple[int, int] | None:
+        """Return between which addresses is what it is, or is a view of, if a tensor holds that all along."""
+        value = self
+        while value.whole is not None:
+            value = value.whole
+        array = value.source.holder._data if value.source is not None and value.source.kind == "tensor" else None
+        about = getattr(array, "__array_interface__", None)
+        if about is None:
+            return None
+        first = last = about["data"][0]
+        for n, stride in zip(value.shape, value.strides, strict=True):
             if stride < 0:
                 first += (n - 1) * stride
             else:
                 last += (n - 1) * stride
-        return first, last + int(self.dtype.itemsize)
+        return first, last + int(value.dtype.itemsize)
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -118,8 +142,8 @@ class Call:
         Whether the target is given as ``out``; otherwise it is among the arguments.
     check : bool, optional
         What the value of a check was.
-    where : tuple of (str, int)
-        The file and line of the user's code that it comes from.
+    where : tuple of (code, int)
+        The user's code that it comes from, and the place of the instruction in it.
     """
 
     __slots__ = (
@@ -153,7 +177,7 @@ class Call:
         self.target, self.changes, self.out, self.check = target, changes, out, check
         self.results: list[Value] = []
         self.single = True
-        self.where: tuple[str, int] = ("?", 0)
+        self.where: Where = NOWHERE
         self.reads: tuple[Value, ...] = reads or ()
         self.numbers: tuple[Number, ...] = ()
         if reads is None:
@@ -162,7 +186,7 @@ class Call:
     @property
     def line(self) -> str:
         """Where in the user's code it comes from, as text."""
-        return line_of(*self.where)
+        return line_of(self.where)
 
     @property
     def name(self) -> str:
@@ -171,11 +195,9 @@ class Call:
         name = str(getattr(self.function, "__name__", type(self.function).__name__))
         return f"{owner.__name__}.{name}" if hasattr(owner, "__name__") and hasattr(owner, "nin") else name
 
-    def targets(self) -> Iterator[Value]:
+    def targets(self) -> tuple[Value, ...]:
         """Return all values that it changes in place."""
-        if self.target is not None:
-            yield self.target
-        yield from self.changes
+        return () if self.target is None else (self.target, *self.changes)
 
     def replace(self, new: Callable[[Any], Any]) -> None:
         """Let `new` replace what the arguments are made of."""
@@ -193,9 +215,17 @@ class Call:
         self.reads, self.numbers = tuple(values), tuple(numbers)
 
 
-def line_of(path: str, number: int) -> str:
-    """Return a line of a file as messages name it."""
-    return f"{os.path.basename(path)}:{number}"
+Where = tuple[CodeType | None, int]
+NOWHERE: Where = (None, 0)
+
+
+def line_of(where: Where) -> str:
+    """Return the file and line of an instruction as messages name it."""
+    code, instruction = where
+    if code is None:
+        return "?:0"
+    lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
+    return f"{os.path.basename(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
 
 
 def _gather(args: Any, values: list[Value], numbers: list[Number]) -> None:
@@ -283,21 +313,24 @@ def _without_repeated(program: Program) -> Program:
             for value in call.results:
                 value.storage = moved.get(value.storage, value.storage)
         if call.target is not None:
-            call.target, call.changes = current(call.target), tuple(map(current, call.changes))
+            if stands_for:
+                call.target, call.changes = current(call.target), tuple(map(current, call.changes))
             for value in call.targets():
                 writes[value.storage] = writes.get(value.storage, 0) + 1
-            calls.append(call)
-            continue
-        if call.check is None and not [r for r in call.results if r.storage.writes or r.storage in kept]:
-            try:
-                earlier = known.setdefault(_key(call, writes), call)
-            except TypeError:  # of what cannot be hashed it cannot be told whether it is the same
-                earlier = call
-            if earlier is not call:
-                for mine, theirs in zip(call.results, earlier.results, strict=True):
-                    stands_for[mine] = theirs
-                    moved[mine.storage] = theirs.storage
-                continue
+        elif call.check is None:
+            for value in call.results:
+                if value.storage.writes or value.storage in kept:
+                    break
+            else:
+                try:
+                    earlier = known.setdefault(_key(call, writes), call)
+                except TypeError:  # of what cannot be hashed it cannot be told whether it is the same
+                    earlier = call
+                if earlier is not call:
+                    for mine, theirs in zip(call.results, earlier.results, strict=True):
+                        stands_for[mine] = theirs
+                        moved[mine.storage] = theirs.storage
+                    continue
         calls.append(call)
     outputs = [current(value) for value in program.outputs]
     return Program(program.inputs, calls, outputs)
@@ -307,7 +340,7 @@ def _key(call: Call, writes: Mapping[Storage, int]) -> Any:
     """Return what is equal of two calls that give the same."""
     key: list[Any] = [call.function]
     for arg in call.args:
-        key.append(_part_of_key(arg, writes))
+        key.append(arg if type(arg) is Value and not arg.storage.writes else _part_of_key(arg, writes))
     for name, arg in call.options.items():
         key += name, _part_of_key(arg, writes)
     return tuple(key)
@@ -316,7 +349,9 @@ def _key(call: Call, writes: Mapping[Storage, int]) -> Any:
 def _part_of_key(arg: Any, writes: Mapping[Storage, int]) -> Any:
     kind = type(arg)
     if kind is Value:
-        return arg.number, writes.get(arg.storage, 0)
+        return arg, writes.get(arg.storage, 0)
+    if kind is int or kind is bool or kind is str or arg is None:
+        return kind, arg
     if kind is Number:
         return kind, arg.key
     if kind is tuple or kind is list:
@@ -350,7 +385,7 @@ def _checked_first(program: Program) -> Program:
             if maker is not None and maker not in first:
                 first.add(maker)
                 needed.append(maker)
-    calls = sorted(program.calls, key=lambda call: call not in first)  # in order otherwise
+    calls = [call for call in program.calls if call in first] + [call for call in program.calls if call not in first]
     return Program(program.inputs, calls, program.outputs)
 
 
@@ -363,14 +398,14 @@ def _without_dead(program: Program) -> Program:
     needed = {value.storage for value in program.outputs}
     calls = []
     for call in reversed(program.calls):
-        if call.target is None:
-            live = call.check is not None or not needed.isdisjoint([value.storage for value in call.results])
-        else:
-            changed = {value.storage for value in call.targets()}
-            live = any(storage.kind != "temporary" for storage in changed) or not needed.isdisjoint(changed)
-            needed.update(changed if live else ())
-        if live:
-            calls.append(call)
-            needed.update([value.storage for value in call.reads])
+        if call.check is None:
+            for value in call.results if call.target is None else call.targets():
+                if value.storage in needed or (call.target is not None and value.storage.kind != "temporary"):
+                    break
+            else:
+                continue
+        calls.append(call)
+        for value in (*call.targets(), *call.reads):
+            needed.add(value.storage)
     inputs = [value for value in program.inputs if value.storage in needed]
     return Program(inputs, calls[::-1], program.outputs)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import operator
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -14,25 +11,29 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.capturing.arrays import Recorded, arrays_in, concrete
+from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
 from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
+from xgrad.capturing.whereabouts import Whereabouts
 from xgrad.device import Device
 from xgrad.graph import Leaf, clock
 from xgrad.tensor import Tensor
-
-held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is while another stands in its place
 
 #: Whose shape depends on values, of some in certain cases only.
 _SHAPED_BY_VALUES = frozenset(
     "nonzero argwhere flatnonzero unique unique_all unique_counts unique_inverse unique_values compress extract repeat "
     "where".split()
 )
-#: Of what no array is part.
-_PLAIN: frozenset[type] = frozenset({int, float, bool, str, type(None)})
+#: Of what no array is part, dtypes among it.
+_PLAIN: frozenset[type] = frozenset(
+    {int, float, bool, str, type, type(None), type(...), *(type(np.dtype(code)) for code in np.typecodes["All"])}
+)
+_bare: Any = object.__new__
+_NUMBERS: frozenset[type] = frozenset({Number, int, float, bool, complex})
 #: What tells something about arrays that is no value of theirs.
 _QUESTIONS = frozenset("shape ndim size result_type can_cast isdtype iscomplexobj isrealobj".split())
+_NOTED = _SHAPED_BY_VALUES | _QUESTIONS
 
 
 class Recorder:
@@ -49,7 +50,8 @@ class Recorder:
     """
 
     def __init__(self, arguments: list[Tensor], device: Device, xp: Any) -> None:
-        self.device, self.xp = device, xp
+        self.device, self.xp, self._array_type = device, xp, device.array_type
+        self._ndarray = np.ndarray if device.array_type is np.ndarray else None  # whose memory is known at a glance
         self.closed = False  # whether the recording is over: what is still about then only computes
         self.refusal: str | None = None  # why the step cannot be replayed
         self.unsettled: str | None = None  # why this program cannot be used again, though another could be
@@ -59,12 +61,12 @@ class Recorder:
         self.arguments = arguments
         self._arguments = {id(tensor): i for i, tensor in enumerate(arguments)}
         self.last: dict[int, Recorded] = {}  # what tensors that were given an array hold at the end, by id
-        self._known: dict[int, Recorded] = {}  # by the id of the array of a tensor that was there before
+        self.known: dict[int, Recorded] = {}  # by the id of the array of a tensor that was there before
         self._storages: dict[int, Storage] = {}  # of those, by the id of what owns the memory
         self._before: dict[int, Tensor] = {}  # tensors that were there before, by id
         self.edges: dict[int, Any] = {}  # of them, when they were first used
-        self._next = itertools.count(1).__next__  # the number of the next value or piece of memory
-        self._made: list[ref[Tensor]] = []  # tensors that were given an array here
+        self._next = itertools.count(1).__next__  # the number of the next value
+        self._given_first: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
         self.conditions: list[Number] = []
         self.constants: list[tuple[Mapping[Any, Any], Any, Any]] = []  # what mappings must still hold
@@ -81,31 +83,29 @@ class Recorder:
         self.optimizers: dict[int, Any] = {}
         self.flats: dict[int, Any] = {}
         self._of_gradients: dict[int, Leaf] = {}
-        self._files: dict[str, bool] = {}
-        self._where = ("?", 0)  # of the last call
+        self.where = Whereabouts()
 
     # Refusals
 
     def refuse(self, why: str, line: str | None = None) -> None:
         """Note why the step cannot be replayed; the first reason counts."""
         if self.refusal is None:
-            self.refusal = f"{line or line_of_step()}: {why}"
+            self.refusal = f"{line or line_of(self.where.now(2))}: {why}"
 
     # Tensors
 
-    def held(self, tensor: Tensor | None) -> Any:
-        """Return the array that a tensor holds."""
-        return held.__get__(tensor)
-
     def get(self, tensor: Tensor, array: Any) -> Any:
         """Return what stands for the array of a tensor that was there before the recording."""
-        known = self._known.get(id(array))
-        if known is not None and known.owner is not None and held.__get__(known.owner) is array:
-            return known
-        if tensor.device is not self.device:
+        known = self.known.get(id(array))
+        if known is not None:
+            owner = known.owner
+            if owner is tensor or (owner is not None and of_tensor(owner) is array):
+                return known
+        if tensor._place.device is not self.device:
             self.refuse(f"a tensor on {tensor.device} is used, where the arguments are on {self.device}")
             return array
-        if tensor._edge is not None and type(tensor._edge) is not Leaf:
+        edge = tensor._edge
+        if edge is not None and type(edge) is not Leaf:
             self.refuse(
                 "a tensor is used that was computed before with a graph behind it: use .detach(), or compute it inside"
             )
@@ -113,14 +113,14 @@ class Recorder:
         root = id(root_of(array))
         storage = self._storages.get(root)
         if storage is None:
-            storage = self._storages[root] = Storage(kind, self._next())
+            storage = self._storages[root] = Storage(kind, root)
         elif kind == "input":
             storage.kind = "input"
         value = Value(self._next(), storage, array, source)
         self.inputs.append(value)
         self._before[id(tensor)] = tensor
         self.edges.setdefault(id(tensor), tensor._edge)
-        recorded = self._known[id(array)] = Recorded(self, value, None, tensor)
+        recorded = self.known[id(array)] = Recorded(self, value, None, tensor)
         return recorded
 
     def _source(self, tensor: Tensor) -> tuple[Source, str, Tensor]:
@@ -140,14 +140,14 @@ class Recorder:
         old = _held(tensor)
         mine = type(old) is Recorded and old.recorder is self
         if id(tensor) in self.rebound or (old is not None and not mine):
-            known = None if mine else self._known.get(id(old))
+            known = None if mine else self.known.get(id(old))
             if known is not None and known.owner is tensor:  # what it stands for stays what it was
                 known._array, known.owner = old, None
             self.rebound[id(tensor)] = tensor
             if type(array) is not Recorded:
                 self.unsettled = "a tensor was moved to other memory"
         else:
-            self._made.append(ref(tensor))
+            self._given_first.append(ref(tensor))
             if type(array) is not Recorded and array is not None:
                 array = self.constant(array)
         held.__set__(tensor, array)
@@ -161,12 +161,12 @@ class Recorder:
 
     def tensors_made(self) -> list[Tensor]:
         """Return the tensors that were given an array for the first time, as far as they exist."""
-        return [tensor for made in self._made if (tensor := made()) is not None]
+        return [tensor for made in self._given_first if (tensor := made()) is not None]
 
     def sees(self, flat: Any) -> bool:
         """Return whether a tensor that the step made, and still has, is in the memory of parameters: it stays there."""
-        memory = root_of(held.__get__(flat.buffer))
-        arrays = [held.__get__(tensor) for tensor in self.tensors_made()]
+        memory = root_of(of_tensor(flat.buffer))
+        arrays = [of_tensor(tensor) for tensor in self.tensors_made()]
         seen = [array for array in arrays if type(array) is Recorded and root_of(array.array) is memory]
         for array in seen:
             array.pin()
@@ -186,74 +186,124 @@ class Recorder:
             out = options.pop("out")
             if out is not None:
                 return self.write(function, out, args, options, out=True)
-        sources: list[Recorded] = []
-        given: list[Any] = []
-        stored: list[Any] | None = []  # the arguments as a program has them, if none is to be looked into
+        given, stored, reads, plain = [], [], [], True  # with arrays, and as a program has it, if it is that simple
         for arg in args:
-            if type(arg) is Recorded:
-                sources.append(arg)
-                given.append(arg.array)
-                if stored is not None:
-                    stored.append(arg.value)
-            elif type(arg) in _PLAIN:
+            kind = type(arg)
+            if kind is Recorded:
+                given.append(arg.array if arg._array is None else arg._array)
+                stored.append(arg.value)
+                reads.append(arg.value)
+            elif kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, arg))):
                 given.append(arg)
-                if stored is not None:
-                    stored.append(arg)
+                stored.append(arg)
             else:
-                given.append(_given(arg, sources))
-                stored = None
-        if options:
-            result = function(*given, **{name: _given(value, sources) for name, value in options.items()})
-        else:
+                given.append(concrete(arg))
+                plain = False
+        if not options:
             result = function(*given)
-        name = getattr(function, "__name__", "")
-        if self.closed or name in _QUESTIONS:
-            return result
-        if name in _SHAPED_BY_VALUES and _is_shaped_by_values(name, args, options):
-            self.refuse(f"the shape of what {name} returns depends on values")
-        if stored is not None and not options:
-            whole = tuple(stored)
-            reads = whole if len(sources) == len(whole) else tuple([source.value for source in sources])
-            call = Call(function, whole, {}, reads)
+        elif _PLAIN.issuperset(map(type, options.values())):
+            result = function(*given, **options)
+        else:
+            result = function(*given, **{name: concrete(value) for name, value in options.items()})
+            plain = False
+        name = "" if type(function) is np.ufunc else getattr(function, "__name__", "")  # which is made each time
+        if name in _NOTED or self.closed:
+            if name in _QUESTIONS or self.closed:
+                return result
+            if _is_shaped_by_values(name, args, options):
+                self.refuse(f"the shape of what {name} returns depends on values")
+        if plain:
+            if type(result) is self._ndarray and result.base is None:
+                root = id(result)
+                for value in reads:
+                    if value.storage.root == root:
+                        break
+                else:
+                    return self._made(function, stored, options, reads, result)
+            call = Call(function, tuple(stored), dict(options) if options else {}, tuple(reads))
         else:
             call = Call(function, self._stored(args), {name: self._stored(value) for name, value in options.items()})
-        if type(result) is tuple or type(result) is list or hasattr(result, "_fields"):
+            args = (*args, *options.values())
+        kind = type(result)
+        if kind is not np.ndarray and (kind is tuple or kind is list or hasattr(result, "_fields")):
             call.single = False
             if any(type(part) is tuple or type(part) is list for part in result):
                 self.refuse(f"{name} returns arrays in containers within containers")
-            parts = [self._result(call, part, sources) for part in result]
+            parts = [self._result(call, part, args) for part in result]
             self._write_down(call)
-            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-        wrapped = self._result(call, result, sources)
-        if type(wrapped) is Recorded and call.results:
+            return kind(*parts) if hasattr(result, "_fields") else kind(parts)
+        wrapped = self._result(call, result, args)
+        if call.results:
             self._write_down(call)
         return wrapped
 
-    def _write_down(self, call: Call) -> None:
-        where = place_of_step(self._files)
-        if where != self._where:
-            self._where = where
-        call.where = self._where
+    def view(self, function: Callable[..., Any], x: Recorded) -> Any:
+        """Call a function that returns a view of an array, and write it down."""
+        array = x.array
+        if type(array) is not np.ndarray:
+            return self.call(function, (x,))
+        result = function(array)
+        if self.closed:
+            return result
+        return self._made(function, [x.value], {}, [x.value], result, x.value)
+
+    def _made(
+        self,
+        function: Callable[..., Any],
+        args: list[Any],
+        options: Mapping[str, Any],
+        reads: list[Value],
+        array: np.ndarray,
+        whole: Value | None = None,
+    ) -> Recorded:
+        """Write down the most frequent call: one that makes an array of NumPy's, or a view of a value.
+
+        What stands here are the constructors unrolled, for most of the time goes here.
+        """
+        if whole is None:
+            storage = _bare(Storage)
+            storage.kind, storage.root, storage.writes = "temporary", id(array), 0
+        else:
+            storage = whole.storage
+        value = _bare(Value)
+        value.number, value.storage, value.source, value.whole, value.scalar = self._next(), storage, None, whole, False
+        value.shape, value.dtype, value.strides = array.shape, array.dtype, array.strides
+        call = _bare(Call)
+        call.function, call.args, call.options = function, tuple(args), dict(options) if options else {}
+        call.reads = call.args if len(reads) == len(args) else tuple(reads)
+        call.numbers, call.results, call.single = (), [value], True
+        call.target, call.changes, call.out, call.check = None, (), False, None
+        self._write_down(call, 5)
+        recorded: Recorded = _bare(Recorded)
+        recorded.recorder, recorded.value, recorded._array, recorded.owner = self, value, array, None
+        recorded.shape, recorded.dtype = value.shape, value.dtype
+        return recorded
+
+    def _write_down(self, call: Call, depth: int = 4) -> None:
+        """Add a call to the others, and note where in the user's code it comes from: not in `depth` frames of ours."""
+        call.where = self.where.now(depth)
         self.calls.append(call)
 
-    def _result(self, call: Call, result: Any, sources: Sequence[Recorded]) -> Any:
+    def _result(self, call: Call, result: Any, args: Sequence[Any]) -> Any:
         """Return what stands for a result, which may be new, a view of what was given, or that itself."""
-        storage = None
-        if isinstance(result, self.device.array_type):
-            root = root_of(result)
-            for source in sources:
-                array = source.array
-                if array is result:
-                    return source
-                if root_of(array) is root:
-                    storage = source.value.storage
+        storage, whole, root = None, None, 0
+        if isinstance(result, self._array_type):
+            root = id(root_of(result))
+            for value in call.reads:
+                if value.storage.root == root:
+                    whole = value if storage is None else None  # it may be a view of any
+                    storage = value.storage
+            if storage is not None:
+                for arg in arrays_in(args):
+                    if arg.array is result:
+                        return arg
         elif not isinstance(result, np.generic):  # of which some, such as True, are but once there
             if type(result) in (bool, int, float, complex):
                 self.refuse(f"the value of an array is read by {call.name}")
             return result
         if storage is None:
-            storage = Storage("constant" if call.function is same else "temporary", self._next())
-        value = Value(self._next(), storage, result)
+            storage = Storage("constant" if call.function is same else "temporary", root)
+        value = Value(self._next(), storage, result, None, whole)
         call.results.append(value)
         return Recorded(self, value, result)
 
@@ -267,10 +317,21 @@ class Recorder:
         out: bool = False,
     ) -> Any:
         """Call a function that changes an array in place, and write it down."""
-        given = {name: concrete(value) for name, value in options.items()}
+        given, stored, reads, plain = [], [], [], not options
+        for arg in args:
+            kind = type(arg)
+            if kind is Recorded:
+                given.append(arg.array if arg._array is None else arg._array)
+                stored.append(arg.value)
+                reads.append(arg.value)
+            else:
+                given.append(concrete(arg))
+                stored.append(arg)
+                plain = plain and kind in _PLAIN
+        named = {name: concrete(value) for name, value in options.items()} if options else {}
         if out:
-            given["out"] = concrete(target)
-        function(*concrete(tuple(args)), **given)
+            named["out"] = concrete(target)
+        function(*given, **named)
         if self.closed:
             return concrete(target)
         if type(target) is not Recorded or target.value.storage.kind == "constant":
@@ -278,8 +339,12 @@ class Recorder:
         if type(target) is not Recorded:
             return target
         target.value.storage.writes += 1
-        stored = {name: self._stored(value) for name, value in options.items()}
-        self._write_down(Call(function, self._stored(tuple(args)), stored, target=target.value, out=out))
+        if plain:
+            call = Call(function, tuple(stored), {}, tuple(reads), target=target.value, out=out)
+        else:
+            of_options = {name: self._stored(value) for name, value in options.items()}
+            call = Call(function, self._stored(tuple(args)), of_options, target=target.value, out=out)
+        self._write_down(call)
         return target
 
     def change(self, function: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int]) -> Any:
@@ -311,7 +376,7 @@ class Recorder:
             return arg
         if kind is tuple or kind is list:
             return kind([self._stored(part) for part in arg])
-        if isinstance(arg, self.device.array_type) and id(root_of(arg)) in self._storages:
+        if isinstance(arg, self._array_type) and id(root_of(arg)) in self._storages:
             self.refuse("the memory of a tensor is used by another way than the tensor")
         return arg
 
@@ -319,13 +384,13 @@ class Recorder:
 
     def operate(self, name: str, *args: Any) -> Any:
         """Apply an operator."""
-        array_type, arrays = self.device.array_type, False
+        arrays = False
         for arg in args:
             if type(arg) is Recorded:
                 arrays = arrays or not arg.value.scalar
-            elif isinstance(arg, array_type):
+            elif isinstance(arg, self._array_type):
                 arrays = True
-            elif not _operand(arg):
+            elif type(arg) not in _NUMBERS and not is_scalar(arg):
                 return NotImplemented
         return self.call(getattr(self.xp, name) if arrays else ON_SCALARS[name], args)
 
@@ -333,23 +398,24 @@ class Recorder:
         """Apply an operator such as ``+=``."""
         if x.value.scalar:
             return self.operate(name, x, y)
-        if not (isinstance(y, self.device.array_type) or _operand(y)):
+        if not (isinstance(y, self._array_type) or _operand(y)):
             return NotImplemented
         return self.write(IN_PLACE[name], x, (x, y))
 
     def power(self, x: Recorded, exponent: Any) -> Any:
         """Raise to a power, as the operator of the library does."""
-        if not (isinstance(exponent, self.device.array_type) or _operand(exponent)):
+        if not (isinstance(exponent, self._array_type) or _operand(exponent)):
             return NotImplemented
         return self.call(operator.pow, (x, exponent))
 
     def item(self, x: Recorded, key: Any) -> Any:
         """Return the elements at a key."""
-        if any(is_mask(part) for part in (key if type(key) is tuple else (key,))):
+        parts = key if type(key) is tuple else (key,)
+        if any(map(is_mask, parts)):
             self.refuse("the shape of what x[mask] returns depends on values")
         result = self.call(getitem, (x, key))
         if self.flats:  # an index out of range would be found when parameters have changed already
-            for part, length in zip(key if type(key) is tuple else (key,), x.shape, strict=False):
+            for part, length in zip(parts, x.shape, strict=False):
                 if part is Ellipsis or part is None:
                     break
                 if type(part) is Recorded:
@@ -358,9 +424,8 @@ class Recorder:
 
     def assign(self, x: Recorded, key: Any, value: Any) -> None:
         """Write to the elements at a key."""
-        masks = any(is_mask(part) for part in (key if type(key) is tuple else (key,)))
         shape: Any = getattr(value, "shape", ())
-        if masks and shape:
+        if shape and any(map(is_mask, key if type(key) is tuple else (key,))):
             self.refuse("what x[mask] = array takes of the array depends on values")
         self.write(setitem, x, (x, key, value))
 
@@ -464,6 +529,7 @@ class Recorder:
             for value in (*call.reads, *call.targets()):
                 if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
                     self.unsettled = "a gradient that was looked at is added to"
+        self.known = {key: known for key, known in self.known.items() if id(known.owner) not in tensors}
 
     def slots(self) -> list[Any]:
         """Return the gradients in slots that were set or asked for."""
@@ -483,7 +549,7 @@ class Recorder:
         flats = list(self.flats.values())
         before = [flat.watchers() for flat in flats]
         self.calls, self.inputs, self.arguments = [], [], []
-        self.last, self._known, self._before, self._made = {}, {}, {}, []
+        self.last, self.known, self._before, self._given_first = {}, {}, {}, []
         for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)
 
@@ -496,21 +562,10 @@ class Recorder:
         return Program(self.inputs, self.calls, outputs)
 
 
-def _given(arg: Any, sources: list[Recorded]) -> Any:
-    """Return an argument with arrays for recorded arrays, which are added to `sources`, and values for numbers."""
-    if type(arg) is Recorded:
-        sources.append(arg)
-        return arg.array
-    if type(arg) in _PLAIN:
-        return arg
-    sources.extend(arrays_in((arg,)))
-    return concrete(arg)
-
-
 def _held(tensor: Tensor) -> Any:
     """Return the array that a tensor holds, None if it has not been given one."""
     try:
-        return held.__get__(tensor)
+        return of_tensor(tensor)
     except AttributeError:
         return None
 
@@ -520,7 +575,7 @@ def in_slot(leaf: Leaf, gradient: Tensor) -> bool:
     slot = leaf.slot
     if slot is None or slot.gradients.tensors[slot.place] is not gradient:
         return False
-    return held.__get__(gradient) is held.__get__(slot.gradients.views[slot.place])
+    return of_tensor(gradient) is of_tensor(slot.gradients.views[slot.place])
 
 
 class Reading:
@@ -534,11 +589,11 @@ class Reading:
 
 def is_mask(part: Any) -> bool:
     """Return whether part of a key is a recorded array of bools."""
-    return type(part) is Recorded and "bool" in str(part.dtype)
+    return type(part) is Recorded and (getattr(part.dtype, "kind", "") == "b" or "bool" in str(part.dtype))
 
 
 def _operand(arg: Any) -> bool:
-    return type(arg) in (Recorded, Number, int, float, bool, complex) or is_scalar(arg)
+    return type(arg) is Recorded or type(arg) in _NUMBERS or is_scalar(arg)
 
 
 def is_scalar(arg: Any) -> bool:
@@ -567,29 +622,5 @@ def root_of(array: Any) -> Any:
         array, base = base, getattr(base, "base", None)
     return array
 
-
-def line_of_step() -> str:
-    """Return where in the user's code we are, as messages name it."""
-    return line_of(*place_of_step({}))
-
-
-def place_of_step(files: dict[str, bool]) -> tuple[str, int]:
-    """Return where in the user's code we are: the innermost line that is not of `xgrad` or a backend.
-
-    `files` remembers which are ours.
-    """
-    frame: Any = sys._getframe(2)  # whoever asks is ours
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if name not in files:
-            files[name] = name.startswith(ours) or name == contextlib.__file__
-        if not files[name]:
-            return name, frame.f_lineno
-        frame = frame.f_back
-    return "?", 0
-
-
-#: Where our code is: that of backends is added as they are recorded.
-ours: tuple[str, ...] = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<")
 
 active: ContextVar[Recorder | None] = ContextVar("xgrad_capture_recorder", default=None)

@@ -191,6 +191,8 @@ class _Search:
             container = issubclass(kind, CONTAINERS)
             for _, keys, values in found:
                 for name, part in zip(keys, values, strict=True) if keys is not None else ():
+                    if part is ABSENT:
+                        continue
                     if type(part) is not FunctionType or container or kind is ModuleType or kind is partial:
                         self.follow(part, "" if container else name)
             if "__wrapped__" in attributes(value):
