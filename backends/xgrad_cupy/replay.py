@@ -46,12 +46,16 @@ class Replay(Execution):
         graph was not launched.
     nbytes : int
         How much memory it has of its own.
+    ripe, planned : bool
+        That nothing is planned later.
 
     Raises
     ------
     Unusable
         By this and by `link`, if CUDA, CuPy or cuBLAS refuse to capture it; nothing has been changed then.
     """
+
+    ripe, planned = False, True
 
     def __init__(self, program: Program, found: list[Value]) -> None:
         self._cp: Any = import_module("cupy")

@@ -15,9 +15,7 @@ _LARGE = 1 << 17  # elements from which a run is done in blocks: two float32 arr
 _BLOCK = 1 << 15  # elements of a block, which takes ten times as long as to call a function
 
 
-def in_blocks(
-    actions: Iterable[Action], planned: np.ndarray, lies: Callable[..., Slot], moving: list[Slot]
-) -> list[Action]:
+def in_blocks(actions: Iterable[Action], planned: np.ndarray, lies: Callable[..., Slot]) -> list[Action]:
     """Return actions in which runs of some are replaced by others, on blocks of their arrays.
 
     Parameters
@@ -28,8 +26,6 @@ def in_blocks(
         The memory that only these actions see.
     lies : callable
         What makes a slot of an array that stays, given how to find it, and what it is part of.
-    moving : list of Slot
-        Those that move, to which others are added.
     """
     found: list[Action] = []
     run: list[Action] = []
@@ -40,16 +36,16 @@ def in_blocks(
         elif run and action.shape == run[0].shape:
             run.append(action)
         else:
-            found += [*made, *_cut(run, planned, lies, moving)]
+            found += [*made, *_cut(run, planned, lies)]
             run, made = [], []
             if action.shape is not None and math.prod(action.shape) >= _LARGE:
                 run = [action]
             else:
                 found.append(action)
-    return [*found, *made, *_cut(run, planned, lies, moving)]
+    return [*found, *made, *_cut(run, planned, lies)]
 
 
-def _cut(run: list[Action], planned: np.ndarray, lies: Callable[..., Slot], moving: list[Slot]) -> list[Action]:
+def _cut(run: list[Action], planned: np.ndarray, lies: Callable[..., Slot]) -> list[Action]:
     """Return a run block by block, as it is if it cannot be cut."""
     if len(run) < 2:
         return run
@@ -64,9 +60,9 @@ def _cut(run: list[Action], planned: np.ndarray, lies: Callable[..., Slot], movi
     def part(of: Any, function: Callable[..., Any], arg: Any) -> Any:
         if not _moves(of):
             return lies(lambda: function(_now(of), arg), *([of] if type(of) is Slot else []))
-        moving.append(Slot(moves=True))
-        found.append(Action(function, (of, arg), into=moving[-1]))
-        return moving[-1]
+        slot = Slot(moves=True)
+        found.append(Action(function, (of, arg), into=slot))
+        return slot
 
     cut = {key: x for key, x in arrays.items() if len(_shape(x)) == len(shape) and _shape(x)[0] == shape[0] > 1}
     rows = {key: part(x, np.ndarray.reshape, -1) for key, x in cut.items()} if flat else cut

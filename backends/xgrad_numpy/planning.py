@@ -26,17 +26,18 @@ class Planning:
     ----------
     handed_out : set of Storage
         The memory that is handed out.
+    constants : dict of int to array
+        What is known beforehand, by the number of the value.
+    numbers : list of Number
+        What is given at each replay.
     """
 
-    def __init__(self, handed_out: set[Storage]) -> None:
-        self._handed_out = handed_out
+    def __init__(self, handed_out: set[Storage], constants: dict[int, Any], numbers: list[Number]) -> None:
+        self._handed_out, self._constants = handed_out, constants
         self._slots: dict[int, Slot] = {}  # of values, by number
         self._links: list[tuple[Slot, Callable[[], Any], tuple[Slot, ...]]] = []  # how to find what stays, and where
-        self._moving: list[Slot] = []  # of arrays that do not
-        self._numbers: dict[Any, Slot] = {}
-        self.numbers: list[Number] = []
+        self._numbers = {number.key: Slot(moves=True) for number in numbers}
         self._cells: dict[Any, np.ndarray] = {}
-        self._constants: dict[int, Any] = {}
         self._filled: list[Action] = []  # numbers are put into cells before all else
         self._actions: list[Action] = []
         self._plan = Plan()
@@ -52,15 +53,8 @@ class Planning:
             constant = self._constants.get(arg.number)
             return self._slots[arg.number] if constant is None else constant
         if kind is Number:
-            return self._number(arg)
+            return self._numbers[arg.key]
         return kind(map(self._given, arg)) if kind is tuple or kind is list else arg
-
-    def _number(self, number: Number) -> Slot:
-        slot = self._numbers.get(number.key)
-        if slot is None:
-            slot = self._numbers[number.key] = Slot(moves=True)
-            self.numbers.append(number)
-        return slot
 
     def _stays(self, value: Value) -> bool:
         """Return whether a value lies in the same place at each replay."""
@@ -93,7 +87,6 @@ class Planning:
         """Return the slot of a value that moves."""
         slot = Slot(moves=True, shape=value.shape, in_order=lies_in_order(value), ours=ours)
         self._slots[value.number] = slot
-        self._moving.append(slot)
         return slot
 
     def _lies(self, find: Callable[[], Any], *sources: Slot) -> Slot:
@@ -107,7 +100,6 @@ class Planning:
         if not whole.moves:
             return self._lies(lambda: view(whole.now), whole)
         slot = Slot(moves=True, shape=shape, in_order=whole.in_order and shape == whole.shape, ours=whole.ours)
-        self._moving.append(slot)
         self._actions.append(Action(view, (whole,), into=slot))
         return slot
 
@@ -142,11 +134,11 @@ class Planning:
     def _cell(self, number: Number, dtype: Any) -> Any:
         """Return an array without axes that holds a number: NumPy takes it sooner than the number."""
         if type(number.value) not in (int, float) or dtype not in FLOATS:
-            return self._number(number)
+            return self._numbers[number.key]
         key = number.key, dtype
         if key not in self._cells:
             self._cells[key] = np.empty((), dtype)
-            self._filled.append(Action(setitem, (self._cells[key], (), self._number(number))))
+            self._filled.append(Action(setitem, (self._cells[key], (), self._numbers[number.key])))
         return self._cells[key]
 
     def _replaceable(self, arg: Value, result: Value) -> bool:

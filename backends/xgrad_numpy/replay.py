@@ -1,48 +1,26 @@
-"""A recorded program as a flat list of NumPy's calls, which write to memory planned beforehand."""
+"""What runs a recorded program on NumPy: its calls as they were recorded at first, a plan of them where that pays."""
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xgrad.capturing.arrays import method
-from xgrad.capturing.operators import setitem
-from xgrad.capturing.program import Call, Program, Storage, Value, folded
-from xgrad_numpy.actions import Action, Calls, Slot, settled, slots_in
-from xgrad_numpy.blocks import in_blocks
-from xgrad_numpy.forms import REDUCTIONS, Forms
-from xgrad_numpy.forwarding import forwarded
-from xgrad_numpy.layout import copied, dense, in_order
+from xgrad.capturing.program import Call, Program, Value, folded, without_repeated
 from xgrad_numpy.memory import Place
-from xgrad_numpy.planning import ELEMENTWISE
+from xgrad_numpy.planned import Found, Planned
+from xgrad_numpy.unplanned import Unplanned
 
-#: Operators in place, and what they call.
-_IN_PLACE: dict[Any, np.ufunc] = {
-    operator.iadd: np.add,
-    operator.isub: np.subtract,
-    operator.imul: np.multiply,
-    operator.itruediv: np.divide,
-    operator.ifloordiv: np.floor_divide,
-    operator.imod: np.remainder,
-    operator.ipow: np.power,
-    operator.iand: np.bitwise_and,
-    operator.ior: np.bitwise_or,
-    operator.ixor: np.bitwise_xor,
-    operator.ilshift: np.left_shift,
-    operator.irshift: np.right_shift,
-    operator.imatmul: np.matmul,
-}
-_DOT, _ASTYPE, _COPY = method("dot"), method("astype"), method("copy")
-_COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
-_PLACES: dict[Any, Any] = {np.minimum: np.ndarray.argmin, np.maximum: np.ndarray.argmax}
+_OFTEN = 80  # replays, in which a plan saves what it takes to make it
+_PIECE = 1 << 17  # bytes: for each so many that need not be asked for, it does so in half as many
 
 
-class Replay(Forms):
+class Replay:
     """What runs a program.
+
+    To plan a small network's step takes as long as some fifteen eager ones. Its first replays make the calls as they
+    were recorded, which takes little preparation; a step on large arrays is planned at once.
 
     Parameters
     ----------
@@ -53,344 +31,77 @@ class Replay(Forms):
 
     Attributes
     ----------
+    run : callable
+        Takes the arrays of `found`, then the numbers that `numbers` lists, and returns a tuple of the outputs; or an
+        error, such as that a check came out otherwise: then nothing has been changed, and the step is to run eagerly.
+    statics : list of Value
+        The inputs whose arrays are given to `link`.
     numbers : list of Number
-        What is computed before, and given to `run` after the arrays.
-    nbytes : int
-        How much memory it has of its own.
+        What is computed before.
+    planned : bool
+        Whether the plan is made.
+    ripe : bool
+        Whether the next `link` makes it.
     """
 
     def __init__(self, program: Program, found: list[Value]) -> None:
-        super().__init__({value.storage for value in program.outputs})
-        self.program = program
+        self.program, self._found = program, found
         self.statics = [value for value in program.inputs if value not in found]
-        self._first_write: int | None = None
-        calls, self._constants = folded(program)
-        self._calls = forwarded(calls, self._handed_out)
-        self._asked: dict[int, Call] = {}  # comparisons that are left to the check of what they give
-        self._extremes: dict[int, tuple[Any, Any]] = {}  # how such a comparison finds what it compares, and where
-        for value in found:
-            self._moves(value)
-        for value in self.statics:
-            self._slots[value.number] = Slot()
-        self._ends = self._lifetimes()
-        for i, call in enumerate(self._calls):
-            self._at = i
-            self._plan_call(call)
-            self._plan.release(i)
-        first = len(self._actions) if self._first_write is None else self._first_write
-        self._results = [self._output(value) for value in program.outputs]
-        self._plan.allocate()
-        self.nbytes = self._plan.nbytes
-        self._count = len(found) + len(self.numbers)  # of what `run` is given
-        self._moving[len(found) : len(found)] = self._numbers.values()
-        self._actions = self._filled + self._actions
-        self._checks = len(self._filled) + first
-        self._turn = 0  # how often arrays have been followed
-        del self._ends, self._asked, self._extremes, self._filled
+        self._calls, self.constants = folded(program)
+        self.numbers = list({number.key: number for call in self._calls for number in call.numbers}.values())
+        made = {value.storage: value.nbytes for call in self._calls for value in call.results[:1]}
+        nbytes = sum(n for storage, n in made.items() if storage.kind == "temporary")
+        self._left = _OFTEN >> (nbytes // _PIECE)  # replays before the plan
+        self.ripe = not self._left
+        self.planned = False
+        self._way: Planned | Unplanned | None = None
+        self.run: Callable[..., Any] = self._run
 
     def link(self, arrays: list[np.ndarray]) -> None:
         """Take the arrays of `statics`, and find all others that stay where they are."""
-        self._turn += 1
-        for value, array in zip(self.statics, arrays, strict=True):
-            slot = self._slots[value.number]
-            if slot.now is not array:
-                slot.now, slot.turn = array, self._turn
-        self._find(self._links)
-        if self._turn == 1:
-            self._bind()
-        else:
-            self._made.follow(self._turn)
-        self._values = self._made.values
-        self._blank = [*self._values]
+        if self.ripe:
+            self.program = without_repeated(self.program)
+            self._calls, self.constants = folded(self.program)
+        if self._way is None or self.ripe:
+            make = Planned if self.ripe else Unplanned
+            self._way = make(self._calls, self.constants, self._found, self.statics, self.numbers, self.program.outputs)
+            self.planned, self.ripe = self.ripe, False
+        self._way.link(arrays)
+        if self.planned:
+            self.run = self._way.run
 
-    def _find(self, links: Iterable[tuple[Slot, Callable[[], Any], tuple[Slot, ...]]]) -> None:
-        for slot, find, sources in links:
-            if slot.now is None or [source for source in sources if source.turn == self._turn]:
-                slot.now, slot.turn = find(), self._turn
-
-    def _bind(self) -> None:
-        """Make calls of the actions, now that it is known where arrays lie."""
-        known, parts = len(self._links), (self._actions[: self._checks], self._actions[self._checks :])
-        cut = [in_blocks(actions, self._plan.memory, self._lies, self._moving) for actions in parts]
-        self._find(self._links[known:])
-        self._made = Calls(self._moving)
-        self._before, self._after = (self._made.of(actions) for actions in cut)
-        self._actions = []
-
-    def run(self, *given: Any) -> Any:
-        """Make the calls.
-
-        Parameters
-        ----------
-        *given : array or number
-            The arrays of `found`, and the numbers of `numbers`.
-
-        Returns
-        -------
-        tuple of array, or Exception
-            The outputs; or an error, such as that a check came out otherwise: then nothing has been changed, and the
-            step is to run eagerly.
-        """
-        values = self._values
-        values[: self._count] = given
-        try:
-            try:
-                for call in self._before:
-                    call()
-            except Exception as error:
-                return error
-            for call in self._after:
-                call()
-            return tuple([values[slot.place] for slot in self._results])
-        finally:
-            values[:] = self._blank
+    def _run(self, *given: Any) -> Any:
+        """Run the calls as they were recorded, until that was so often that a plan pays."""
+        assert self._way is not None
+        self._left -= 1
+        self.ripe = self._left <= 0
+        return self._way.run(*given)
 
     def release(self) -> None:
         """Let go of all arrays."""
-        self._slots, self._links, self._constants = {}, [], {}
-        self._made, self._before, self._after, self._values, self._blank = Calls([]), [], [], [], []
+        self._way, self.run, self.constants = None, self._run, {}
 
     # What it does, to be looked at
 
     @property
     def calls(self) -> list[Call]:
         """The calls that are made, some of them once and for all."""
-        return self._calls
+        return self._calls if self._way is None else self._way.calls
 
     @property
-    def constants(self) -> Mapping[int, np.ndarray]:
-        """The values that are known, by number."""
-        return self._constants
+    def nbytes(self) -> int:
+        """How much memory it has of its own."""
+        return 0 if self._way is None else self._way.nbytes
 
     @property
     def places(self) -> dict[int, Place]:
         """Where values lie in the planned memory, by number; numbers below 0 are of what a single call needs."""
-        return {find.value.number: find for _, find, _ in self._links if isinstance(find, Place)}
+        return {find.value.number: find for find in self._finds() if isinstance(find, Place)}
 
     @property
     def found(self) -> set[int]:
         """The numbers of views of memory that stays, which are found once and for all."""
-        return {value.number for _, find, _ in self._links if isinstance(find, _Found) for value in find.call.results}
+        return {value.number for find in self._finds() if isinstance(find, Found) for value in find.call.results}
 
-    # What the program needs
-
-    def _lifetimes(self) -> dict[Storage, int]:
-        """Return the number of the last call that needs each memory."""
-        ends: dict[Storage, int] = {}
-        for i, call in enumerate(self._calls):
-            for value in call.reads:
-                ends[value.storage] = i
-            for value in call.results:
-                ends[value.storage] = i
-            if call.target is not None:
-                ends[call.target.storage] = i
-        for value in self.program.outputs:
-            ends[value.storage] = len(self._calls)
-        return ends
-
-    def _uses(self, value: Value) -> int:
-        """Return how often a value is given to a call."""
-        return sum(call.reads.count(value) for call in self._calls)
-
-    # Calls
-
-    def _plan_call(self, call: Call) -> None:
-        if call.check is not None:
-            self._plan_check(call)
-        elif self._comparison_asked(call):
-            self._asked[call.results[0].number] = call
-        elif call.target is not None:
-            self._plan_write(call, call.target)
-        elif self._is_view(call):
-            self._plan_view(call)
-        elif not self._plan_extreme(call) and not self._plan_into(call):
-            self._plan_plain(call)
-
-    def _comparison_asked(self, call: Call) -> bool:
-        """Return whether a call compares single numbers for no more than a check."""
-        if not call.single or call.function not in _COMPARISONS or not call.results:
-            return False
-        (result,) = call.results
-        checks = [c for c in self._calls if c.check is not None and c.args[0] is result]
-        return len(call.args) == 2 and result.shape == () and len(checks) == self._uses(result) == 1
-
-    def _plan_check(self, call: Call) -> None:
-        """Look whether a check comes out as it did."""
-        value = call.args[0]
-        asked = self._asked.get(value.number)
-        if asked is None:
-            self._add(_check, call.check, self._given(value))
-            return
-        operands: list[Any] = []
-        for arg in asked.args:
-            extreme = self._extremes.get(arg.number) if type(arg) is Value else None
-            operands += extreme or (None, self._given(arg))
-        self._add(_check_comparison, call.check, asked.function, *operands)
-
-    def _is_view(self, call: Call) -> bool:
-        """Return whether a call returns but views of what it is given."""
-        given = [value.storage for value in call.reads]
-        for value in call.results:
-            if value.storage not in given:
-                return False
-        return bool(call.results)
-
-    def _plan_view(self, call: Call) -> None:
-        """Find a view of memory that stays once, of all other anew."""
-        if not call.single or call.numbers:
-            self._plan_plain(call)
-            return
-        for value in call.reads:
-            if value.number not in self._constants and not self._stays(value):
-                self._plan_plain(call)
-                return
-        found = _Found(call, self._as_it_was(call))
-        self._slots[call.results[0].number] = self._lies(found, *slots_in(found.operands()))
-
-    def _plan_plain(self, call: Call) -> None:
-        """Call a function that makes the memory of its results."""
-        action = self._as_it_was(call)
-        slots = tuple([self._moves(value) for value in call.results])
-        action.into = slots[0] if call.single else slots
-        self._actions.append(action)
-
-    def _as_it_was(self, call: Call) -> Action:
-        """Return a call as it was made."""
-        function, operands = call.function, [self._given(arg) for arg in call.args]
-        options = {name: self._given(value) for name, value in call.options.items()}
-        if call.name.endswith(".reduce") and len(operands) == 1:  # of which NumPy reads names slowly
-            operands.append(options.pop("axis", 0))
-            ordinary = {"dtype": None, "keepdims": False}
-            options = {
-                name: value for name, value in options.items() if name not in ordinary or value != ordinary[name]
-            }
-        elif isinstance(function, _METHOD_TYPE) and _is_method(function) and _is_array(call.args[0]):
-            function = getattr(np.ndarray, function.__name__)
-        return Action(function, tuple(operands), options)
-
-    def _plan_into(self, call: Call) -> bool:
-        """Write the result to memory of ours, if the function can; return whether."""
-        if not call.single or call.results[0].scalar or not dense(call.results[0]):
-            return False
-        result, function = call.results[0], call.function
-        if isinstance(function, np.ufunc):
-            return function.nout == 1 and self._plan_ufunc(call, function, result)
-        if self._plan_reduction(call, result):
-            return True
-        if function is _DOT and in_order(result.strides, result.shape, result.dtype.itemsize):
-            self._add(np.ndarray.dot, *map(self._given, call.args), self._new(result))
-            return True
-        if function is np.asarray and len(call.args) == 1:  # of a scalar
-            if result.storage in self._handed_out:
-                return False
-            self._add_copy(self._new(result), self._given(call.args[0]))
-            return True
-        if function is np.where and len(call.args) == 3 and self._plan_choice(call, result):
-            return True
-        if function in (_ASTYPE, _COPY):
-            x = self._given(call.args[0])
-            self._add_copy(self._new(result), x, result.shape)
-            return True
-        if not call.reads and not call.numbers:  # what is made of nothing, and changed then
-            value = np.asarray(call.function(*call.args, **call.options))
-            self._add_copy(self._new(result), value)
-            return True
-        return False
-
-    def _plan_extreme(self, call: Call) -> bool:
-        """Find the least or largest of integers by its place, sooner known, if it is of use but to a check."""
-        function = getattr(call.function, "__self__", None)
-        if not isinstance(function, np.ufunc) or call.name not in ("minimum.reduce", "maximum.reduce"):
-            return False
-        given = dict(zip(REDUCTIONS, call.args[1:], strict=False)) | call.options
-        x, result = call.args[0], call.results[0]
-        plain = not given.get("keepdims") and not given.keys() - {"axis", "keepdims", "dtype", "out"}
-        every = given.get("axis", 0) is None or (given.get("axis", 0) == 0 and len(x.shape) == 1)
-        if not plain or not every or given.get("dtype") is not None or type(x) is not Value or x.dtype.kind not in "iu":
-            return False
-        if function not in _PLACES or not math.prod(x.shape):
-            return False
-        asked = any(result in c.args for c in self._calls if self._comparison_asked(c))
-        if not result.scalar or self._uses(result) > 1 or not asked:
-            return False
-        self._extremes[result.number] = _PLACES[function], self._given(x)
-        return True
-
-    def _plan_write(self, call: Call, target: Value) -> None:
-        """Call what changes what it is given."""
-        if target.storage.kind != "temporary" and self._first_write is None:
-            self._first_write = len(self._actions)
-        function, out = call.function, self._given(target)
-        ufunc: Any = _IN_PLACE.get(function, function if call.out and not call.options else None)
-        if ufunc in ELEMENTWISE:
-            self._add_writing(ufunc, self._operands(ufunc, call.args, target), out, target.shape)
-        elif function in _IN_PLACE:
-            self._add_writing(ufunc, [self._given(arg) for arg in call.args], out)
-        elif function is setitem:
-            self._add(operator.setitem, *map(self._given, call.args))
-        elif call.out and function is _DOT:
-            self._add(np.ndarray.dot, *map(self._given, call.args), out)
-        else:
-            action = self._as_it_was(call)
-            if call.out:
-                action.options = {**action.options, "out": out}
-            self._actions.append(action)
-
-    # Results
-
-    def _output(self, value: Value) -> Slot:
-        constant = self._constants.get(value.number)
-        if constant is None and value.storage.kind == "temporary":
-            return self._slots[value.number]
-        slot = Slot(moves=True)
-        self._moving.append(slot)
-        if constant is not None:
-            self._actions.append(Action(copied, (constant,), into=slot))
-        else:  # so that an optimizer sees that somebody looks
-            self._actions.append(Action(np.ndarray.view, (self._slots[value.number],), into=slot))
-        return slot
-
-
-class Diverged(Exception):
-    """A check of values came out otherwise than when the program was recorded."""
-
-
-def _check(wanted: bool, value: Any) -> None:
-    if bool(value) is not wanted:
-        raise Diverged
-
-
-def _check_comparison(wanted: bool, compare: Any, place_of_x: Any, x: Any, place_of_y: Any, y: Any) -> None:
-    """Check a comparison of numbers, or of those in arrays at a place that is to be found."""
-    if place_of_x is not None:
-        x = x.item(place_of_x(x))
-    if place_of_y is not None:
-        y = y.item(place_of_y(y))
-    if bool(compare(x, y)) is not wanted:
-        raise Diverged
-
-
-class _Found:
-    """Find a view once more, of arrays that have moved."""
-
-    def __init__(self, call: Call, action: Action) -> None:
-        self.call, self.action = call, action
-
-    def operands(self) -> list[Any]:
-        """Return what it is a view of, and its other arguments."""
-        return [*self.action.operands, *self.action.options.values()]
-
-    def __call__(self) -> Any:
-        action = self.action
-        return action.function(*map(settled, action.operands), **action.options)
-
-
-_METHOD_TYPE = type(lambda: None)
-
-
-def _is_method(function: Any) -> bool:
-    return method(function.__name__) is function if function.__module__ == method.__module__ else False
-
-
-def _is_array(arg: Any) -> bool:
-    return not arg.scalar if type(arg) is Value else isinstance(arg, np.ndarray)
+    def _finds(self) -> list[Any]:
+        return [] if self._way is None else self._way.finds()

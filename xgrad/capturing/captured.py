@@ -41,9 +41,9 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
 
     If an optimizer takes its first step in it, which is unlike all others, the second call is recorded.
 
-    A replay makes the same calls of the array library, to the last bit, in memory that was planned beforehand, without
-    going through Python's functions, the graph and the rules. For what it computes and leaves behind, in parameters,
-    ``.grad``, optimizers and generators, it is as if the step had run.
+    A replay makes the same calls of the array library, to the last bit, without going through Python's functions, the
+    graph and the rules, and in memory that is planned beforehand, if there have been so many that a plan pays. For what
+    it computes and leaves behind, in parameters, ``.grad``, optimizers and generators, it is as if the step had run.
 
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
     tensors, while modules have the same attributes and are in the same mode (`Module.train`, `Module.eval`), and the
@@ -199,6 +199,8 @@ class Captured(Generic[P, R]):
             key = now
         with _without_collection():
             results = self._record(key, args, kwargs, list(tensors))
+        if key in self._frames and tensors is args:
+            self._recent = self._frames[key].replay
         if frame is not None and frame.error is not None and self.refusal is None:
             # The step as it is knows of no error.
             self._refuse(f"{_line_of(self._step)}: a replay failed: {type(frame.error).__name__}: {frame.error}")
@@ -224,8 +226,7 @@ class Captured(Generic[P, R]):
             return self._step(*args, **kwargs)
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
-        watched = self._watched or []
-        before = [w() for w in watched]
+        watched = [(w, w()) for w in self._watched or ()]
         for flat in self._flats:  # as before a replay
             if flat.intact():
                 flat.keep_private()
@@ -235,7 +236,7 @@ class Captured(Generic[P, R]):
         except BaseException:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
-        for w, value in zip(watched, before, strict=True):
+        for w, value in watched:
             now = w()
             if now == value:
                 continue
@@ -251,7 +252,7 @@ class Captured(Generic[P, R]):
                 recorder.refuse(f"the step changes {type(module).__name__}.{name}", line=_line_of(self._step))
         self._flats = list(recorder.flats.values())
         try:
-            self._keep(key, recorder, tensors, results)
+            self._keep(key, recorder, tensors, results, watched)
         except Unusable as error:
             recorder.refuse(str(error), line=error.line or _line_of(self._step))
         if recorder.refusal is not None:
@@ -272,7 +273,14 @@ class Captured(Generic[P, R]):
         self._grown[w.place] = w, count + 1  # which keeps the place
         recorder.unsettled = f"the step adds to {w.name}"
 
-    def _keep(self, key: Any, recorder: Recorder, tensors: list[Tensor], results: Any) -> None:
+    def _keep(
+        self,
+        key: Any,
+        recorder: Recorder,
+        tensors: list[Tensor],
+        results: Any,
+        watched: list[tuple[Watched | Inside, Any]],
+    ) -> None:
         """Keep a recording for the next call, if it can be used."""
         if recorder.refusal is not None:
             return
@@ -292,7 +300,7 @@ class Captured(Generic[P, R]):
                 raise Unusable("a tensor from before the step is given a value that was computed with a graph")
         backend = original(recorder.device)["backend"]
         try:
-            frame = Frame(recorder, tensors, results, recorder.last, backend, self._watched or [])
+            frame = Frame(recorder, tensors, results, recorder.last, backend, watched)
         except Unusable:
             raise
         except Exception as error:  # of ours: the step itself has run
@@ -320,7 +328,7 @@ class Captured(Generic[P, R]):
         warnings.warn(f"capture: {why}: the step runs eagerly from now on", CaptureWarning, stacklevel=5)
 
     def program(self) -> str:
-        """Return what is replayed: the calls of each recording with their shapes, memory and bytes.
+        """Return what is replayed: the calls of each recording with their shapes, memory and bytes, once it is planned.
 
         Examples
         --------
@@ -344,9 +352,13 @@ class Captured(Generic[P, R]):
 
         if self.refusal is not None:
             return f"runs eagerly: {self.refusal}"
-        count = len(self._frames)
+        with self._lock:
+            frames = list(self._frames.values())
+            for frame in frames:
+                frame.plan()
+        count = len(frames)
         parts = [f"{count} recording{'s' * (count != 1)}"]
-        return "\n\n".join([*parts, *(listing(frame) for frame in self._frames.values())])
+        return "\n\n".join([*parts, *map(listing, frames)])
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.outcomes import Unusable
-from xgrad.capturing.program import Call, Program, Value, folded, replaced
+from xgrad.capturing.program import Call, Program, Value, folded, replaced, without_repeated
 from xgrad.capturing.recorder import Reading
 from xgrad.random import Generator
 
@@ -65,7 +65,7 @@ class Execution:
     """
 
     def __init__(self, program: Program, found: list[Value]) -> None:
-        self.program, self.found = program, found
+        self.program, self.found = without_repeated(program), found
         self.statics = [value for value in program.inputs if value not in found]
         self.numbers: list[Number] = []
         self.cells: list[Cell] = []

@@ -18,7 +18,7 @@ from xgrad.capturing.finding import Arguments, leaf_at
 from xgrad.capturing.guards import Find, Guards
 from xgrad.capturing.left import Left
 from xgrad.capturing.outcomes import MISS, Unusable
-from xgrad.capturing.program import Unchecked, Value, simplified
+from xgrad.capturing.program import Program, Unchecked, Value, simplified
 from xgrad.capturing.recorder import Recorder, root_of
 from xgrad.capturing.surroundings import Inside, Watched
 from xgrad.devices import _default
@@ -44,7 +44,7 @@ class Frame:
         What the tensors that were made hold, by their id.
     backend : Backend
         Who runs programs.
-    watched : sequence of Watched
+    watched : sequence of (Watched or Inside, object)
         What must be as it is now.
 
     Attributes
@@ -68,7 +68,7 @@ class Frame:
         results: Any,
         last: dict[int, Recorded],
         backend: Any,
-        watched: Sequence[Watched | Inside],
+        watched: Sequence[tuple[Watched | Inside, Any]],
     ) -> None:
         self.error: Exception | None = None  # of the last replay
         self._still: list[tuple[Tensor, Any]] = []  # tensors, and the arrays that the program takes them to hold
@@ -88,7 +88,6 @@ class Frame:
         found.sort(key=_is_argument, reverse=True)
         with self._device.active():
             self.run = import_module(backend.replays).Replay(program, found)
-        self.program = self.run.program
         self._statics = [(v.source.holder, v) for v in self.run.statics if v.source]
         self.link()
 
@@ -102,6 +101,12 @@ class Frame:
         self.outputs = {v.number: new for v, new in zip(outputs, program.outputs, strict=True)}
         self.results = program.outputs[: self._effects.returned]
         self.left = Left.by(recorder, last)
+
+    @property
+    def program(self) -> Program:
+        """What is replayed."""
+        program: Program = self.run.program
+        return program
 
     def replay(self, args: Sequence[Any]) -> Any:
         """Return what the step returns, or `MISS` if this is not the way for some arguments; nothing has changed then.
@@ -200,7 +205,9 @@ class Frame:
         return any(flat.intact() and lies_otherwise(flat) for flat in self._flats)
 
     def _moved(self) -> bool:
-        """Return whether arrays are elsewhere than at the last replay, or somebody else has come to see them."""
+        """Return whether arrays lie elsewhere than at the last replay, are seen by somebody else, or go to a plan."""
+        if self.run.ripe:
+            return True
         for flat in self._flats:
             if flat.watchers() != flat.private:
                 return True
@@ -227,6 +234,12 @@ class Frame:
         except Unusable as error:
             self.error = error
             return False
+
+    def plan(self) -> None:
+        """Make the plan of the program that is made otherwise when it has been replayed for a while."""
+        if not self.run.planned:
+            self.run.ripe = True
+            self._relink()
 
     def link(self) -> bool:
         """Follow tensors to the memory where they are now; return whether they can be followed."""

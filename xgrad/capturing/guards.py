@@ -34,7 +34,7 @@ class Guards:
         Those whose arrays are followed, not looked for at each replay.
     found : sequence of (callable, Value)
         Who looks for other arrays, beside those of arguments, and what they are to be like.
-    watched : sequence of Watched or Inside
+    watched : sequence of (Watched or Inside, object)
         The variables that the step's code names.
 
     Attributes
@@ -65,7 +65,7 @@ class Guards:
         arguments: Arguments,
         followed: Sequence[Tensor],
         found: Sequence[tuple[Find, Value]],
-        watched: Sequence[Watched | Inside],
+        watched: Sequence[tuple[Watched | Inside, Any]],
     ) -> None:
         self.recording, self.default, self.count = grad_enabled.get(), _default.get(), len(arguments.tensors)
         self._found = [(find, value.shape, value.dtype, value.strides) for find, value in found]
@@ -114,12 +114,12 @@ class Guards:
             if tensor._leaf is not None:
                 self._others.append(partial(_has_hooks, i, _hooks(tensor._leaf)))
 
-    def _add_variables(self, watched: Sequence[Watched | Inside]) -> None:
-        self._watched = [(watch, watch()) for watch in watched]
+    def _add_variables(self, watched: Sequence[tuple[Watched | Inside, Any]]) -> None:
+        self._watched = watched
         self.cells: list[tuple[Any, Any]] = []
         self.names: list[tuple[Mapping[str, Any], str, Any]] = []
         self._marks: list[Any] = []
-        for watch in watched:
+        for watch, _ in watched:
             value = watch.read()
             if isinstance(watch, Inside):
                 self._marks += watch.marks()

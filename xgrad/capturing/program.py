@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from types import CodeType
@@ -63,10 +64,7 @@ class Value:
     @property
     def nbytes(self) -> int:
         """How many bytes its elements take."""
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count * int(self.dtype.itemsize)
+        return math.prod(self.shape) * int(self.dtype.itemsize)
 
     def lies_as(self, other: Value) -> bool:
         """Return whether two values in the same place are alike."""
@@ -268,8 +266,8 @@ class Program:
 
 
 def simplified(program: Program) -> Program:
-    """Leave out what is computed twice, or for nothing, and check first what is to be checked."""
-    return _checked_first(_without_dead(_without_repeated(program)))
+    """Leave out what is computed for nothing, and check first what is to be checked."""
+    return _checked_first(_without_dead(program))
 
 
 def folded(program: Program) -> tuple[list[Call], dict[int, Any]]:
@@ -281,17 +279,22 @@ def folded(program: Program) -> tuple[list[Call], dict[int, Any]]:
         return constants[part.number] if type(part) is Value else part
 
     for call in program.calls:
-        changes = call.target is not None or call.check is not None or [r for r in call.results if r.storage.writes]
-        if changes or call.numbers or [v for v in call.reads if v.number not in constants]:
-            calls.append(call)
-            continue
-        options = {name: replaced(value, known) for name, value in call.options.items()}
-        result = call.function(*replaced(call.args, known), **options)
-        constants.update(zip([v.number for v in call.results], [result] if call.single else result, strict=True))
+        for value in call.reads:
+            if value.number not in constants:
+                calls.append(call)
+                break
+        else:
+            changes = call.target is not None or call.check is not None or any(r.storage.writes for r in call.results)
+            if changes or call.numbers:
+                calls.append(call)
+                continue
+            options = {name: replaced(value, known) for name, value in call.options.items()}
+            result = call.function(*replaced(call.args, known), **options)
+            constants.update(zip([v.number for v in call.results], [result] if call.single else result, strict=True))
     return calls, constants
 
 
-def _without_repeated(program: Program) -> Program:
+def without_repeated(program: Program) -> Program:
     """Compute the same of the same but once: gradients use much of what the step has computed before.
 
     Only results that nobody changes in place, and that are not handed out, can stand for each other.
@@ -332,8 +335,7 @@ def _without_repeated(program: Program) -> Program:
                         moved[mine.storage] = theirs.storage
                     continue
         calls.append(call)
-    outputs = [current(value) for value in program.outputs]
-    return Program(program.inputs, calls, outputs)
+    return Program(program.inputs, calls, program.outputs)
 
 
 def _key(call: Call, writes: Mapping[Storage, int]) -> Any:
@@ -374,8 +376,12 @@ def _checked_first(program: Program) -> Program:
     needed = [call for call in program.calls if call.check is not None]
     if not needed:
         return program
-    makers = {value: call for call in program.calls for value in call.results}
-    changed = {value.storage for call in program.calls for value in call.targets()}
+    makers, changed = {}, set()
+    for call in program.calls:
+        for value in call.results:
+            makers[value] = call
+        if call.target is not None:
+            changed.update([value.storage for value in call.targets()])
     first = set(needed)
     for call in needed:  # which grows on the way
         for value in call.reads:
@@ -405,7 +411,7 @@ def _without_dead(program: Program) -> Program:
             else:
                 continue
         calls.append(call)
-        for value in (*call.targets(), *call.reads):
+        for value in call.reads if call.target is None else (*call.targets(), *call.reads):
             needed.add(value.storage)
     inputs = [value for value in program.inputs if value.storage in needed]
     return Program(inputs, calls[::-1], program.outputs)

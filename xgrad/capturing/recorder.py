@@ -542,7 +542,7 @@ class Recorder:
     # What comes of it
 
     def forget(self) -> None:
-        """Let go of arrays: what was recorded is written out, but its numbers know the recorder as long as they live.
+        """Let go of arrays: what was recorded is in a frame, but its numbers know the recorder as long as they live.
 
         Optimizers, which count who sees theirs, have counted us.
         """

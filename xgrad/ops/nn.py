@@ -13,7 +13,6 @@ from xgrad.device import Device
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.fused import fusable
 from xgrad.inputs import as_tensor
-from xgrad.ops.products import product
 from xgrad.random import Generator, dropout_mask, next_call
 from xgrad.tensor import Tensor
 
@@ -26,10 +25,12 @@ def _rows(xp: Any, x: Any) -> Any:
 
 
 def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
-    # Transposed twice: it then lies as (in, out), as optimizers keep weights, with which BLAS is fastest.
-    if into is None:
-        return xp.matrix_transpose(xp.matmul(xp.matrix_transpose(_rows(xp, input)), _rows(xp, g)))
-    return product(xp, xp.matrix_transpose(_rows(xp, g)), _rows(xp, input), into)
+    # Transposed: it then lies as (in, out), as optimizers keep weights, with which BLAS is fastest.
+    x, g = xp.matrix_transpose(_rows(xp, input)), _rows(xp, g)
+    if into is None or into.dtype != x.dtype or into.dtype != g.dtype:
+        return xp.matrix_transpose(xp.matmul(x, g))
+    xp.matmul(x, g, out=xp.matrix_transpose(into))
+    return into
 
 
 @derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, lambda g: g, kind=INTEGER)
