@@ -121,6 +121,14 @@ class Planned(Forms):
         else:
             self._written.follow(self._turn)
 
+    def release(self) -> None:
+        """Let go of all arrays at once, for optimizers count who has theirs."""
+        if self._written is not None:
+            self._written.release()
+        for slot in [*self._slots.values(), *(slot for slot, *_ in self._links)]:
+            slot.now = None
+        self._links = []
+
     def _find(self, links: Iterable[tuple[Slot, Callable[[], Any], tuple[Slot, ...]]]) -> None:
         for slot, find, sources in links:
             if slot.now is None or [source for source in sources if source.turn == self._turn]:

@@ -69,6 +69,11 @@ class Unplanned:
         self._values[self._given : self._given + len(arrays)] = arrays
         self._idle = [*self._values]
 
+    def release(self) -> None:
+        """Let go of all arrays at once, for optimizers count who has theirs."""
+        self._values.clear()
+        self._idle = []
+
     def run(self, *given: Any) -> Any:
         """Make the calls: see `Replay`."""
         values = self._values

@@ -46,7 +46,12 @@ class Written:
         lines += [*self._lines(rest), f"return {self._tuple(results)}"]
         self.source = "\n    ".join([f"def run({parameters}):", *lines])
         exec(compile(self.source, "<captured step>", "exec"), self._scope)
-        self.run: Callable[..., Any] = self._scope["run"]
+        self.run: Callable[..., Any] = self._scope.pop("run")  # which would be kept by what it keeps
+
+    def release(self) -> None:
+        """Let go of all arrays, whoever still knows the function."""
+        self._scope.clear()
+        self._slots, self._lists = [], []
 
     def follow(self, turn: int) -> None:
         """Take the arrays of slots that are others since this turn."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
 import xgrad
 from xgrad import nn, optim
 from xgrad.capturing.arrays import Recorded
@@ -45,3 +47,35 @@ def test_results_that_lead_to_a_graph_which_the_step_has_walked_keep_none():
         assert (loss.tolist(), first.tolist(), second.tolist()) == (3.0 * i, [i, 2.0 * i], [3.0 * i, 4.0 * i])
         assert w.grad is not None and w.grad.tolist() == [[i, i], [0, 0]]
     assert step.refusal is None
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 4, 8])
+def test_a_step_that_is_dropped_lets_go_of_all_arrays_at_once(calls):
+    """What it held longer would pass for somebody who looks at parameters, and hide one who does so later."""
+    model = nn.MLP([30, 20, 10])
+    optimizer = optim.Adam(model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    given = xgrad.ones((4, 30)), xgrad.asarray([0, 1, 2, 3])
+    step(*given)
+    gc.collect()
+    gc.disable()
+    try:
+        captured = xgrad.capture(step)
+        for _ in range(calls):
+            captured(*given)
+        flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+        assert captured.recordings == 1
+        assert flats and [flat.watchers() for flat in flats] == [flat.private for flat in flats]
+        del captured
+        dropped = [flat.watchers() for flat in flats]
+        gc.collect()
+        assert [flat.watchers() for flat in flats] == dropped == [flat.private for flat in flats]
+    finally:
+        gc.enable()
