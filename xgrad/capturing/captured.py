@@ -354,7 +354,7 @@ class Captured(Generic[P, R]):
             return f"runs eagerly: {self.refusal}"
         with self._lock:
             frames = list(self._frames.values())
-            for frame in frames:
+            for frame in frames if active.get() is None else ():  # not in the midst of a recording
                 frame.plan()
         count = len(frames)
         parts = [f"{count} recording{'s' * (count != 1)}"]
