@@ -231,7 +231,7 @@ class Frame:
             flat.keep_private()
         try:
             return self.link()
-        except Unusable as error:
+        except Exception as error:  # such as no memory for a plan: the step itself knows of none
             self.error = error
             return False
 
