@@ -104,6 +104,11 @@ class Planned(Forms):
         """How much memory it has of its own."""
         return self._plan.nbytes
 
+    def release(self) -> None:
+        """Let go of all arrays now: optimizers count who sees theirs."""
+        if self._written is not None:
+            self._written.release()
+
     def finds(self) -> list[Callable[[], Any]]:
         """Return what finds the arrays that stay, of inputs excepted."""
         return [find for _, find, _ in self._links]

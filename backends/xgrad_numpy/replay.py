@@ -63,6 +63,8 @@ class Replay:
             self.program = without_repeated(self.program)
             self._calls, self.constants = folded(self.program)
         if self._way is None or self.ripe:
+            if self._way is not None:
+                self._way.release()
             make = Planned if self.ripe else Unplanned
             self._way = make(self._calls, self.constants, self._found, self.statics, self.numbers, self.program.outputs)
             self.planned, self.ripe = self.ripe, False
@@ -79,6 +81,8 @@ class Replay:
 
     def release(self) -> None:
         """Let go of all arrays."""
+        if self._way is not None:
+            self._way.release()
         self._way, self.run, self.constants = None, self._run, {}
 
     # What it does, to be looked at

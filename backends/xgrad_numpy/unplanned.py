@@ -85,6 +85,11 @@ class Unplanned:
         finally:
             values[:] = self._idle
 
+    def release(self) -> None:
+        """Let go of all arrays now, though an error may still lead here: optimizers count who sees theirs."""
+        self._values.clear()
+        self._idle.clear()
+
     def finds(self) -> list[Callable[[], Any]]:
         """Return what finds arrays that stay, of which there are none but inputs."""
         return []

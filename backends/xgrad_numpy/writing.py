@@ -58,6 +58,10 @@ class Written:
         for name, actions in self._lists if moved else ():
             self._scope[name] = _calls(actions)
 
+    def release(self) -> None:
+        """Let go of all arrays: the function and what it names know each other."""
+        self._scope.clear()
+
     def _lines(self, actions: Sequence[Action]) -> list[str]:
         lines: list[str] = []
         alike: list[Action] = []  # calls with the same objects each time

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
 import xgrad
+from capturing.twins import batch, training
 from xgrad import nn, optim
 from xgrad.capturing.arrays import Recorded
 
@@ -45,3 +48,24 @@ def test_results_that_lead_to_a_graph_which_the_step_has_walked_keep_none():
         assert (loss.tolist(), first.tolist(), second.tolist()) == (3.0 * i, [i, 2.0 * i], [3.0 * i, 4.0 * i])
         assert w.grad is not None and w.grad.tolist() == [[i, i], [0, 0]]
     assert step.refusal is None
+
+
+@pytest.mark.parametrize("why", ["an error", "other arguments", "a plan"])
+def test_what_is_let_go_of_is_no_longer_counted(why):
+    _, optimizer, step = training(lambda step: xgrad.capture(step, limit=1))
+    for i in range(2 if why == "a plan" else 6):
+        step(*batch(i))
+    if why == "an error":
+        x, y = batch(0)
+        with pytest.raises(IndexError):
+            step(x, y + 3)
+    elif why == "other arguments":
+        with pytest.warns(xgrad.capturing.CaptureWarning, match="more than 1 kind"):
+            step(*batch(0, 7))
+    else:
+        step.program()
+    gc.collect()
+    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    assert flats
+    for flat in flats:  # or what somebody holds then would be taken for ours, and written to
+        assert flat.watchers() == flat.private
