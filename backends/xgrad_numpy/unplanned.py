@@ -69,11 +69,6 @@ class Unplanned:
         self._values[self._given : self._given + len(arrays)] = arrays
         self._idle = [*self._values]
 
-    def release(self) -> None:
-        """Let go of all arrays at once, for optimizers count who has theirs."""
-        self._values.clear()
-        self._idle = []
-
     def run(self, *given: Any) -> Any:
         """Make the calls: see `Replay`."""
         values = self._values
@@ -89,6 +84,11 @@ class Unplanned:
             return tuple([values[i] for i in self._results])
         finally:
             values[:] = self._idle
+
+    def release(self) -> None:
+        """Let go of all arrays now, though an error may still lead here: optimizers count who sees theirs."""
+        self._values.clear()
+        self._idle.clear()
 
     def finds(self) -> list[Callable[[], Any]]:
         """Return what finds arrays that stay, of which there are none but inputs."""

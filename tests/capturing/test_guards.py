@@ -746,6 +746,25 @@ def test_gradients_add_up_over_two_captured_steps(capture):
 
 
 @replayed
+def test_gradients_add_up_where_an_optimizer_has_laid_them_anew(capture):
+    m, o, train = training(eagerly)
+
+    @capture
+    def add(x, y):
+        loss = functional.cross_entropy(m(x), y)
+        loss.backward()
+        return loss
+
+    for i in range(8):
+        if i == 6:
+            o.load_state_dict(o.state_dict())  # it lays them anew at its next step
+        for _ in range(2):
+            train(*batch(i))
+        yield add(*batch(i + 1))
+    yield all_of(m, o)
+
+
+@replayed
 def test_another_default_device(capture):
     step = capture(lambda x: x + xgrad.ones(3))
     for i in range(6):

@@ -7,6 +7,7 @@ import gc
 import pytest
 
 import xgrad
+from capturing.twins import batch, training
 from xgrad import nn, optim
 from xgrad.capturing.arrays import Recorded
 
@@ -79,3 +80,24 @@ def test_a_step_that_is_dropped_lets_go_of_all_arrays_at_once(calls):
         assert [flat.watchers() for flat in flats] == dropped == [flat.private for flat in flats]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("why", ["an error", "other arguments", "a plan"])
+def test_what_is_let_go_of_is_no_longer_counted(why):
+    _, optimizer, step = training(lambda step: xgrad.capture(step, limit=1))
+    for i in range(2 if why == "a plan" else 6):
+        step(*batch(i))
+    if why == "an error":
+        x, y = batch(0)
+        with pytest.raises(IndexError):
+            step(x, y + 3)
+    elif why == "other arguments":
+        with pytest.warns(xgrad.capturing.CaptureWarning, match="more than 1 kind"):
+            step(*batch(0, 7))
+    else:
+        step.program()
+    gc.collect()
+    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    assert flats
+    for flat in flats:  # or what somebody holds then would be taken for ours, and written to
+        assert flat.watchers() == flat.private

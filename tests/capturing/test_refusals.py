@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capturing.twins import alike, all_of, array, batch, eagerly, snapshot, training
+from capturing.twins import alike, all_of, array, batch, eagerly, played, snapshot, training
 from xgrad import nn
 from xgrad.capturing import CaptureWarning
 from xgrad.capturing.arrays import Recorded
@@ -17,6 +17,7 @@ from xgrad.capturing.doors import _DOORS
 from xgrad.capturing.numbers import Number
 from xgrad.graph import Node
 from xgrad.nn import functional
+from xgrad_numpy import replay
 
 STEPS = {}
 
@@ -427,3 +428,19 @@ def test_too_many_kinds_of_arguments_are_told_once():
             assert step(xgrad.ones(n)).tolist() == [2] * n
     assert len(caught) == 1 and "more than 3 kinds of arguments" in str(caught[0].message)
     assert step.program().startswith("3 recordings")
+
+
+def test_a_plan_that_cannot_be_made_is_no_error_of_the_step(monkeypatch):
+    def fail(*args):
+        raise MemoryError("too much for a plan")
+
+    def scenario(capture):
+        model, optimizer, step = training(capture)
+        for i in range(8):
+            yield step(*batch(i))
+        yield all_of(model, optimizer)
+
+    monkeypatch.setattr(replay, "Planned", fail)
+    expected = played(scenario, eagerly)
+    with pytest.warns(CaptureWarning, match="too much for a plan"):
+        alike(expected, played(scenario, xgrad.capture))

@@ -170,7 +170,7 @@ class Frame:
             given.append(numbers[i])
         outputs = self.run.run(*given)
         if type(outputs) is not tuple:
-            self.error = outputs
+            self.error = outputs.with_traceback(None)  # in which there are arrays, that optimizers count
             return MISS
 
         # What is left behind
@@ -231,8 +231,8 @@ class Frame:
             flat.keep_private()
         try:
             return self.link()
-        except Unusable as error:
-            self.error = error
+        except Exception as error:  # such as no memory for a plan: the step itself knows of none
+            self.error = error.with_traceback(None)
             return False
 
     def plan(self) -> None:

@@ -168,7 +168,19 @@ class Guards:
                 self._others.append(partial(_has_gradient, holder, had))
             if had and leaf.slot is not None:
                 self._others.append(partial(_has_gradient_inside, holder, inside))
+        laid = {id(leaf) for flat in recorder.flats.values() for leaf in flat.leaves}  # whose groups are looked at
+        for leaf in (*recorder.gradients.values(), *(leaf for leaf, *_ in recorder.leaves.values())):
+            if leaf.slot is not None and id(leaf) not in laid:
+                laid.add(id(leaf))
+                self._add_slot(arguments.place_of_leaf(leaf), leaf.slot)
         self._attributes += [(gradients, "seen", seen) for gradients, seen in recorder.looked_at.values()]
+
+    def _add_slot(self, leaf: Leaf | int, slot: Any) -> None:
+        """Add that a gradient has its place where it had it: an optimizer may lay its parameters otherwise."""
+        if isinstance(leaf, int):
+            self._others.append(partial(_has_slot, leaf, slot))
+        else:
+            self._attributes.append((leaf, "slot", slot))
 
     def _add_modules(self, recorder: Recorder) -> None:
         self.modules = Modules(list(recorder.called.values())) if recorder.called else None
@@ -221,6 +233,10 @@ def _has_gradient(leaf: Leaf | int, had: bool, args: Sequence[Any]) -> bool:
 def _has_gradient_inside(leaf: Leaf | int, inside: bool, args: Sequence[Any]) -> bool:
     now = leaf_at(leaf, args)
     return now.slot is not None and now.slot.holds(now.grad) is inside
+
+
+def _has_slot(leaf: int, slot: Any, args: Sequence[Any]) -> bool:
+    return leaf_at(leaf, args).slot is slot
 
 
 def _has_attribute(number: int, name: str, value: Any, args: Sequence[Any]) -> bool:
