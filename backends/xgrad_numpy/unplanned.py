@@ -14,8 +14,9 @@ from xgrad.capturing.program import Call, Value
 from xgrad_numpy.checks import check
 from xgrad_numpy.layout import copied
 
-#: A function, what takes its arguments from among the values, and where among them what it returns is put.
-_Step = tuple[Callable[..., Any], Callable[[list[Any]], Any], int]
+#: A function, what takes its arguments from among the values, where among them what it returns is put, and which of
+#: them nobody needs after that.
+_Step = tuple[Callable[..., Any], Callable[[list[Any]], Any], int, Sequence[int]]
 
 
 class Unplanned:
@@ -58,8 +59,16 @@ class Unplanned:
         for number, constant in constants.items():
             self._places[number] = self._keep(constant)
         self._list = self._before
-        for call in calls:
+        last = {value.number: i for i, call in enumerate(calls) for value in _touched(call)}
+        for value in (*found, *statics, *outputs):
+            last.pop(value.number, None)
+        for i, call in enumerate(calls):
+            self._passing: list[int] = []  # what is there for this call only
             self._add(call)
+            dead = [
+                self._places[v.number] for v in _touched(call) if last.get(v.number) == i and v.number not in constants
+            ]
+            self._list[-1] = (*self._list[-1][:3], (*dead, *self._passing))
         self._list = self._after
         self._results = [self._output(value, constants) for value in outputs]
         del self._places, self._numbers
@@ -75,12 +84,16 @@ class Unplanned:
         values[: self._given] = given
         try:
             try:
-                for function, take, place in self._before:
+                for function, take, place, dead in self._before:
                     values[place] = function(*take(values))
+                    for i in dead:
+                        values[i] = None
             except Exception as error:
                 return error
-            for function, take, place in self._after:
+            for function, take, place, dead in self._after:
                 values[place] = function(*take(values))
+                for i in dead:
+                    values[i] = None
             return tuple([values[i] for i in self._results])
         finally:
             values[:] = self._idle
@@ -110,6 +123,8 @@ class Unplanned:
             options = {**call.options, "out": call.target} if call.out else call.options
             function, args = partial(_by_name, function, tuple(options)), (*args, *options.values())
         place = self._call(function, args)
+        if not call.single or not call.results:
+            self._passing.append(place)
         for i, value in enumerate(call.results):
             self._places[value.number] = place if call.single else self._step(getitem, [place, self._keep(i)])
 
@@ -121,7 +136,7 @@ class Unplanned:
         """Call a function with the values at some places, and return the place of what it returns."""
         first = places[0] if places else 0  # of one value, a slice is taken: it would be given as it is
         take = itemgetter(*places) if len(places) > 1 else itemgetter(slice(first, first + len(places)))
-        self._list.append((function, take, self._keep()))
+        self._list.append((function, take, self._keep(), ()))
         return len(self._values) - 1
 
     def _place(self, arg: Any) -> int:
@@ -134,6 +149,7 @@ class Unplanned:
             place = self._numbers[arg.key]
         elif (kind is tuple or kind is list) and _varies(arg):
             place = self._call(_tuple if kind is tuple else _list, tuple(arg))
+            self._passing.append(place)
         else:
             place = self._keep(arg)
         return place
@@ -144,6 +160,10 @@ class Unplanned:
             function = copied if value.number in constants else np.ndarray.view
             place = self._step(function, [place])
         return place
+
+
+def _touched(call: Call) -> tuple[Value, ...]:
+    return (*call.reads, *call.results) if call.target is None else (*call.reads, *call.targets())
 
 
 def _varies(args: Any) -> bool:

@@ -71,8 +71,11 @@ def test_looking_on_makes_no_cycles_either(no_collector):
     assert len(gc.get_objects()) - before < 40
 
 
+@pytest.mark.parametrize("often", [0, 1000])  # replays before the plan
 @pytest.mark.parametrize(("sizes", "rows"), [((2, 16, 16, 2), 32), ((784, 256, 128, 10), 128)])
-def test_a_replay_takes_no_more_memory_than_the_step(sizes, rows, no_collector):
+def test_a_replay_takes_no_more_memory_than_the_step(sizes, rows, often, no_collector, monkeypatch):
+    monkeypatch.setattr("xgrad_numpy.replay._OFTEN", often)
+    monkeypatch.setattr("xgrad_numpy.replay._PIECE", 1 << 60)
     layers = [layer for n, m in itertools.pairwise(sizes) for layer in (nn.Linear(n, m), nn.ReLU())]
     model = nn.Sequential(*layers[:-1])
     optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -100,6 +103,7 @@ def test_a_replay_takes_no_more_memory_than_the_step(sizes, rows, no_collector):
     finally:
         tracemalloc.stop()
     assert captured.recordings == 1
+    assert [run.planned for run in planned(captured)] == [often == 0]
     assert peaks[1] + sum(run.nbytes for run in planned(captured)) <= peaks[0]
 
 
