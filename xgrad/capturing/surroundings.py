@@ -330,8 +330,3 @@ def _content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:  # not assigned to yet
         return ABSENT
-
-
-def filled(cell: Any) -> bool:
-    """Return whether a variable of a closure was assigned to."""
-    return _content(cell) is not ABSENT
