@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 
 from xgrad.capturing.numbers import Number
+from xgrad.capturing.operators import getitem
 from xgrad.capturing.program import Call, Value
 from xgrad_numpy.actions import Slot
+from xgrad_numpy.layout import lies_in_order
 from xgrad_numpy.planning import FLOATS, SMALL, Planning
 
 REDUCTIONS = ("axis", "dtype", "out", "keepdims", "initial", "where")
 _BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_PLACES, _UNSIGNED = np.dtype(np.intp), np.dtype(np.uintp)
 _BY_STRIDES = frozenset({np.power, np.float_power})  # which compute x**2 otherwise where all exponents are one number
 _FEW = 1 << 11  # elements up to which a branch at each is sooner done than three passes
 
 
 class Forms(Planning):
-    """Actions in which elementwise functions, reductions and choices have quick forms."""
+    """Actions in which elementwise functions, reductions, choices and one of each row have quick forms."""
 
     def _plan_ufunc(self, call: Call, function: np.ufunc, result: Value) -> bool:
         """Plan an elementwise function, or a product of matrices; return whether it is called as that."""
@@ -152,6 +155,36 @@ class Forms(Planning):
         if value.number in self._constants:
             return self._kept(self._constants[value.number].view(dtype))
         return self._view(self._slots[value.number], lambda x: x.view(dtype), value.shape)
+
+    def _plan_one_of_each_row(self, call: Call, result: Value) -> bool:
+        """Take one element of each row by its place among all: in less memory than for an index of arrays."""
+        if call.function is not getitem or type(call.args[1]) is not tuple or len(call.args[1]) != 2:
+            return False
+        x, (rows, columns) = call.args
+        if type(x) is not Value or type(rows) is not Value or type(columns) is not Value:
+            return False
+        numbers, shape = self._constants.get(rows.number), (x.shape[0],)
+        if numbers is None or len(x.shape) != 2 or 0 in x.shape or not lies_in_order(x):
+            return False
+        if rows.shape != shape or columns.shape != shape or columns.dtype != _PLACES or numbers.dtype.kind == "b":
+            return False
+        if not np.array_equal(numbers, np.arange(*shape)):
+            return False
+        starts = self._kept(np.arange(*shape, dtype=_PLACES) * x.shape[1])
+        places = self._spare(shape, _PLACES)
+        given = self._given(x), self._given(columns)
+        self._add(_take_one_of_each_row, *given, numbers, starts, places, self._new(result))
+        return True
+
+
+def _take_one_of_each_row(x: Any, columns: Any, rows: Any, starts: Any, places: Any, out: Any) -> None:
+    """Write ``x[rows, columns]``; `starts` is where rows begin, and `places` is written over."""
+    unsigned = columns.view(_UNSIGNED)  # less than 0 is more than all
+    if unsigned.item(unsigned.argmax()) < x.shape[1]:
+        np.add(columns, starts, places)
+        x.take(places, None, out, "clip")
+    else:
+        out[...] = x[rows, columns]
 
 
 def _alike(args: tuple[Any, ...], result: Value) -> bool:

@@ -258,6 +258,8 @@ class Planned(Forms):
             return True
         if function is np.where and len(call.args) == 3 and self._plan_choice(call, result):
             return True
+        if self._plan_one_of_each_row(call, result):
+            return True
         if function in (_ASTYPE, _COPY):
             x = self._given(call.args[0])
             self._add_copy(self._new(result), x, result.shape)

@@ -1034,6 +1034,25 @@ def test_evaluation_and_training_leave_the_weights_where_they_are():
 
 
 @replayed
+def test_one_of_each_row(capture):
+    rows = xgrad.arange(5)
+    steps = {
+        "of what is computed": capture(lambda x, y: (x * 2)[rows, y] + 1),
+        "of what is given": capture(lambda x, y: x[rows, y]),
+        "of what lies otherwise": capture(lambda x, y: (x * 2).mT[rows[:3], y[:3]]),
+        "of other rows": capture(lambda x, y: (x * 2)[xgrad.flip(rows), y]),
+        "of a view, by numbers that are computed": capture(lambda x, y: (x * 2)[1:][rows[:4], (y - 1)[:4]]),
+    }
+    chosen = [[0, 1, 2, 1, 0], [2, 2, 2, 2, 2], [-1, -3, 0, 2, -2], [0, 0, 3, 0, 0], [0, 0, 0, -4, 0], [1, 0, 1, 2, 0]]
+    for i, y in enumerate([*chosen, *chosen]):
+        for step in steps.values():
+            try:
+                yield step(array(5, 3, seed=i), xgrad.asarray(y))
+            except IndexError as error:
+                yield str(error)
+
+
+@replayed
 def test_a_long_run_of_calls_follows_a_parameter_that_moves(capture):
     p = xgrad.Tensor(array(4).numpy(), requires_grad=True)
     optimizer = optim.SGD([p], lr=0.1)

@@ -71,8 +71,11 @@ def test_looking_on_makes_no_cycles_either(no_collector):
     assert len(gc.get_objects()) - before < 40
 
 
+SIZES = [((2, 16, 16, 2), 32), ((64, 64, 10), 64), ((784, 128, 10), 32), ((784, 256, 128, 10), 128)]
+
+
 @pytest.mark.parametrize("often", [0, 1000])  # replays before the plan
-@pytest.mark.parametrize(("sizes", "rows"), [((2, 16, 16, 2), 32), ((784, 256, 128, 10), 128)])
+@pytest.mark.parametrize(("sizes", "rows"), SIZES)
 def test_a_replay_takes_no_more_memory_than_the_step(sizes, rows, often, no_collector, monkeypatch):
     monkeypatch.setattr("xgrad_numpy.replay._OFTEN", often)
     monkeypatch.setattr("xgrad_numpy.replay._PIECE", 1 << 60)
