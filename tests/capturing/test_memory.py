@@ -71,17 +71,25 @@ def test_looking_on_makes_no_cycles_either(no_collector):
     assert len(gc.get_objects()) - before < 40
 
 
-SIZES = [((2, 16, 16, 2), 32), ((64, 64, 10), 64), ((784, 128, 10), 32), ((784, 256, 128, 10), 128)]
+NETWORKS = {  # widths, and rows of a batch
+    "2-16-16-2": ((2, 16, 16, 2), 32),
+    "64-64-10": ((64, 64, 10), 64),
+    "784-128-10": ((784, 128, 10), 32),
+    "784-256-128-10": ((784, 256, 128, 10), 128),
+    "784-1024-1024-10": ((784, 1024, 1024, 10), 256),
+}
 
 
 @pytest.mark.parametrize("often", [0, 1000])  # replays before the plan
-@pytest.mark.parametrize(("sizes", "rows"), SIZES)
-def test_a_replay_takes_no_more_memory_than_the_step(sizes, rows, often, no_collector, monkeypatch):
+@pytest.mark.parametrize("algorithm", [optim.SGD, optim.Adam])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_replay_takes_no_more_memory_than_the_step(network, algorithm, often, no_collector, monkeypatch):
+    sizes, rows = NETWORKS[network]
     monkeypatch.setattr("xgrad_numpy.replay._OFTEN", often)
     monkeypatch.setattr("xgrad_numpy.replay._PIECE", 1 << 60)
     layers = [layer for n, m in itertools.pairwise(sizes) for layer in (nn.Linear(n, m), nn.ReLU())]
     model = nn.Sequential(*layers[:-1])
-    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    optimizer = algorithm(model.parameters(), lr=0.1)
     x, y = array(rows, sizes[0]), xgrad.zeros(rows, dtype=xgrad.int64)
 
     def step():
