@@ -12,7 +12,7 @@ import numpy as np
 from xgrad_numpy.actions import Action, Slot
 
 _LARGE = 1 << 17  # elements from which a run is done in blocks: two float32 arrays no longer fit in a usual L2 cache
-_BLOCK = 1 << 15  # elements of a block, which takes ten times as long as to call a function
+_BLOCK = 1 << 18  # bytes of an array in a block, which takes ten times as long as to call a function
 
 
 def in_blocks(actions: Iterable[Action], planned: np.ndarray, lies: Callable[..., Slot]) -> list[Action]:
@@ -84,7 +84,8 @@ def _cuts(run: list[Action], arrays: list[Any], planned: np.ndarray) -> tuple[li
     whole = [x for x in arrays if _shape(x) == shape]
     flat = len(whole) + len(single) == len(arrays) and all(map(_in_order, whole))
     length = math.prod(shape) if flat else shape[0]
-    step = _BLOCK if flat else max(1, _BLOCK * shape[0] // math.prod(shape))
+    count = _BLOCK // max([_now(x).itemsize for x in arrays if not _moves(x)], default=4)
+    step = count if flat else max(1, count * shape[0] // math.prod(shape))
     if 2 * step > length:
         return None
     return [slice(start, start + step) for start in range(0, length, step)], flat
