@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-
-class Diverged(Exception):
-    """A check of values came out otherwise."""
+from xgrad.capturing.outcomes import Diverged
 
 
 def check(wanted: bool, value: Any) -> None:

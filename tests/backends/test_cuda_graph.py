@@ -396,7 +396,7 @@ def test_weak_numbers_do_not_promote(plain: Device) -> None:
         step = xgrad.capture(step)
         for _ in range(4):
             step(xgrad.ones(3, dtype=dtype, device=plain))
-        (frame,) = step._frames.values()  # type: ignore[attr-defined]
+        (frame,) = step._ways  # type: ignore[attr-defined]
         assert {cell.dtype for cell in frame.run.cells} == {np.dtype(dtype)} and str(p.dtype) == dtype
 
 
@@ -490,7 +490,7 @@ def test_an_argument_that_is_changed_in_place_is(plain: Device) -> None:
 
 def test_the_program_can_be_read(plain: Device) -> None:
     step, _ = captured(lambda x: x * 3, xgrad.ones(2, device=plain))
-    (frame,) = step._frames.values()
+    (frame,) = step._ways
     program = step.program()
     assert f"memory     {frame.run.nbytes:,} bytes\n" in program and "multiply(arg0, 3)  new  8  test_cuda_g" in program
 

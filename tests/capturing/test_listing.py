@@ -34,7 +34,7 @@ def adam_step():
 
 
 def frame_of(step):
-    (frame,) = step._frames.values()
+    (frame,) = step._ways
     return frame
 
 

@@ -19,6 +19,7 @@ from xgrad.capturing.frame import Frame, lies_otherwise
 from xgrad.capturing.outcomes import MISS, Unusable
 from xgrad.capturing.recorder import Recorder, active
 from xgrad.capturing.surroundings import Inside, Watched, begins, watched
+from xgrad.capturing.ways import Ways
 from xgrad.capturing.whereabouts import line_of_step
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
@@ -30,10 +31,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _TRIES = 4  # recordings in which a step may still settle, as its first does that makes an optimizer's state
+_PAID = 20  # replays for which another recording may be made, once there have been as many as are kept
 
 
 class CaptureWarning(UserWarning):
-    """A step cannot be captured, and runs eagerly; or it is recorded over and over."""
+    """A step cannot be captured, and runs eagerly; or it goes more ways than recordings are kept of."""
 
 
 def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
@@ -63,7 +65,9 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     step : callable
         What takes tensors, or containers of them, and other things, and returns such.
     limit : int, default 16
-        How many recordings to keep. The one that was used least recently goes; there is a warning when the first does.
+        How many recordings to keep. Once there have been as many, the step runs eagerly where none of them fits, and is
+        recorded only as often as replays have paid for it, once for 20 of them; the recording that was used least
+        recently goes then. There is one warning when that begins.
 
     Returns
     -------
@@ -75,6 +79,8 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     ------
     TypeError
         If `step` cannot be called.
+    ValueError
+        If `limit` is below 1.
 
     Notes
     -----
@@ -100,6 +106,10 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     """
     if not callable(step):
         raise TypeError(f"capture: expected a function, got {type(step).__name__}")
+    if limit < 1:
+        raise ValueError(
+            f"capture: expected a limit of at least 1, got {limit}: to run a step eagerly, do not capture it"
+        )
     replays = current_device().backend.replays
     if replays is not None:  # now, rather than in the first step
         import_module(replays)
@@ -120,7 +130,7 @@ class Captured(Generic[P, R]):
     def __init__(self, step: Callable[P, R], limit: int = 16) -> None:
         update_wrapper(self, step)
         self._step, self._limit = step, limit
-        self._frames: dict[Any, Frame] = {}
+        self._ways = Ways(limit)
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._recent: Callable[[Any], Any] | None = None  # the way that the last call went
         self._unsettled: dict[Any, int] = {}
@@ -129,6 +139,7 @@ class Captured(Generic[P, R]):
         self._grown: dict[Any, tuple[Any, int]] = {}  # what it adds to by itself, and how often that was seen
         self._flats: list[Flat] = []  # what optimizers keep side by side, as of the last recording
         self._warned = self._begun = False
+        self._kept = self._replays = 0  # how many recordings were of use, and how often one was replayed
         self.refusal: str | None = None
         self.recordings = 0
 
@@ -140,6 +151,7 @@ class Captured(Generic[P, R]):
             with self._lock:
                 results = MISS if self._recent is None else self._recent(args)
                 if results is not MISS:
+                    self._replays += 1
                     return results  # type: ignore[no-any-return]
         if self.refusal is not None:
             return self._step(*args, **kwargs)
@@ -180,30 +192,38 @@ class Captured(Generic[P, R]):
         self._watched = [w for w in found if type(w) is not Inside or w.place not in logs]
 
     def _called(self, key: Any, tensors: tuple[Tensor, ...], args: Any, kwargs: Any) -> Any:
-        frame = self._frames.get(key)
-        if frame is not None:
+        error = None
+        for frame in self._ways.of(key):
             results = frame.replay(tensors)
             if results is not MISS:
                 self._recent = frame.replay if tensors is args else None
-                self._frames[key] = self._frames.pop(key)  # the last is the one that was used last
+                self._ways.use(key, frame)
+                self._replays += 1
                 return results
-            self._recent = None
+            error = error or frame.failure()
+        self._recent = None
+        for frame in self._ways.of(key):
             if frame.waits():
                 return self._step(*args, **kwargs)
-            self._frames.pop(key).release()
+            if error or frame.over():
+                self._ways.drop(key, frame)
         if self.recordings or self._begun:  # otherwise it has been done for the key
             self._look([leaf for _, leaf in trees.leaves((args, kwargs))])
             now, _ = self._key(args, kwargs)
-            if now != key and now in self._frames:
+            if now != key and now in self._ways:
                 return self._called(now, tensors, args, kwargs)
             key = now
+        if self._kept >= self._limit + self._replays // _PAID:
+            results = self._step(*args, **kwargs)
+            self._warn_of_many()
+            return results
+        kept = self._kept
         with _without_collection():
             results = self._record(key, args, kwargs, list(tensors))
-        if key in self._frames and tensors is args:
-            self._recent = self._frames[key].replay
-        if frame is not None and frame.error is not None and self.refusal is None:
-            # The step as it is knows of no error.
-            self._refuse(f"{_line_of(self._step)}: a replay failed: {type(frame.error).__name__}: {frame.error}")
+        if self._kept > kept and tensors is args:
+            self._recent = self._ways.of(key)[0].replay
+        if error is not None and self.refusal is None:  # the step as it is knows of none
+            self._refuse(f"{_line_of(self._step)}: a replay failed: {type(error).__name__}: {error}")
         return results
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
@@ -305,26 +325,26 @@ class Captured(Generic[P, R]):
             raise
         except Exception as error:  # of ours: the step itself has run
             raise Unusable(f"what was recorded cannot be replayed: {type(error).__name__}: {error}") from error
-        if len(self._frames) >= self._limit:
+        if self._ways.add(key, frame):
             self._recent = None
-            self._frames.pop(next(iter(self._frames))).release()
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"capture: {_line_of(self._step)} has been recorded for more than {self._limit} kinds of "
-                    "arguments, and the recordings of some are given up: pass what changes as tensors of one shape, or "
-                    "raise limit",
-                    CaptureWarning,
-                    stacklevel=5,
-                )
-        self._frames[key] = frame
+            self._warn_of_many()
+        self._kept += 1
         self._unsettled.pop(key, None)
+
+    def _warn_of_many(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"capture: {_line_of(self._step)} is called with more than {self._limit} kinds of arguments, or in so "
+                "many states: it runs eagerly where no recording fits, until replays have paid for another one, and "
+                "the one used least recently is given up: pass what changes as tensors of one shape, or raise limit",
+                CaptureWarning,
+                stacklevel=5,
+            )
 
     def _refuse(self, why: str) -> None:
         self.refusal, self._recent = why, None
-        for frame in self._frames.values():
-            frame.release()
-        self._frames.clear()
+        self._ways.clear()
         warnings.warn(f"capture: {why}: the step runs eagerly from now on", CaptureWarning, stacklevel=5)
 
     def program(self) -> str:
@@ -353,7 +373,7 @@ class Captured(Generic[P, R]):
         if self.refusal is not None:
             return f"runs eagerly: {self.refusal}"
         with self._lock:
-            frames = list(self._frames.values())
+            frames = list(self._ways)
             for frame in frames if active.get() is None else ():  # not in the midst of a recording
                 frame.plan()
         count = len(frames)

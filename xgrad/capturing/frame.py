@@ -17,7 +17,7 @@ from xgrad.capturing.effects import Effects
 from xgrad.capturing.finding import Arguments, leaf_at
 from xgrad.capturing.guards import Find, Guards
 from xgrad.capturing.left import Left
-from xgrad.capturing.outcomes import MISS, Unusable
+from xgrad.capturing.outcomes import MISS, Diverged, Unusable
 from xgrad.capturing.program import Program, Unchecked, Value, simplified
 from xgrad.capturing.recorder import Recorder, root_of
 from xgrad.capturing.surroundings import Inside, Watched
@@ -197,6 +197,15 @@ class Frame:
             for i, leaf in effects.updated_arguments:
                 args[i]._changed = leaf.changed = when
         return effects.take(tensors)
+
+    def failure(self) -> Exception | None:
+        """Return the error of the last replay, once, if it was one; that a check came out otherwise is none."""
+        error, self.error = self.error, None
+        return None if type(error) is Diverged else error
+
+    def over(self) -> bool:
+        """Return whether there will not be another replay: an optimizer has laid its parameters anew, or such."""
+        return not all(flat.intact() for flat in self._flats) or self._guards.over()
 
     # Memory
 

@@ -100,6 +100,15 @@ class Guards:
                 return False
         return all(condition(args) for condition in self._others)
 
+    def over(self) -> bool:
+        """Return whether something is otherwise that will not be again as it was."""
+        for optimizer, _, key, laid, *_ in self.groups:
+            if optimizer._laid.get(key) is not laid:
+                return True
+        if any(len(flat.arrays) != count for flat, count in self.flats):
+            return True
+        return any(tensor._leaf is not leaf for tensor, leaf in self.edges)
+
     def _add_arguments(self, recorder: Recorder, tensors: Sequence[Tensor]) -> None:
         used = {v.source.holder: v for v in recorder.inputs if v.source is not None and v.source.kind == "argument"}
         self.arguments: list[tuple[Any, ...]] = []

@@ -8,6 +8,10 @@ from typing import Any
 MISS: Any = type("Miss", (), {"__slots__": ()})()
 
 
+class Diverged(Exception):
+    """A check of values came out otherwise than when the program was recorded."""
+
+
 class Unusable(Exception):
     """A recording cannot be replayed; the message says why, and `line` at which line of the user's, if known."""
 
