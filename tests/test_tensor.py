@@ -185,6 +185,30 @@ def test_operators_and_methods_are_the_functions() -> None:
     assert (z.var(0).tolist(), z.std(0, 0, True).shape, z.prod().item(), z.any().item()) == ([1, 1], (1, 2), 24, True)
 
 
+def test_rows_one_after_the_other(device: str) -> None:
+    x = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], device=device, requires_grad=True)
+    rows = list(x)
+    (node,) = rows[0]._edge.edges  # one for all of them
+    assert len(rows) == 3 and all(row._edge.edges == (node,) for row in rows)
+    total = sum((i * row**3).sum() for i, row in enumerate(x))
+    (slope,) = xgrad.autograd.grad(total, x, create_graph=True)
+    assert slope.tolist() == [[0, 0], [27, 48], [150, 216]]
+    (curvature,) = xgrad.autograd.grad(slope.sum(), x)
+    assert curvature.tolist() == [[0, 0], [18, 24], [60, 72]]
+    for row in x:  # of which only one is used
+        (row * 2).sum().backward()
+        break
+    assert x.grad is not None and x.grad.tolist() == [[2, 2], [0, 0], [0, 0]]
+    first, second = Tensor([1.0, 2.0], device=device, requires_grad=True)
+    assert (first.item(), second.item(), first.shape) == (1, 2, ())
+    assert list(xgrad.zeros((0, 3), device=device, requires_grad=True)) == []
+    assert list(xgrad.zeros((2, 0), device=device, requires_grad=True))[1].shape == (0,)
+    with pytest.raises(TypeError, match="len: expected at least one axis"):
+        iter(Tensor(1.0, device=device, requires_grad=True))
+    with xgrad.no_grad():
+        assert [row.requires_grad for row in x] == [False] * 3
+
+
 def test_conversions(device: str) -> None:
     x = Tensor(2.5, device=device)
     assert (float(x), int(x), bool(x), complex(x), x.item()) == (2.5, 2, True, 2.5 + 0j, 2.5)

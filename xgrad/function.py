@@ -206,7 +206,7 @@ class Function:
         mask &= self._differentiable
         if type(out) is tuple:
             places = [device.places[part.dtype] for part in out]
-            if not mask or not grad_enabled.get():
+            if not mask or not out or not grad_enabled.get():
                 return tuple(map(placed, out, places))
             plan = self._plan(mask, len(inputs), any(place.complex for place in places))
             kept = plan.keep(out, raws, inputs, options, aside, edges)

@@ -349,6 +349,8 @@ class Tensor(Operators):
         return int(self._data.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
+        if self._edge is not None and grad_enabled.get() and self.ndim:
+            return iter(namespace.ops.unstack(self))  # gradients of rows taken one by one are each as large as the whole
         return (self[i, ...] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
