@@ -350,7 +350,7 @@ class Tensor(Operators):
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._edge is not None and grad_enabled.get() and self.ndim:
-            return iter(namespace.ops.unstack(self))  # gradients of rows taken one by one are each as large as the whole
+            return iter(namespace.ops.unstack(self))  # of rows taken one by one, each gradient is as large as the whole
         return (self[i, ...] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
