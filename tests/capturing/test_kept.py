@@ -7,9 +7,10 @@ import gc
 import pytest
 
 import xgrad
-from capturing.twins import batch, training
+from capturing.twins import array, batch, training
 from xgrad import nn, optim
 from xgrad.capturing.arrays import Recorded
+from xgrad.optim.flat import Layout
 
 
 def test_no_array_of_the_recording_is_kept():
@@ -101,3 +102,21 @@ def test_what_is_let_go_of_is_no_longer_counted(why):
     assert flats
     for flat in flats:  # or what somebody holds then would be taken for ours, and written to
         assert flat.watchers() == flat.private
+
+
+def test_a_recording_may_be_collected_while_parameters_are_laid_anew(monkeypatch):
+    _, optimizer, step = training(xgrad.capture)
+    for i in range(4):
+        step(*batch(i))
+    (frame,) = step._ways
+    empty = Layout.empty
+
+    def collecting(layout):
+        frame.release()
+        return empty(layout)
+
+    monkeypatch.setattr(Layout, "empty", collecting)
+    optimizer.add_param_group({"params": [array(2).requires_grad_()]})
+    step._step(*batch(4))
+    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    assert flats and [flat.watchers() for flat in flats] == [flat.private for flat in flats]

@@ -193,10 +193,10 @@ class Flat:
             for key in states[0].keys() - self.numbers.keys():
                 arrays = [state[key] for state in states]
                 self.arrays[key] = wrap(self._filled(arrays) if elementwise else arrays[0], self.device)
-            for place, leaf in enumerate(self.leaves):
-                leaf.slot = Slot(self, self.gradients, place)
             self.buffer, *self.places = [placed(None, first._place) for _ in (None, *params)]
             self._settle()
+            for place, leaf in enumerate(self.leaves):  # when all is there for who finds it by a leaf
+                leaf.slot = Slot(self, self.gradients, place)
 
     def _whole(self, buffer: Any) -> Any:
         """Return what an update sees of a buffer."""
