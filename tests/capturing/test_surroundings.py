@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capturing.twins import all_of, array, batch, replayed, replays
+from capturing.twins import all_of, array, batch, replayed, replays, twice
 from xgrad import nn, optim
 from xgrad.nn import functional
 
@@ -460,6 +460,154 @@ def test_an_optimizer_that_a_partial_call_is_given(capture):
     for i in range(4):
         yield step(*batch(i))
         yield all_of(model, optimizer)
+
+
+def decayed(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    with xgrad.no_grad():
+        for p in model.parameters():
+            p *= 1 - optimizer.param_groups[0]["lr"] * 0.1
+    return loss, optimizer.param_groups[0]["lr"]
+
+
+@replayed
+def test_options_of_an_optimizer_that_the_step_reads_itself(capture):
+    xgrad.manual_seed(0)
+    model = nn.Linear(5, 3)
+    o = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    group, one, all_in = o.param_groups[0], SimpleNamespace(o=o), [o]
+
+    def of_all(x):
+        for each in all_in[0].param_groups:
+            x = x * each["lr"]
+        return x
+
+    step = capture(lambda x, y: decayed(model, o, x, y))
+    reads = [
+        capture(lambda x: x * o.param_groups[0]["lr"]),
+        capture(lambda x: x * one.o.param_groups[0]["lr"]),
+        capture(of_all),
+        capture(lambda x: x * o.defaults["lr"]),
+    ]
+    for i in range(9):
+        group["lr"] = o.defaults["lr"] = 0.1 / (1 + i // 3)
+        yield step(*batch(i))
+        yield all_of(model, o)
+        yield [read(array(3)) for read in reads]
+
+
+def test_a_step_that_sets_an_option_itself_is_refused():
+    model = nn.Linear(5, 3)
+    o = optim.SGD(model.parameters(), lr=0.1)
+
+    def scenario(capture):
+        model.load_state_dict({"weight": array(3, 5), "bias": array(3)})
+        o.param_groups[0]["lr"] = 0.1
+
+        @capture
+        def step(x, y):
+            o.zero_grad()
+            functional.cross_entropy(model(x), y).backward()
+            for group in o.param_groups:
+                group["lr"] *= 0.9
+            o.step()
+
+        for i in range(4):
+            step(*batch(i))
+            yield all_of(model), o.param_groups[0]["lr"]
+
+    with pytest.warns(xgrad.capturing.CaptureWarning, match="the step changes what is in o"):
+        twice(scenario)
+
+
+class Scaled(optim.Optimizer):
+    """Reads a global variable, an attribute, and one of its class; its step does more than the others."""
+
+    most = 1.0
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+        self.k = 1.0
+
+    def step(self, closure=None):
+        nn.utils.clip_grad_norm_([p for group in self.param_groups for p in group["params"]], self.most)
+        return super().step(closure)
+
+    def update(self, xp, p, g, state, options):
+        return p - options["lr"] * self.k * scale * xp.sign(g)
+
+
+@replayed
+def test_what_an_optimizer_of_the_users_reads(capture):
+    global scale
+    scale = 1.0
+    xgrad.manual_seed(0)
+    model = nn.Linear(5, 3)
+    o = Scaled(model.parameters(), lr=0.1)
+
+    @capture
+    def step(x, y):
+        o.zero_grad()
+        functional.cross_entropy(model(x), y).backward()
+        o.step()
+
+    for i in range(12):
+        o.k, scale = 1.0 + (i >= 3), 1.0 - 0.5 * (i >= 6)
+        Scaled.most = 1.0 if i < 9 else 0.1
+        step(*batch(i))
+        yield all_of(model)
+    Scaled.most = 1.0
+
+
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+def test_an_optimizer_that_counts_by_itself_is_refused():
+    class Counts(optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+            self.count = 0
+
+        def update(self, xp, p, g, state, options):
+            self.count += 1
+            return p - 0.1 / self.count * g
+
+    def scenario(capture):
+        w = array(3).requires_grad_()
+        o = Counts([w])
+
+        @capture
+        def step():
+            o.zero_grad()
+            (w * w).sum().backward()
+            o.step()
+
+        for _ in range(4):
+            step()
+            yield w, o.count
+
+    (captured,) = twice(scenario)
+    assert "gives self.count another value" in captured.refusal
+
+
+class ScaledGradient(xgrad.Function):
+    @staticmethod
+    def forward(xp, x):
+        return x * 1
+
+    @staticmethod
+    def backward(xp, g):
+        return g * scale
+
+
+@replayed
+def test_what_a_derivative_of_the_users_reads(capture):
+    global scale
+    scaled = ScaledGradient()
+    step = capture(xgrad.grad(lambda x: (scaled(x) ** 2).sum()))
+    for scale in (2.0, 2.0, 3.0, 3.0):
+        yield step(array(3))
 
 
 def test_a_long_chain_of_objects():

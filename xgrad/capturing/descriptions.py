@@ -76,7 +76,7 @@ def described(value: Any) -> Any:
 _MOST = 256  # things in a variable, and in what is in it: what has more than what is left is not looked into
 _EXACT = frozenset({bool, int, str, bytes, type(None)})
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_OPAQUE = (Tensor, Optimizer, Generator, FunctionType, BuiltinFunctionType, np.ndarray, np.generic)
+_OPAQUE = (Tensor, Generator, FunctionType, BuiltinFunctionType, np.ndarray, np.generic)
 _TAKEN_AS_IT_IS = (*PLAIN, *_OPAQUE)
 CONTAINERS: tuple[Any, ...] = (list, tuple, deque, dict, set, frozenset)
 
@@ -180,7 +180,7 @@ class Contents:
         self._room -= size
         self._seen[key] = len(self._seen), value  # which is kept, and so its id
         held = type(value.owner) if kind is Others else kind
-        self.anything = self.anything or not issubclass(held, (Module, ModuleType, type))
+        self.anything = self.anything or not issubclass(held, (Module, Optimizer, ModuleType, type))
         inside: list[Any] = [kind]
         for read, keys, values in found:
             self.marks.append((read, values))
@@ -296,7 +296,7 @@ def _slot(slot: MemberDescriptorType, value: Any) -> Any:
 
 def is_ours(value: Any) -> bool:
     """Return whether something is of a library that a recording follows by itself."""
-    if issubclass(type(value), Module):  # of which a step may read any attribute
+    if issubclass(type(value), (Module, Optimizer)):  # of which a step may read any attribute
         return False
     name = value.__name__ if type(value) is ModuleType else type(value).__module__
     return str(name).partition(".")[0] in ("xgrad", "numpy")

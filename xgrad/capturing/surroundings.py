@@ -206,7 +206,7 @@ class _Search:
     def _methods(self, value: Any, base: str) -> None:
         """Look at methods and properties that code may use which names a thing, also of the classes that it extends."""
         made = issubclass(type(value), type)  # by the step itself, perhaps
-        names = {"forward", *self._names.of(base)}
+        names = {*_CALLED_BACK, *self._names.of(base)}
         for kind in classes(value):
             for name, member in list(vars(kind).items()):
                 special = name in _OF_NEW if made else name.startswith("__") and name not in _UNCALLED
@@ -253,6 +253,7 @@ class _Search:
 
 
 _MOST = 1 << 14  # things that a search looks at
+_CALLED_BACK = ("forward", "backward", "update")  # by the library: of modules, functions and optimizers
 _OF_NEW = frozenset("__init__ __new__ __post_init__".split())
 #: Methods with names of Python's that are not called of what is there already, or for no value of a step.
 _UNCALLED = _OF_NEW.union("__repr__ __str__ __del__ __reduce__ __getstate__ __setstate__ __init_subclass__".split())
