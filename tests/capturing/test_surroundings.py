@@ -591,6 +591,10 @@ def test_an_optimizer_that_counts_by_itself_is_refused():
     assert "gives self.count another value" in captured.refusal
 
 
+def by_scale(g):
+    return g * scale
+
+
 class ScaledGradient(xgrad.Function):
     @staticmethod
     def forward(xp, x):
@@ -606,8 +610,39 @@ def test_what_a_derivative_of_the_users_reads(capture):
     global scale
     scaled = ScaledGradient()
     step = capture(xgrad.grad(lambda x: (scaled(x) ** 2).sum()))
-    for scale in (2.0, 2.0, 3.0, 3.0):
+    for k in (2.0, 2.0, 3.0, 3.0):
+        scale = k
         yield step(array(3))
+
+
+@replayed
+def test_what_hooks_read(capture):
+    global scale
+    layer, w = nn.Linear(3, 2), array(3).requires_grad_()
+    layer.load_state_dict({"weight": array(2, 3), "bias": array(2)})
+    w.register_hook(by_scale)
+    layer.weight.register_hook(by_scale)
+
+    def of_a_variable(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad.detach()
+
+    def of_a_layer(x):
+        layer.zero_grad()
+        layer(x).sum().backward()
+        return layer.weight.grad.detach()
+
+    def of_an_argument(x, w):
+        w.grad = None
+        (w * x).sum().backward()
+
+    of_a_variable, of_a_layer, of_an_argument = map(capture, (of_a_variable, of_a_layer, of_an_argument))
+    for k in (2.0, 2.0, 3.0, 3.0):
+        scale = k
+        yield of_a_variable(array(3)), of_a_layer(array(3))
+        of_an_argument(array(3), w)
+        yield w.grad
 
 
 def test_a_long_chain_of_objects():
