@@ -234,6 +234,22 @@ def test_containers_of_other_kinds(make):
 
 
 @replayed
+def test_numbers_in_arrays_of_numpy(capture):
+    values, one, large = np.array([1.0, 2.0]), np.array(3), np.zeros(1000)
+    cases = {"values": values, "one": [one]}
+    steps = [
+        lambda x: x * float(values[0]),
+        lambda x: x * values.sum(),
+        lambda x: x * int(cases["one"][0]),
+        lambda x: x * values.tolist()[1] + len(large),
+    ]
+    steps = [capture(step) for step in steps]
+    for i in range(8):
+        values[0], values[1], one[()] = i // 2, -0.0 if i > 5 else 0.0, i // 4
+        yield [step(array(3)) for step in steps]
+
+
+@replayed
 def test_a_set_grows(capture):
     values = {1}
     step = capture(lambda x: x * len(values))

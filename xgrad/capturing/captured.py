@@ -48,11 +48,11 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
     tensors, while modules have the same attributes and are in the same mode (`Module.train`, `Module.eval`), and the
     variables that the step's code names, and that of functions and methods that it calls by name, are the same things
-    with the same in them: in containers, of up to 256 things, and in objects, classes and modules of yours those
-    attributes that the code names. For others the step is recorded anew. Learning rates and other numeric options of
-    optimizers, their counts of steps, and the state of generators are read at each replay. What the step changes
-    itself, such as a list to which it appends, what it reads otherwise, such as a clock, and what it does besides, such
-    as printing, is as it was when the step was recorded.
+    with the same in them: in containers and arrays of NumPy, of up to 256 things, and in objects, classes and modules
+    of yours those attributes that the code names. For others the step is recorded anew. Learning rates and other
+    numeric options of optimizers, their counts of steps, and the state of generators are read at each replay. What the
+    step changes itself, such as a list to which it appends, what it reads otherwise, such as a clock, and what it does
+    besides, such as printing, is as it was when the step was recorded.
 
     What cannot be replayed is noticed while it is recorded: a value that is read, to branch on it or to print it; a
     shape that depends on values; an array of another library; a tensor that is kept outside. Then a `CaptureWarning`

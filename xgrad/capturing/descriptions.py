@@ -76,7 +76,7 @@ def described(value: Any) -> Any:
 _MOST = 256  # things in a variable, and in what is in it: what has more than what is left is not looked into
 _EXACT = frozenset({bool, int, str, bytes, type(None)})
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_OPAQUE = (Tensor, Generator, FunctionType, BuiltinFunctionType, np.ndarray, np.generic)
+_OPAQUE = (Tensor, Generator, FunctionType, BuiltinFunctionType, np.generic)
 _TAKEN_AS_IT_IS = (*PLAIN, *_OPAQUE)
 CONTAINERS: tuple[Any, ...] = (list, tuple, deque, dict, set, frozenset)
 
@@ -218,6 +218,9 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
     if kind is Others:
         reads = [(partial(_named, attributes(value.owner), value.absent), value.absent)]
         return [(read, keys, read()) for read, keys in [*reads, *_of_classes(value.owner, names.of(base))]]
+    if issubclass(kind, np.ndarray):
+        bits = None if value.size > _MOST or value.dtype.hasobject else _Bits(value)
+        return None if bits is None else [(bits, ("values",), bits())]
     if issubclass(kind, _TAKEN_AS_IT_IS) or is_ours(value):
         return None
     if issubclass(kind, CONTAINERS):
@@ -242,6 +245,19 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
         reads += [(partial(_named, own, wanted), wanted)] if own or kind is not type else []
         reads += _of_classes(value, wanted)
     return [(read, keys, read()) for read, keys in reads]
+
+
+class _Bits:
+    """Read the bits of an array of NumPy's, which are the same object as long as they are the same."""
+
+    def __init__(self, array: Any) -> None:
+        self._array, self._last = array, np.ndarray.tobytes(array)
+
+    def __call__(self) -> tuple[bytes]:
+        now = np.ndarray.tobytes(self._array)
+        if now != self._last:
+            self._last = now
+        return (self._last,)
 
 
 _HELD: dict[type, tuple[str, ...]] = {MethodType: ("__func__", "__self__"), partial: ("func", "args", "keywords")}
