@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import random
 import threading
 import warnings
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capturing.twins import alike, all_of, array, batch, eagerly, played, snapshot, training
+from capturing.twins import alike, all_of, array, batch, eagerly, played, snapshot, training, twice
 from xgrad import nn
 from xgrad.capturing import CaptureWarning
 from xgrad.capturing.arrays import Recorded
@@ -418,6 +419,49 @@ def test_a_step_that_several_threads_call():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+class Augments:
+    def __init__(self):
+        self.chance = np.random.default_rng(2)
+
+    def step(self, x):
+        return x * self.chance.random()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: lambda x: x * random.random(),
+        lambda: lambda x: x * float(np.random.beta(1.0, 1.0)),
+        lambda: using(random.Random(1), lambda x, chance: x if chance.random() < 0.5 else -x),
+        lambda: using(np.random.RandomState(1), lambda x, chance: x * chance.rand()),
+        lambda: Augments().step,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+def test_random_numbers_that_are_not_ours(draw):
+    def scenario(capture):
+        random.seed(0)
+        np.random.seed(0)
+        step = capture(draw())
+        for _ in range(6):
+            yield step(array(3))
+
+    (captured,) = twice(scenario)
+    assert "draws random numbers of Python's or NumPy's" in captured.refusal
+
+
+def using(thing, step):
+    return lambda x: step(x, thing)
+
+
+def test_a_step_beside_which_random_numbers_are_drawn_is_captured():
+    step = xgrad.capture(lambda x: 2 * x)
+    for _ in range(4):
+        random.random()
+        step(array(3))
+    assert step.recordings == 1 and step.refusal is None
 
 
 def test_too_many_kinds_of_arguments_are_told_once():

@@ -13,6 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded, concrete
+from xgrad.capturing.chance import drawn_elsewhere
 from xgrad.capturing.descriptions import Names, contents, described
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import Frame, lies_otherwise
@@ -227,6 +228,8 @@ class Captured(Generic[P, R]):
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
         watched = [(w, w()) for w in self._watched or ()]
+        variables = [w.read() for w, _ in watched]
+        states = drawn_elsewhere(variables)
         for flat in self._flats:  # as before a replay
             if flat.intact():
                 flat.keep_private()
@@ -236,6 +239,8 @@ class Captured(Generic[P, R]):
         except BaseException:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
+        if drawn_elsewhere(variables) != states:  # by the step, or by another thread meanwhile
+            recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
         for w, value in watched:
             now = w()
             if now == value:
