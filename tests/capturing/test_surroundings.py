@@ -6,7 +6,8 @@ import sys
 import threading
 import types
 import weakref
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from array import array as buffer
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -92,6 +93,11 @@ class Sloppy:
 
 class Attributes(dict):
     __getattr__ = dict.__getitem__
+
+
+class Options(UserDict):
+    def __repr__(self):
+        return f"Options({self.data})"
 
 
 class Proxy:
@@ -219,6 +225,11 @@ Pair = namedtuple("Pair", "values other")
         lambda: (defaultdict(float, k=2.0), "k"),
         lambda: (Attributes(k=2.0), "k"),
         lambda: (deque([2.0]), 0),
+        lambda: (UserDict(k=2.0), "k"),
+        lambda: (Options(k=2.0), "k"),
+        lambda: (ChainMap({}, {"k": 2.0}), "k"),
+        lambda: (UserList([2.0]), 0),
+        lambda: (buffer("d", [2.0]), 0),
     ],
 )
 def test_containers_of_other_kinds(make):
@@ -231,6 +242,24 @@ def test_containers_of_other_kinds(make):
             yield [step(array(3)) for step in steps]
 
     replays(scenario)
+
+
+@replayed
+def test_a_mapping_that_cannot_be_written_to(capture):
+    values = {"k": 2.0}
+    readable = types.MappingProxyType(values)
+    step = capture(lambda x: x * readable["k"])
+    for k in (2.0, 2.0, 3.0, 3.0):
+        values["k"] = k
+        yield step(array(3))
+
+
+def test_long_collections_are_left_alone():
+    numbers = range(1 << 62)
+    step = xgrad.capture(lambda x: x * numbers[3])
+    for _ in range(3):
+        np.testing.assert_array_equal(step(array(3)).numpy(), (array(3) * 3).numpy())
+    assert step.recordings == 1
 
 
 @replayed

@@ -232,6 +232,8 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
         else:
             container = next(c for c in CONTAINERS if issubclass(kind, c))
             reads = [(partial(_items, container, value), range(len(value)))]
+    elif _is_collection(value):
+        reads = [(partial(_entries, value), range(len(_entries(value))))]
     if kind in _HELD:
         reads = [(partial(attrgetter(*_HELD[kind]), value), _HELD[kind])]
     elif kind not in CONTAINERS:
@@ -245,6 +247,23 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
         reads += [(partial(_named, own, wanted), wanted)] if own or kind is not type else []
         reads += _of_classes(value, wanted)
     return [(read, keys, read()) for read, keys in reads]
+
+
+def _is_collection(value: Any) -> bool:
+    """Return whether something is a collection of a library, and read by code of that alone."""
+    if not issubclass(type(value), (Mapping, Sequence)):
+        return False
+    return not any(name in vars(kind) for kind in classes(value) for name in ("__getitem__", "__iter__", "__len__"))
+
+
+def _entries(value: Any) -> tuple[Any, ...]:
+    """Return what is in a collection of a library; nothing if that is much, or fails, as where a value is missing."""
+    try:
+        if len(value) > _MOST:
+            return ()
+        return (*value, *value.values()) if issubclass(type(value), Mapping) else (*value,)
+    except Exception:
+        return ()
 
 
 class _Bits:
