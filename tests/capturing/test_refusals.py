@@ -11,7 +11,7 @@ import pytest
 
 import xgrad
 from capturing.twins import alike, all_of, array, batch, eagerly, played, snapshot, training, twice
-from xgrad import nn
+from xgrad import nn, optim
 from xgrad.capturing import CaptureWarning
 from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.doors import _DOORS
@@ -159,6 +159,32 @@ def counter(w, kept):
         nonlocal count
         count += 1
         return x * count
+
+    return step
+
+
+@refused("the state of an optimizer")
+def count_of_an_optimizer(w, kept):
+    o = optim.Adam([w], lr=0.1)
+
+    def step(x):
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+        return x * o.state[w]["step"], o.state[w]["exp_avg"]  # here
+
+    return step
+
+
+@refused("the state of an optimizer")
+def state_of_an_optimizer(w, kept):
+    o = optim.Adam([w], lr=0.1)
+
+    def step(x):
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+        return o.state_dict()  # here
 
     return step
 

@@ -424,6 +424,20 @@ def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
         return _lay(optimizer, group)
 
 
+def _looking(look: Callable[[Optimizer], Any]) -> Callable[[Optimizer], Any]:
+    """Return what shows the state of an optimizer, in which are numbers that would stay those of the recording."""
+
+    def looking(optimizer: Optimizer) -> Any:
+        recorder = active.get()
+        if recorder is None:
+            return look(optimizer)
+        recorder.refuse("the state of an optimizer is looked at: do so outside")
+        with _unrecorded():
+            return look(optimizer)
+
+    return looking
+
+
 def _read_numbers(values: Any) -> Any:
     recorder = active.get()
     return _read(values) if recorder is None or recorder.refusal else recorder.read(values)
@@ -465,6 +479,8 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
+    (Optimizer, "state", property(_looking(vars(Optimizer)["state"].fget))),
+    (Optimizer, "state_dict", _looking(Optimizer.state_dict)),
     (autograd, "_ones", _constant_ones),
     (autograd, "walk", _note_walk),
     (flat, "read", _read_numbers),
