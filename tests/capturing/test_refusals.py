@@ -5,6 +5,7 @@ import inspect
 import random
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -445,6 +446,40 @@ def test_a_step_that_several_threads_call():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def takes(x, given):
+    return given.pop("k") * x
+
+
+def sets(x, given):
+    given["y"], given["k"] = given["y"] + x, 2.0
+    return given
+
+
+def appends(x, given):
+    given["list"].append(2.0)
+    return x * len(given["list"])
+
+
+def sets_an_attribute(x, given):
+    given["object"].k = 3.0
+    return x * 2
+
+
+@pytest.mark.parametrize("step", [takes, sets, appends, sets_an_attribute])
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+def test_what_is_in_arguments_is_changed(step):
+    def scenario(capture):
+        captured = capture(step)
+        for i in range(4):
+            given = {"k": 1.0, "y": array(3, seed=i), "list": [], "object": SimpleNamespace(k=1.0)}
+            yield captured(array(3), given)
+            thing = given.pop("object")
+            yield given, thing.k
+
+    (captured,) = twice(scenario)
+    assert "the step changes what is in its arguments" in captured.refusal
 
 
 class Augments:

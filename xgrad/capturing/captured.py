@@ -14,7 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.chance import drawn_elsewhere
-from xgrad.capturing.descriptions import Names, contents, described
+from xgrad.capturing.descriptions import Names, Same, contents, described
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import Frame, lies_otherwise
 from xgrad.capturing.outcomes import MISS, Unusable
@@ -174,6 +174,11 @@ class Captured(Generic[P, R]):
             key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
         return tuple(key), tensors
 
+    def _given(self, args: Any, kwargs: Any) -> Any:
+        """Return a description of arguments that is equal as long as they are the same things with the same in them."""
+        structure, leaves = _flattened(args, kwargs)
+        return structure, [Same(leaf) if isinstance(leaf, Tensor) else contents(leaf, self._names) for leaf in leaves]
+
     def _look(self, arguments: Iterable[Any]) -> None:
         """Look for what is to be watched, which may be other things when variables are."""
         found, self._names = watched(self._step, arguments, self._names)
@@ -228,7 +233,7 @@ class Captured(Generic[P, R]):
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
         watched = [(w, w()) for w in self._watched or ()]
-        variables = [w.read() for w, _ in watched]
+        variables, given = [w.read() for w, _ in watched], self._given(args, kwargs)
         states = drawn_elsewhere(variables)
         for flat in self._flats:  # as before a replay
             if flat.intact():
@@ -241,6 +246,8 @@ class Captured(Generic[P, R]):
             raise
         if drawn_elsewhere(variables) != states:  # by the step, or by another thread meanwhile
             recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
+        if self._given(args, kwargs) != given:
+            recorder.refuse("the step changes what is in its arguments", line=_line_of(self._step))
         for w, value in watched:
             now = w()
             if now == value:
