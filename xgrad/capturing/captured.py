@@ -246,6 +246,8 @@ class Captured(Generic[P, R]):
             raise
         if drawn_elsewhere(variables) != states:  # by the step, or by another thread meanwhile
             recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
+        if any(tensor.requires_grad is not before for tensor, before in recorder.wishes()):
+            recorder.unsettled = "the step changes requires_grad of a tensor that was there before"
         if self._given(args, kwargs) != given:
             recorder.refuse("the step changes what is in its arguments", line=_line_of(self._step))
         for w, value in watched:

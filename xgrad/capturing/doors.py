@@ -274,6 +274,13 @@ def _set_gradient(leaf: Leaf, gradient: Any) -> None:
     _gradient.__set__(leaf, gradient)
 
 
+def _note_wish(tensor: Tensor, requires_grad: bool = True) -> Tensor:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.wish(tensor)
+    return _wish(tensor, requires_grad)
+
+
 def _get_mode(module: Module) -> bool:
     mode: bool = vars(module)["training"]
     recorder = active.get()
@@ -306,7 +313,7 @@ def _note_walk(*args: Any, **options: Any) -> Any:
     return _walk(*args, **options) if recorder is None else recorder.where.within(_walk, *args, **options)
 
 
-_next, _from_host = Generator._next, Generator._from_host
+_next, _from_host, _wish = Generator._next, Generator._from_host, Tensor.requires_grad_
 _settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
 _renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write, _ones, _walk = flat.read, flat.write, autograd._ones, engine.walk
@@ -466,6 +473,7 @@ def _note_foreign(x: Any) -> Any:
 
 _DOORS: list[tuple[Any, str, Any]] = [
     (Tensor, "_data", property(_get_array, _set_array)),
+    (Tensor, "requires_grad_", _note_wish),
     (Leaf, "grad", property(_get_gradient, _set_gradient)),
     (Module, "training", property(_get_mode, _set_mode)),
     (Module, "__call__", _note_call),

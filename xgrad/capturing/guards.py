@@ -157,6 +157,8 @@ class Guards:
                 self._attributes.append((tensor, "_edge", leaf))
             if type(leaf) is Leaf:
                 self._others.append(partial(_has_hooks, leaf, hooks(leaf)))
+        given = set(map(id, recorder.arguments))  # of which it is looked at anyway
+        self._attributes += [(t, "requires_grad", before) for t, before in recorder.wishes() if id(t) not in given]
 
     def _add_gradients(self, recorder: Recorder, arguments: Arguments) -> None:
         self.bare: list[Leaf] = []  # which must have no gradient
