@@ -425,6 +425,49 @@ def test_a_hook_comes_and_goes(capture):
         yield w.grad
 
 
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+@pytest.mark.parametrize("way", ["adds", "removes"])
+def test_a_step_adds_or_removes_a_hook(way):
+    def scenario(capture):
+        w = array(3).requires_grad_()
+        handle = w.register_hook(lambda g: 3 * g)
+
+        @capture
+        def step(x):
+            w.grad = None
+            if way == "adds":
+                w.register_hook(lambda g: 2 * g)
+            (w * x).sum().backward()
+            if way == "removes":
+                handle.remove()
+
+        for i in range(6):
+            step(array(3, seed=i))
+            yield w.grad
+
+    twice(scenario)
+
+
+@replayed
+def test_a_step_adds_a_hook_for_a_while(capture):
+    w = array(3).requires_grad_()
+
+    @capture
+    def step(x):
+        w.grad = None
+        handle = w.register_hook(lambda g: 2 * g)
+        (w * x).sum().backward()
+        handle.remove()
+        z = w * x
+        handle = z.register_hook(lambda g: 3 * g)
+        z.sum().backward()
+        handle.remove()
+
+    for i in range(4):
+        step(array(3, seed=i))
+        yield w.grad
+
+
 @replayed
 def test_hooks(capture):
     w = array(3).requires_grad_()

@@ -248,6 +248,8 @@ class Captured(Generic[P, R]):
             recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
         if any(tensor.requires_grad is not before for tensor, before in recorder.wishes()):
             recorder.unsettled = "the step changes requires_grad of a tensor that was there before"
+        if recorder.changes_hooks():
+            recorder.unsettled = "the step changes the hooks of a tensor that was there before"
         if self._given(args, kwargs) != given:
             recorder.refuse("the step changes what is in its arguments", line=_line_of(self._step))
         for w, value in watched:

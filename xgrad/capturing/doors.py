@@ -21,7 +21,7 @@ from xgrad.capturing.numbers import Number
 from xgrad.capturing.recorder import Recorder, active
 from xgrad.device import Device, Place
 from xgrad.fused import PARTS
-from xgrad.graph import Leaf
+from xgrad.graph import HookHandle, Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
 from xgrad.optim import flat
@@ -281,6 +281,21 @@ def _note_wish(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     return _wish(tensor, requires_grad)
 
 
+def _note_hook(handle: HookHandle, edge: Any, hook: Any) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        edge.hooks = {} if edge.hooks is None else edge.hooks
+        recorder.hook(edge.hooks, edge)
+    _hook(handle, edge, hook)
+
+
+def _note_unhook(handle: HookHandle) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.hook(handle._hooks)
+    _unhook(handle)
+
+
 def _get_mode(module: Module) -> bool:
     mode: bool = vars(module)["training"]
     recorder = active.get()
@@ -314,6 +329,7 @@ def _note_walk(*args: Any, **options: Any) -> Any:
 
 
 _next, _from_host, _wish = Generator._next, Generator._from_host, Tensor.requires_grad_
+_hook, _unhook = HookHandle.__init__, HookHandle.remove
 _settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
 _renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write, _ones, _walk = flat.read, flat.write, autograd._ones, engine.walk
@@ -474,6 +490,8 @@ def _note_foreign(x: Any) -> Any:
 _DOORS: list[tuple[Any, str, Any]] = [
     (Tensor, "_data", property(_get_array, _set_array)),
     (Tensor, "requires_grad_", _note_wish),
+    (HookHandle, "__init__", _note_hook),
+    (HookHandle, "remove", _note_unhook),
     (Leaf, "grad", property(_get_gradient, _set_gradient)),
     (Module, "training", property(_get_mode, _set_mode)),
     (Module, "__call__", _note_call),

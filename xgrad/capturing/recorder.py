@@ -78,6 +78,7 @@ class Recorder:
         self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
         self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
         self._wished: dict[int, tuple[ref[Tensor], bool]] = {}  # asked for gradients or not, and whether it was before
+        self._hooked: dict[int, tuple[Any, list[Any] | None]] = {}  # hooks that came or went, and those before
         self.leaves: dict[int, tuple[Leaf, bool, bool]] = {}  # asked for a gradient first: had one, and in its slot
         self.looked_at: dict[int, tuple[Any, bool]] = {}  # gradients in slots that are added to, and if they were seen
         self.gradients: dict[int, Leaf] = {}  # whose gradient was set
@@ -501,6 +502,15 @@ class Recorder:
         return numbers[0], numbers[1] + count if count else numbers[1]
 
     # Gradients
+
+    def hook(self, hooks: Any, edge: Any = None) -> None:
+        """Note that a hook comes, to an edge, or goes, before it does."""
+        new = edge is not None and not (type(edge) is Leaf and edge.order > -self.started)
+        self._hooked.setdefault(id(hooks), (hooks, None if new else list(hooks.values())))
+
+    def changes_hooks(self) -> bool:
+        """Return whether a leaf from before has other hooks now."""
+        return any(before is not None and list(now.values()) != before for now, before in self._hooked.values())
 
     def wish(self, tensor: Tensor) -> None:
         """Note that gradients of a tensor are asked for, or no longer."""
