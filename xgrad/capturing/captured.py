@@ -232,9 +232,9 @@ class Captured(Generic[P, R]):
             return self._step(*args, **kwargs)
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
-        watched = [(w, w()) for w in self._watched or ()]
-        variables, given = [w.read() for w, _ in watched], self._given(args, kwargs)
-        states = drawn_elsewhere(variables)
+        variables = [w.read() for w in self._watched or ()]
+        states = drawn_elsewhere(variables)  # first and last, for other threads may run meanwhile
+        watched, given = [(w, w()) for w in self._watched or ()], self._given(args, kwargs)
         for flat in self._flats:  # as before a replay
             if flat.intact():
                 flat.keep_private()
@@ -244,8 +244,6 @@ class Captured(Generic[P, R]):
         except BaseException:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
-        if drawn_elsewhere(variables) != states:  # by the step, or by another thread meanwhile
-            recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
         if any(tensor.requires_grad is not before for tensor, before in recorder.wishes()):
             recorder.unsettled = "the step changes requires_grad of a tensor that was there before"
         if recorder.changes_hooks():
@@ -266,6 +264,8 @@ class Captured(Generic[P, R]):
             if changed or len(vars(module)) != len(attributes):
                 name = changed[0] if changed else sorted(vars(module).keys() - attributes.keys())[0]
                 recorder.refuse(f"the step changes {type(module).__name__}.{name}", line=_line_of(self._step))
+        if drawn_elsewhere(variables) != states:  # by the step, or by another thread
+            recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
         self._flats = list(recorder.flats.values())
         try:
             self._keep(key, recorder, tensors, results, watched)
