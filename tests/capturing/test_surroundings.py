@@ -134,6 +134,14 @@ def with_context(c, x):
         return x * k
 
 
+def function_with_attributes():
+    def function(x):
+        return x * function.k
+
+    function.k = 2.0
+    return function
+
+
 READS = {
     "method": (Base, lambda c: c.plain),
     "method of the class above": (Derived, lambda c: c.plain),
@@ -153,6 +161,9 @@ READS = {
     "by another": (Base, lambda c: using(Proxy(c), lambda x, p: x * p.k)),
     "by text": (Base, lambda c: lambda x: x * getattr(c, "k", 1.0)),
     "by all": (SimpleNamespace, lambda c: lambda x: x * vars(c).get("k", 1.0)),
+    "of a function": (function_with_attributes, lambda c: lambda x: x * c.k),
+    "of a function that reads it": (function_with_attributes, lambda c: lambda x: c(x)),
+    "of the step": (function_with_attributes, lambda c: c),
     "slots": (Slots, lambda c: lambda x: x * c.k),
     "slots of a method": (Slots, lambda c: c.plain),
 }

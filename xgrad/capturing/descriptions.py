@@ -76,8 +76,9 @@ def described(value: Any) -> Any:
 _MOST = 256  # things in a variable, and in what is in it: what has more than what is left is not looked into
 _EXACT = frozenset({bool, int, str, bytes, type(None)})
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_OPAQUE = (Tensor, Generator, FunctionType, BuiltinFunctionType, np.generic)
+_OPAQUE = (Tensor, Generator, BuiltinFunctionType, np.generic)
 _TAKEN_AS_IT_IS = (*PLAIN, *_OPAQUE)
+_LOOKED_THROUGH = (Module, Optimizer, FunctionType, ModuleType, type)  # in which there is nothing but what code names
 CONTAINERS: tuple[Any, ...] = (list, tuple, deque, dict, set, frozenset)
 
 
@@ -180,7 +181,7 @@ class Contents:
         self._room -= size
         self._seen[key] = len(self._seen), value  # which is kept, and so its id
         held = type(value.owner) if kind is Others else kind
-        self.anything = self.anything or not issubclass(held, (Module, Optimizer, ModuleType, type))
+        self.anything = self.anything or not issubclass(held, _LOOKED_THROUGH)
         inside: list[Any] = [kind]
         for read, keys, values in found:
             self.marks.append((read, values))
@@ -221,7 +222,7 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
     if issubclass(kind, np.ndarray):
         bits = None if value.size > _MOST or value.dtype.hasobject else _Bits(value)
         return None if bits is None else [(bits, ("values",), bits())]
-    if issubclass(kind, _TAKEN_AS_IT_IS) or is_ours(value):
+    if issubclass(kind, _TAKEN_AS_IT_IS) or is_ours(value) or (kind is FunctionType and not value.__dict__):
         return None
     if issubclass(kind, CONTAINERS):
         if len(value) > _MOST:
