@@ -64,10 +64,18 @@ def _cut(run: list[Action], planned: np.ndarray, lies: Callable[..., Slot]) -> l
         found.append(Action(function, (of, arg), into=slot))
         return slot
 
-    cut = {key: x for key, x in arrays.items() if len(_shape(x)) == len(shape) and _shape(x)[0] == shape[0] > 1}
-    rows = {key: part(x, np.ndarray.reshape, -1) for key, x in cut.items()} if flat else cut
+    if flat:
+        rows = {key: part(x, np.ndarray.reshape, -1) for key, x in arrays.items() if _shape(x) == shape}
+        single = {
+            key: part(x, np.ndarray.reshape, ())
+            for key, x in arrays.items()
+            if 1 == math.prod(_shape(x)) < len(_shape(x))
+        }
+    else:
+        rows = {key: x for key, x in arrays.items() if len(_shape(x)) == len(shape) and _shape(x)[0] == shape[0]}
+        single = {}
     for block in slices:
-        parts = {key: part(x, getitem, block) for key, x in rows.items()}
+        parts = {**single, **{key: part(x, getitem, block) for key, x in rows.items()}}
         for action in run:
             operands = tuple([parts.get(id(x), x) for x in action.operands])
             options = {name: parts.get(id(x), x) for name, x in action.options.items()}

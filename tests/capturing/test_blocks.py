@@ -14,6 +14,8 @@ from xgrad.tensor import Tensor
 
 ROWS, COLUMNS = 600, 500  # more elements than are done at once, in blocks that do not divide them
 
+ELEMENT = xgrad.Tensor([[1.5]])
+
 Step = Callable[[Tensor, Tensor], Any]
 
 STEPS: dict[str, Step] = {
@@ -23,6 +25,7 @@ STEPS: dict[str, Step] = {
     "a row": lambda x, y: (x + y[0]) * x - y[1],
     "a column": lambda x, y: (x * y[:, :1]) + y[:, 1:2],
     "one element": lambda x, y: (x * y[0, 0] + x) / y[:1, :1],
+    "one element with axes, from before": lambda x, y: (x * ELEMENT + y) / ELEMENT,
     "other dtypes": lambda x, y: xgrad.where(x > y, x * 2, y - x) + xgrad.astype(x > 0, xgrad.float64),
     "transposed": lambda x, y: (x.mT * y.mT + 1) * 3 - x.mT,
     "mixed orders": lambda x, y: xgrad.reshape(y, (COLUMNS, ROWS)).mT * x + 1,
@@ -72,6 +75,22 @@ def test_gradients_in_blocks_are_the_same_bits(name: str) -> None:
     for seed in range(3):
         x, y = arrays(seed, "float32")
         for a, b in zip(values(captured(x, y)), values(gradients(x, y)), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert captured.refusal is None and captured.recordings == 1
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, ROWS * COLUMNS), (1, 1, ROWS * COLUMNS), (ROWS * COLUMNS, 1), (1, ROWS, COLUMNS)]
+)
+def test_axes_of_one_are_cut_like_others(shape: tuple[int, ...]) -> None:
+    def step(x: Tensor, y: Tensor) -> Any:
+        z = xgrad.sum(xgrad.stack([x, y, x]), axis=0) * 0.5 + y  # which take the place of the sum
+        return xgrad.cumulative_sum(z, axis=0), (x * y[..., :1, :1] + x) * ELEMENT
+
+    captured = xgrad.capture(step)
+    for seed in range(4):
+        x, y = (xgrad.reshape(t, shape) for t in arrays(seed, "float32"))
+        for a, b in zip(values(captured(x, y)), values(step(x, y)), strict=True):
             np.testing.assert_array_equal(a, b)
     assert captured.refusal is None and captured.recordings == 1
 

@@ -7,9 +7,10 @@ import types
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import xgrad
-from capturing.twins import all_of, array, batch, eagerly, replayed, training
+from capturing.twins import all_of, array, batch, eagerly, replayed, training, twice
 from xgrad import nn, optim
 from xgrad.capturing.surroundings import _globals
 from xgrad.nn import functional
@@ -361,6 +362,50 @@ def test_a_leaf_is_frozen_and_thawed(capture):
         yield w.grad, v.grad
 
 
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+def test_a_step_freezes_and_thaws():
+    def scenario(capture):
+        v, w = array(3).requires_grad_(), array(3, seed=1).requires_grad_()
+
+        @capture
+        def used(x, wanted):
+            v.requires_grad_(wanted)
+            v.grad = w.grad = None
+            (v * w * x).sum().backward()
+
+        @capture
+        def unused(x):
+            w.requires_grad = False
+            return x * 2
+
+        for i in range(12):
+            w.requires_grad_()
+            used(array(3, seed=i), i % 3 == 0)
+            yield v.requires_grad, v.grad, w.grad
+            if i % 2:
+                yield unused(array(3))
+            yield w.requires_grad
+
+    twice(scenario)
+
+
+@replayed
+def test_a_step_freezes_for_a_while(capture):
+    v, w = array(3).requires_grad_(), array(3, seed=1).requires_grad_()
+
+    @capture
+    def step(x):
+        v.grad = w.grad = None
+        v.requires_grad_(False)
+        (v * w * x).sum().backward()
+        v.requires_grad_()
+        (v * x).sum().backward()
+
+    for i in range(5):
+        step(array(3, seed=i))
+        yield v.requires_grad, v.grad, w.grad
+
+
 @replayed
 def test_a_hook_comes_and_goes(capture):
     w = array(3).requires_grad_()
@@ -376,6 +421,49 @@ def test_a_hook_comes_and_goes(capture):
             h = w.register_hook(lambda g: 2 * g)
         if i == 6:
             h.remove()
+        step(array(3, seed=i))
+        yield w.grad
+
+
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+@pytest.mark.parametrize("way", ["adds", "removes"])
+def test_a_step_adds_or_removes_a_hook(way):
+    def scenario(capture):
+        w = array(3).requires_grad_()
+        handle = w.register_hook(lambda g: 3 * g)
+
+        @capture
+        def step(x):
+            w.grad = None
+            if way == "adds":
+                w.register_hook(lambda g: 2 * g)
+            (w * x).sum().backward()
+            if way == "removes":
+                handle.remove()
+
+        for i in range(6):
+            step(array(3, seed=i))
+            yield w.grad
+
+    twice(scenario)
+
+
+@replayed
+def test_a_step_adds_a_hook_for_a_while(capture):
+    w = array(3).requires_grad_()
+
+    @capture
+    def step(x):
+        w.grad = None
+        handle = w.register_hook(lambda g: 2 * g)
+        (w * x).sum().backward()
+        handle.remove()
+        z = w * x
+        handle = z.register_hook(lambda g: 3 * g)
+        z.sum().backward()
+        handle.remove()
+
+    for i in range(4):
         step(array(3, seed=i))
         yield w.grad
 

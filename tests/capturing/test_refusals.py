@@ -2,15 +2,17 @@
 
 import gc
 import inspect
+import random
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import xgrad
-from capturing.twins import alike, all_of, array, batch, eagerly, played, snapshot, training
-from xgrad import nn
+from capturing.twins import alike, all_of, array, batch, eagerly, played, snapshot, training, twice
+from xgrad import nn, optim
 from xgrad.capturing import CaptureWarning
 from xgrad.capturing.arrays import Recorded
 from xgrad.capturing.doors import _DOORS
@@ -158,6 +160,32 @@ def counter(w, kept):
         nonlocal count
         count += 1
         return x * count
+
+    return step
+
+
+@refused("the state of an optimizer")
+def count_of_an_optimizer(w, kept):
+    o = optim.Adam([w], lr=0.1)
+
+    def step(x):
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+        return x * o.state[w]["step"], o.state[w]["exp_avg"]  # here
+
+    return step
+
+
+@refused("the state of an optimizer")
+def state_of_an_optimizer(w, kept):
+    o = optim.Adam([w], lr=0.1)
+
+    def step(x):
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+        return o.state_dict()  # here
 
     return step
 
@@ -418,6 +446,83 @@ def test_a_step_that_several_threads_call():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def takes(x, given):
+    return given.pop("k") * x
+
+
+def sets(x, given):
+    given["y"], given["k"] = given["y"] + x, 2.0
+    return given
+
+
+def appends(x, given):
+    given["list"].append(2.0)
+    return x * len(given["list"])
+
+
+def sets_an_attribute(x, given):
+    given["object"].k = 3.0
+    return x * 2
+
+
+@pytest.mark.parametrize("step", [takes, sets, appends, sets_an_attribute])
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+def test_what_is_in_arguments_is_changed(step):
+    def scenario(capture):
+        captured = capture(step)
+        for i in range(4):
+            given = {"k": 1.0, "y": array(3, seed=i), "list": [], "object": SimpleNamespace(k=1.0)}
+            yield captured(array(3), given)
+            thing = given.pop("object")
+            yield given, thing.k
+
+    (captured,) = twice(scenario)
+    assert "the step changes what is in its arguments" in captured.refusal
+
+
+class Augments:
+    def __init__(self):
+        self.chance = np.random.default_rng(2)
+
+    def step(self, x):
+        return x * self.chance.random()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: lambda x: x * random.random(),
+        lambda: lambda x: x * float(np.random.beta(1.0, 1.0)),
+        lambda: using(random.Random(1), lambda x, chance: x if chance.random() < 0.5 else -x),
+        lambda: using(np.random.RandomState(1), lambda x, chance: x * chance.rand()),
+        lambda: Augments().step,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+def test_random_numbers_that_are_not_ours(draw):
+    def scenario(capture):
+        random.seed(0)
+        np.random.seed(0)
+        step = capture(draw())
+        for _ in range(6):
+            yield step(array(3))
+
+    (captured,) = twice(scenario)
+    assert "draws random numbers of Python's or NumPy's" in captured.refusal
+
+
+def using(thing, step):
+    return lambda x: step(x, thing)
+
+
+def test_a_step_beside_which_random_numbers_are_drawn_is_captured():
+    step = xgrad.capture(lambda x: 2 * x)
+    for _ in range(4):
+        random.random()
+        step(array(3))
+    assert step.recordings == 1 and step.refusal is None
 
 
 def test_too_many_kinds_of_arguments_are_told_once():

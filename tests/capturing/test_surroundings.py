@@ -6,7 +6,8 @@ import sys
 import threading
 import types
 import weakref
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from array import array as buffer
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capturing.twins import all_of, array, batch, replayed, replays
+from capturing.twins import all_of, array, batch, replayed, replays, twice
 from xgrad import nn, optim
 from xgrad.nn import functional
 
@@ -94,6 +95,11 @@ class Attributes(dict):
     __getattr__ = dict.__getitem__
 
 
+class Options(UserDict):
+    def __repr__(self):
+        return f"Options({self.data})"
+
+
 class Proxy:
     def __init__(self, other):
         self._other = other
@@ -128,6 +134,14 @@ def with_context(c, x):
         return x * k
 
 
+def function_with_attributes():
+    def function(x):
+        return x * function.k
+
+    function.k = 2.0
+    return function
+
+
 READS = {
     "method": (Base, lambda c: c.plain),
     "method of the class above": (Derived, lambda c: c.plain),
@@ -147,6 +161,9 @@ READS = {
     "by another": (Base, lambda c: using(Proxy(c), lambda x, p: x * p.k)),
     "by text": (Base, lambda c: lambda x: x * getattr(c, "k", 1.0)),
     "by all": (SimpleNamespace, lambda c: lambda x: x * vars(c).get("k", 1.0)),
+    "of a function": (function_with_attributes, lambda c: lambda x: x * c.k),
+    "of a function that reads it": (function_with_attributes, lambda c: lambda x: c(x)),
+    "of the step": (function_with_attributes, lambda c: c),
     "slots": (Slots, lambda c: lambda x: x * c.k),
     "slots of a method": (Slots, lambda c: c.plain),
 }
@@ -219,6 +236,11 @@ Pair = namedtuple("Pair", "values other")
         lambda: (defaultdict(float, k=2.0), "k"),
         lambda: (Attributes(k=2.0), "k"),
         lambda: (deque([2.0]), 0),
+        lambda: (UserDict(k=2.0), "k"),
+        lambda: (Options(k=2.0), "k"),
+        lambda: (ChainMap({}, {"k": 2.0}), "k"),
+        lambda: (UserList([2.0]), 0),
+        lambda: (buffer("d", [2.0]), 0),
     ],
 )
 def test_containers_of_other_kinds(make):
@@ -231,6 +253,40 @@ def test_containers_of_other_kinds(make):
             yield [step(array(3)) for step in steps]
 
     replays(scenario)
+
+
+@replayed
+def test_a_mapping_that_cannot_be_written_to(capture):
+    values = {"k": 2.0}
+    readable = types.MappingProxyType(values)
+    step = capture(lambda x: x * readable["k"])
+    for k in (2.0, 2.0, 3.0, 3.0):
+        values["k"] = k
+        yield step(array(3))
+
+
+def test_long_collections_are_left_alone():
+    numbers = range(1 << 62)
+    step = xgrad.capture(lambda x: x * numbers[3])
+    for _ in range(3):
+        np.testing.assert_array_equal(step(array(3)).numpy(), (array(3) * 3).numpy())
+    assert step.recordings == 1
+
+
+@replayed
+def test_numbers_in_arrays_of_numpy(capture):
+    values, one, large = np.array([1.0, 2.0]), np.array(3), np.zeros(1000)
+    cases = {"values": values, "one": [one]}
+    steps = [
+        lambda x: x * float(values[0]),
+        lambda x: x * values.sum(),
+        lambda x: x * int(cases["one"][0]),
+        lambda x: x * values.tolist()[1] + len(large),
+    ]
+    steps = [capture(step) for step in steps]
+    for i in range(8):
+        values[0], values[1], one[()] = i // 2, -0.0 if i > 5 else 0.0, i // 4
+        yield [step(array(3)) for step in steps]
 
 
 @replayed
@@ -460,6 +516,189 @@ def test_an_optimizer_that_a_partial_call_is_given(capture):
     for i in range(4):
         yield step(*batch(i))
         yield all_of(model, optimizer)
+
+
+def decayed(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    with xgrad.no_grad():
+        for p in model.parameters():
+            p *= 1 - optimizer.param_groups[0]["lr"] * 0.1
+    return loss, optimizer.param_groups[0]["lr"]
+
+
+@replayed
+def test_options_of_an_optimizer_that_the_step_reads_itself(capture):
+    xgrad.manual_seed(0)
+    model = nn.Linear(5, 3)
+    o = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    group, one, all_in = o.param_groups[0], SimpleNamespace(o=o), [o]
+
+    def of_all(x):
+        for each in all_in[0].param_groups:
+            x = x * each["lr"]
+        return x
+
+    step = capture(lambda x, y: decayed(model, o, x, y))
+    reads = [
+        capture(lambda x: x * o.param_groups[0]["lr"]),
+        capture(lambda x: x * one.o.param_groups[0]["lr"]),
+        capture(of_all),
+        capture(lambda x: x * o.defaults["lr"]),
+    ]
+    for i in range(9):
+        group["lr"] = o.defaults["lr"] = 0.1 / (1 + i // 3)
+        yield step(*batch(i))
+        yield all_of(model, o)
+        yield [read(array(3)) for read in reads]
+
+
+def test_a_step_that_sets_an_option_itself_is_refused():
+    model = nn.Linear(5, 3)
+    o = optim.SGD(model.parameters(), lr=0.1)
+
+    def scenario(capture):
+        model.load_state_dict({"weight": array(3, 5), "bias": array(3)})
+        o.param_groups[0]["lr"] = 0.1
+
+        @capture
+        def step(x, y):
+            o.zero_grad()
+            functional.cross_entropy(model(x), y).backward()
+            for group in o.param_groups:
+                group["lr"] *= 0.9
+            o.step()
+
+        for i in range(4):
+            step(*batch(i))
+            yield all_of(model), o.param_groups[0]["lr"]
+
+    with pytest.warns(xgrad.capturing.CaptureWarning, match="the step changes what is in o"):
+        twice(scenario)
+
+
+class Scaled(optim.Optimizer):
+    """Reads a global variable, an attribute, and one of its class; its step does more than the others."""
+
+    most = 1.0
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+        self.k = 1.0
+
+    def step(self, closure=None):
+        nn.utils.clip_grad_norm_([p for group in self.param_groups for p in group["params"]], self.most)
+        return super().step(closure)
+
+    def update(self, xp, p, g, state, options):
+        return p - options["lr"] * self.k * scale * xp.sign(g)
+
+
+@replayed
+def test_what_an_optimizer_of_the_users_reads(capture):
+    global scale
+    scale = 1.0
+    xgrad.manual_seed(0)
+    model = nn.Linear(5, 3)
+    o = Scaled(model.parameters(), lr=0.1)
+
+    @capture
+    def step(x, y):
+        o.zero_grad()
+        functional.cross_entropy(model(x), y).backward()
+        o.step()
+
+    for i in range(12):
+        o.k, scale = 1.0 + (i >= 3), 1.0 - 0.5 * (i >= 6)
+        Scaled.most = 1.0 if i < 9 else 0.1
+        step(*batch(i))
+        yield all_of(model)
+    Scaled.most = 1.0
+
+
+@pytest.mark.filterwarnings("ignore::xgrad.capturing.CaptureWarning")
+def test_an_optimizer_that_counts_by_itself_is_refused():
+    class Counts(optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+            self.count = 0
+
+        def update(self, xp, p, g, state, options):
+            self.count += 1
+            return p - 0.1 / self.count * g
+
+    def scenario(capture):
+        w = array(3).requires_grad_()
+        o = Counts([w])
+
+        @capture
+        def step():
+            o.zero_grad()
+            (w * w).sum().backward()
+            o.step()
+
+        for _ in range(4):
+            step()
+            yield w, o.count
+
+    (captured,) = twice(scenario)
+    assert "gives self.count another value" in captured.refusal
+
+
+def by_scale(g):
+    return g * scale
+
+
+class ScaledGradient(xgrad.Function):
+    @staticmethod
+    def forward(xp, x):
+        return x * 1
+
+    @staticmethod
+    def backward(xp, g):
+        return g * scale
+
+
+@replayed
+def test_what_a_derivative_of_the_users_reads(capture):
+    global scale
+    scaled = ScaledGradient()
+    step = capture(xgrad.grad(lambda x: (scaled(x) ** 2).sum()))
+    for k in (2.0, 2.0, 3.0, 3.0):
+        scale = k
+        yield step(array(3))
+
+
+@replayed
+def test_what_hooks_read(capture):
+    global scale
+    layer, w = nn.Linear(3, 2), array(3).requires_grad_()
+    layer.load_state_dict({"weight": array(2, 3), "bias": array(2)})
+    w.register_hook(by_scale)
+    layer.weight.register_hook(by_scale)
+
+    def of_a_variable(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad.detach()
+
+    def of_a_layer(x):
+        layer.zero_grad()
+        layer(x).sum().backward()
+        return layer.weight.grad.detach()
+
+    def of_an_argument(x, w):
+        w.grad = None
+        (w * x).sum().backward()
+
+    of_a_variable, of_a_layer, of_an_argument = map(capture, (of_a_variable, of_a_layer, of_an_argument))
+    for k in (2.0, 2.0, 3.0, 3.0):
+        scale = k
+        yield of_a_variable(array(3)), of_a_layer(array(3))
+        of_an_argument(array(3), w)
+        yield w.grad
 
 
 def test_a_long_chain_of_objects():

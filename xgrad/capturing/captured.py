@@ -13,7 +13,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad import trees
 from xgrad.capturing.arrays import Recorded, concrete
-from xgrad.capturing.descriptions import Names, contents, described
+from xgrad.capturing.chance import drawn_elsewhere
+from xgrad.capturing.descriptions import Names, Same, contents, described
 from xgrad.capturing.doors import original, recording_with
 from xgrad.capturing.frame import Frame, lies_otherwise
 from xgrad.capturing.outcomes import MISS, Unusable
@@ -50,11 +51,11 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
     tensors, while modules have the same attributes and are in the same mode (`Module.train`, `Module.eval`), and the
     variables that the step's code names, and that of functions and methods that it calls by name, are the same things
-    with the same in them: in containers, of up to 256 things, and in objects, classes and modules of yours those
-    attributes that the code names. For others the step is recorded anew. Learning rates and other numeric options of
-    optimizers, their counts of steps, and the state of generators are read at each replay. What the step changes
-    itself, such as a list to which it appends, what it reads otherwise, such as a clock, and what it does besides, such
-    as printing, is as it was when the step was recorded.
+    with the same in them: in containers and arrays of NumPy, of up to 256 things, and in objects, classes and modules
+    of yours those attributes that the code names. For others the step is recorded anew. Learning rates and other
+    numeric options of optimizers, their counts of steps, and the state of generators are read at each replay. What the
+    step changes itself, such as a list to which it appends, what it reads otherwise, such as a clock, and what it does
+    besides, such as printing, is as it was when the step was recorded.
 
     What cannot be replayed is noticed while it is recorded: a value that is read, to branch on it or to print it; a
     shape that depends on values; an array of another library; a tensor that is kept outside. Then a `CaptureWarning`
@@ -185,6 +186,11 @@ class Captured(Generic[P, R]):
             key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
         return tuple(key), tensors
 
+    def _given(self, args: Any, kwargs: Any) -> Any:
+        """Return a description of arguments that is equal as long as they are the same things with the same in them."""
+        structure, leaves = _flattened(args, kwargs)
+        return structure, [Same(leaf) if isinstance(leaf, Tensor) else contents(leaf, self._names) for leaf in leaves]
+
     def _look(self, arguments: Iterable[Any]) -> None:
         """Look for what is to be watched, which may be other things when variables are."""
         found, self._names = watched(self._step, arguments, self._names)
@@ -246,7 +252,9 @@ class Captured(Generic[P, R]):
             return self._step(*args, **kwargs)
         self.recordings += 1
         recorder = Recorder(tensors, device, original(device)["xp"])
-        watched = [(w, w()) for w in self._watched or ()]
+        variables = [w.read() for w in self._watched or ()]
+        states = drawn_elsewhere(variables)  # first and last, for other threads may run meanwhile
+        watched, given = [(w, w()) for w in self._watched or ()], self._given(args, kwargs)
         for flat in self._flats:  # as before a replay
             if flat.intact():
                 flat.keep_private()
@@ -256,6 +264,12 @@ class Captured(Generic[P, R]):
         except BaseException:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
+        if any(tensor.requires_grad is not before for tensor, before in recorder.wishes()):
+            recorder.unsettled = "the step changes requires_grad of a tensor that was there before"
+        if recorder.changes_hooks():
+            recorder.unsettled = "the step changes the hooks of a tensor that was there before"
+        if self._given(args, kwargs) != given:
+            recorder.refuse("the step changes what is in its arguments", line=_line_of(self._step))
         for w, value in watched:
             now = w()
             if now == value:
@@ -270,6 +284,8 @@ class Captured(Generic[P, R]):
             if changed or len(vars(module)) != len(attributes):
                 name = changed[0] if changed else sorted(vars(module).keys() - attributes.keys())[0]
                 recorder.refuse(f"the step changes {type(module).__name__}.{name}", line=_line_of(self._step))
+        if drawn_elsewhere(variables) != states:  # by the step, or by another thread
+            recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
         self._flats = list(recorder.flats.values())
         try:
             self._keep(key, recorder, tensors, results, watched)

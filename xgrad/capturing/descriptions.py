@@ -76,8 +76,9 @@ def described(value: Any) -> Any:
 _MOST = 256  # things in a variable, and in what is in it: what has more than what is left is not looked into
 _EXACT = frozenset({bool, int, str, bytes, type(None)})
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_OPAQUE = (Tensor, Optimizer, Generator, FunctionType, BuiltinFunctionType, np.ndarray, np.generic)
+_OPAQUE = (Tensor, Generator, BuiltinFunctionType, np.generic)
 _TAKEN_AS_IT_IS = (*PLAIN, *_OPAQUE)
+_LOOKED_THROUGH = (Module, Optimizer, FunctionType, ModuleType, type)  # in which there is nothing but what code names
 CONTAINERS: tuple[Any, ...] = (list, tuple, deque, dict, set, frozenset)
 
 
@@ -180,7 +181,7 @@ class Contents:
         self._room -= size
         self._seen[key] = len(self._seen), value  # which is kept, and so its id
         held = type(value.owner) if kind is Others else kind
-        self.anything = self.anything or not issubclass(held, (Module, ModuleType, type))
+        self.anything = self.anything or not issubclass(held, _LOOKED_THROUGH)
         inside: list[Any] = [kind]
         for read, keys, values in found:
             self.marks.append((read, values))
@@ -218,7 +219,10 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
     if kind is Others:
         reads = [(partial(_named, attributes(value.owner), value.absent), value.absent)]
         return [(read, keys, read()) for read, keys in [*reads, *_of_classes(value.owner, names.of(base))]]
-    if issubclass(kind, _TAKEN_AS_IT_IS) or is_ours(value):
+    if issubclass(kind, np.ndarray):
+        bits = None if value.size > _MOST or value.dtype.hasobject else _Bits(value)
+        return None if bits is None else [(bits, ("values",), bits())]
+    if issubclass(kind, _TAKEN_AS_IT_IS) or is_ours(value) or (kind is FunctionType and not value.__dict__):
         return None
     if issubclass(kind, CONTAINERS):
         if len(value) > _MOST:
@@ -229,6 +233,8 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
         else:
             container = next(c for c in CONTAINERS if issubclass(kind, c))
             reads = [(partial(_items, container, value), range(len(value)))]
+    elif _is_collection(value):
+        reads = [(partial(_entries, value), range(len(_entries(value))))]
     if kind in _HELD:
         reads = [(partial(attrgetter(*_HELD[kind]), value), _HELD[kind])]
     elif kind not in CONTAINERS:
@@ -242,6 +248,36 @@ def parts(value: Any, names: Names, base: str) -> list[tuple[Read, Any, Sequence
         reads += [(partial(_named, own, wanted), wanted)] if own or kind is not type else []
         reads += _of_classes(value, wanted)
     return [(read, keys, read()) for read, keys in reads]
+
+
+def _is_collection(value: Any) -> bool:
+    """Return whether something is a collection of a library, and read by code of that alone."""
+    if not issubclass(type(value), (Mapping, Sequence)):
+        return False
+    return not any(name in vars(kind) for kind in classes(value) for name in ("__getitem__", "__iter__", "__len__"))
+
+
+def _entries(value: Any) -> tuple[Any, ...]:
+    """Return what is in a collection of a library; nothing if that is much, or fails, as where a value is missing."""
+    try:
+        if len(value) > _MOST:
+            return ()
+        return (*value, *value.values()) if issubclass(type(value), Mapping) else (*value,)
+    except Exception:
+        return ()
+
+
+class _Bits:
+    """Read the bits of an array of NumPy's, which are the same object as long as they are the same."""
+
+    def __init__(self, array: Any) -> None:
+        self._array, self._last = array, np.ndarray.tobytes(array)
+
+    def __call__(self) -> tuple[bytes]:
+        now = np.ndarray.tobytes(self._array)
+        if now != self._last:
+            self._last = now
+        return (self._last,)
 
 
 _HELD: dict[type, tuple[str, ...]] = {MethodType: ("__func__", "__self__"), partial: ("func", "args", "keywords")}
@@ -296,7 +332,7 @@ def _slot(slot: MemberDescriptorType, value: Any) -> Any:
 
 def is_ours(value: Any) -> bool:
     """Return whether something is of a library that a recording follows by itself."""
-    if issubclass(type(value), Module):  # of which a step may read any attribute
+    if issubclass(type(value), (Module, Optimizer)):  # of which a step may read any attribute
         return False
     name = value.__name__ if type(value) is ModuleType else type(value).__module__
     return str(name).partition(".")[0] in ("xgrad", "numpy")

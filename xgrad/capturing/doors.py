@@ -21,7 +21,7 @@ from xgrad.capturing.numbers import Number
 from xgrad.capturing.recorder import Recorder, active
 from xgrad.device import Device, Place
 from xgrad.fused import PARTS
-from xgrad.graph import Leaf
+from xgrad.graph import HookHandle, Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
 from xgrad.optim import flat
@@ -274,6 +274,28 @@ def _set_gradient(leaf: Leaf, gradient: Any) -> None:
     _gradient.__set__(leaf, gradient)
 
 
+def _note_wish(tensor: Tensor, requires_grad: bool = True) -> Tensor:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.wish(tensor)
+    return _wish(tensor, requires_grad)
+
+
+def _note_hook(handle: HookHandle, edge: Any, hook: Any) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        edge.hooks = {} if edge.hooks is None else edge.hooks
+        recorder.hook(edge.hooks, edge)
+    _hook(handle, edge, hook)
+
+
+def _note_unhook(handle: HookHandle) -> None:
+    recorder = active.get()
+    if recorder is not None:
+        recorder.hook(handle._hooks)
+    _unhook(handle)
+
+
 def _get_mode(module: Module) -> bool:
     mode: bool = vars(module)["training"]
     recorder = active.get()
@@ -306,7 +328,8 @@ def _note_walk(*args: Any, **options: Any) -> Any:
     return _walk(*args, **options) if recorder is None else recorder.where.within(_walk, *args, **options)
 
 
-_next, _from_host = Generator._next, Generator._from_host
+_next, _from_host, _wish = Generator._next, Generator._from_host, Tensor.requires_grad_
+_hook, _unhook = HookHandle.__init__, HookHandle.remove
 _settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
 _renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
 _read, _write, _ones, _walk = flat.read, flat.write, autograd._ones, engine.walk
@@ -424,6 +447,20 @@ def _note_laying(optimizer: Optimizer, group: dict[str, Any]) -> Any:
         return _lay(optimizer, group)
 
 
+def _looking(look: Callable[[Optimizer], Any]) -> Callable[[Optimizer], Any]:
+    """Return what shows the state of an optimizer, in which are numbers that would stay those of the recording."""
+
+    def looking(optimizer: Optimizer) -> Any:
+        recorder = active.get()
+        if recorder is None:
+            return look(optimizer)
+        recorder.refuse("the state of an optimizer is looked at: do so outside")
+        with _unrecorded():
+            return look(optimizer)
+
+    return looking
+
+
 def _read_numbers(values: Any) -> Any:
     recorder = active.get()
     return _read(values) if recorder is None or recorder.refusal else recorder.read(values)
@@ -452,6 +489,9 @@ def _note_foreign(x: Any) -> Any:
 
 _DOORS: list[tuple[Any, str, Any]] = [
     (Tensor, "_data", property(_get_array, _set_array)),
+    (Tensor, "requires_grad_", _note_wish),
+    (HookHandle, "__init__", _note_hook),
+    (HookHandle, "remove", _note_unhook),
     (Leaf, "grad", property(_get_gradient, _set_gradient)),
     (Module, "training", property(_get_mode, _set_mode)),
     (Module, "__call__", _note_call),
@@ -465,6 +505,8 @@ _DOORS: list[tuple[Any, str, Any]] = [
     (Flat, "changed", _note_change),
     (Optimizer, "step", _note_step),
     (Optimizer, "_lay", _note_laying),
+    (Optimizer, "state", property(_looking(vars(Optimizer)["state"].fget))),
+    (Optimizer, "state_dict", _looking(Optimizer.state_dict)),
     (autograd, "_ones", _constant_ones),
     (autograd, "walk", _note_walk),
     (flat, "read", _read_numbers),

@@ -10,7 +10,7 @@ from xgrad.capturing.descriptions import ABSENT, unchanged
 from xgrad.capturing.finding import Arguments, leaf_at
 from xgrad.capturing.program import Value
 from xgrad.capturing.recorder import Recorder
-from xgrad.capturing.surroundings import Inside, Modules, Watched
+from xgrad.capturing.surroundings import Inside, Modules, Watched, hooks
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf
@@ -121,7 +121,7 @@ class Guards:
             self._pairs += [(i, j, tensors[j] is tensor) for j in alike]
             self.arguments.append((i, *expected))
             if tensor._leaf is not None:
-                self._others.append(partial(_has_hooks, i, _hooks(tensor._leaf)))
+                self._others.append(partial(_has_hooks, i, hooks(tensor._leaf)))
 
     def _add_variables(self, watched: Sequence[tuple[Watched | Inside, Any]]) -> None:
         self._watched = watched
@@ -165,7 +165,9 @@ class Guards:
             else:
                 self._attributes.append((tensor, "_edge", leaf))
             if type(leaf) is Leaf:
-                self._others.append(partial(_has_hooks, leaf, _hooks(leaf)))
+                self._others.append(partial(_has_hooks, leaf, hooks(leaf)))
+        given = set(map(id, recorder.arguments))  # of which it is looked at anyway
+        self._attributes += [(t, "requires_grad", before) for t, before in recorder.wishes() if id(t) not in given]
 
     def _add_gradients(self, recorder: Recorder, arguments: Arguments) -> None:
         self.bare: list[Leaf] = []  # which must have no gradient
@@ -226,13 +228,9 @@ class Guards:
 # Conditions of other kinds, of the arguments of a call
 
 
-def _hooks(leaf: Leaf) -> list[Any]:
-    return list((leaf.hooks or {}).values())
-
-
-def _has_hooks(leaf: Leaf | int, hooks: list[Any], args: Sequence[Any]) -> bool:
+def _has_hooks(leaf: Leaf | int, before: list[Any], args: Sequence[Any]) -> bool:
     now = leaf_at(leaf, args)
-    return now is not None and _hooks(now) == hooks
+    return now is not None and hooks(now) == before
 
 
 def _has_gradient(leaf: Leaf | int, had: bool, args: Sequence[Any]) -> bool:

@@ -77,6 +77,8 @@ class Recorder:
         self.called: dict[int, tuple[Any, dict[str, Any]]] = {}  # modules, and the attributes that they had
         self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
         self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
+        self._wished: dict[int, tuple[ref[Tensor], bool]] = {}  # asked for gradients or not, and whether it was before
+        self._hooked: dict[int, tuple[Any, list[Any] | None]] = {}  # hooks that came or went, and those before
         self.leaves: dict[int, tuple[Leaf, bool, bool]] = {}  # asked for a gradient first: had one, and in its slot
         self.looked_at: dict[int, tuple[Any, bool]] = {}  # gradients in slots that are added to, and if they were seen
         self.gradients: dict[int, Leaf] = {}  # whose gradient was set
@@ -500,6 +502,25 @@ class Recorder:
         return numbers[0], numbers[1] + count if count else numbers[1]
 
     # Gradients
+
+    def hook(self, hooks: Any, edge: Any = None) -> None:
+        """Note that a hook comes, to an edge, or goes, before it does."""
+        new = edge is not None and not (type(edge) is Leaf and edge.order > -self.started)
+        self._hooked.setdefault(id(hooks), (hooks, None if new else list(hooks.values())))
+
+    def changes_hooks(self) -> bool:
+        """Return whether a leaf from before has other hooks now."""
+        return any(before is not None and list(now.values()) != before for now, before in self._hooked.values())
+
+    def wish(self, tensor: Tensor) -> None:
+        """Note that gradients of a tensor are asked for, or no longer."""
+        self._wished.setdefault(id(tensor), (ref(tensor), tensor.requires_grad))
+
+    def wishes(self) -> list[tuple[Tensor, bool]]:
+        """Return tensors from before of which gradients were asked for or not, and whether they were wanted before."""
+        made = set(map(id, self.tensors_made()))
+        asked = [(tensor(), before) for key, (tensor, before) in self._wished.items() if key not in made]
+        return [(tensor, before) for tensor, before in asked if tensor is not None]
 
     def gradient_of(self, leaf: Leaf, gradient: Tensor | None) -> None:
         """Note that somebody asks for the gradient of a leaf."""

@@ -26,6 +26,7 @@ from xgrad.capturing.descriptions import (
     is_ours,
     parts,
 )
+from xgrad.graph import Leaf
 from xgrad.nn.module import Module, edits
 from xgrad.optim.optimizer import Optimizer
 from xgrad.tensor import Tensor
@@ -122,7 +123,7 @@ def watched(step: Any, arguments: Iterable[Any], known: Names) -> tuple[list[Wat
     Also the names that its code, and that of functions that it may call, has for attributes of whatever it is given:
     those that are known already, and more.
     """
-    names, given = Names(known), [x for x in arguments if not issubclass(type(x), (Tensor, *PLAIN))][:_MOST]
+    names, given = Names(known), [x for x in arguments if not issubclass(type(x), PLAIN) and not _is_bare(x)][:_MOST]
     code = getattr(getattr(step, "__func__", step), "__code__", None)
     if code is not None:  # often all that there is
         names.add(names_of(code))
@@ -180,13 +181,16 @@ class _Search:
         elif kind is MethodType:
             self.follow(value.__func__, base, value.__self__)
             self.follow(value.__self__)
+        elif issubclass(kind, Tensor):
+            for hook in hooks(value._leaf):
+                self.follow(hook)
         else:
             found = parts(value, self._names, base)
             if found is None:
                 return
             self._methods(value, base)
             for part in attributes(value).values() if issubclass(kind, Module) else ():
-                if issubclass(type(part), Module):
+                if issubclass(type(part), (Module, Tensor)) and not _is_bare(part):
                     self.follow(part)
             container = issubclass(kind, CONTAINERS)
             for _, keys, values in found:
@@ -206,7 +210,7 @@ class _Search:
     def _methods(self, value: Any, base: str) -> None:
         """Look at methods and properties that code may use which names a thing, also of the classes that it extends."""
         made = issubclass(type(value), type)  # by the step itself, perhaps
-        names = {"forward", *self._names.of(base)}
+        names = {*_CALLED_BACK, *self._names.of(base)}
         for kind in classes(value):
             for name, member in list(vars(kind).items()):
                 special = name in _OF_NEW if made else name.startswith("__") and name not in _UNCALLED
@@ -253,6 +257,7 @@ class _Search:
 
 
 _MOST = 1 << 14  # things that a search looks at
+_CALLED_BACK = ("forward", "backward", "update")  # by the library: of modules, functions and optimizers
 _OF_NEW = frozenset("__init__ __new__ __post_init__".split())
 #: Methods with names of Python's that are not called of what is there already, or for no value of a step.
 _UNCALLED = _OF_NEW.union("__repr__ __str__ __del__ __reduce__ __getstate__ __setstate__ __init_subclass__".split())
@@ -269,6 +274,16 @@ _FUNCTIONS: dict[type, str] = {
 def begins(variables: Iterable[Watched | Inside], arguments: Iterable[Any]) -> bool:
     """Return whether an optimizer that a step names has not yet taken a step: the first is unlike all others."""
     return any(issubclass(type(x), Optimizer) and not x.laid() for x in (*arguments, *(w.read() for w in variables)))
+
+
+def hooks(leaf: Leaf | None) -> list[Any]:
+    """Return the functions that change the gradient of a leaf on its way."""
+    return [] if leaf is None or not leaf.hooks else list(leaf.hooks.values())
+
+
+def _is_bare(value: Any) -> bool:
+    """Return whether something is a tensor without hooks, which calls no code of the user's."""
+    return issubclass(type(value), Tensor) and not hooks(value._leaf)
 
 
 def _is_installed(function: FunctionType) -> bool:
