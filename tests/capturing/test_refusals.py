@@ -4,6 +4,7 @@ import gc
 import inspect
 import random
 import threading
+import types
 import warnings
 from types import SimpleNamespace
 
@@ -495,6 +496,10 @@ class Augments:
     [
         lambda: lambda x: x * random.random(),
         lambda: lambda x: x * float(np.random.beta(1.0, 1.0)),
+        lambda: lambda x: x * np.random.randn(),  # of two at a time, one is kept
+        lambda: using(np.random.randn, lambda x, draw: x * draw()),
+        lambda: using(random.gauss, lambda x, draw: x * draw(0, 1)),
+        lambda: lambda x: x * library.shuffled([1.0, 2.0, 3.0])[0],
         lambda: using(random.Random(1), lambda x, chance: x if chance.random() < 0.5 else -x),
         lambda: using(np.random.RandomState(1), lambda x, chance: x * chance.rand()),
         lambda: Augments().step,
@@ -511,6 +516,10 @@ def test_random_numbers_that_are_not_ours(draw):
 
     (captured,) = twice(scenario)
     assert "draws random numbers of Python's or NumPy's" in captured.refusal
+
+
+library = types.ModuleType("library")  # of which the code is not looked at
+exec("import random, numpy\ndef shuffled(x): numpy.random.shuffle(x); return x", vars(library))
 
 
 def using(thing, step):

@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
+from ctypes import string_at
+from pickle import dumps
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
+import numpy as np
 
-def drawn_elsewhere(generators: Iterable[Any]) -> list[Any]:
-    """Return the states of the generators that Python and NumPy share, and of those among some things.
+_METHODS = (BuiltinMethodType, MethodType)
+_TWISTER = 4 * 624 + 4  # bytes of the state of NumPy's MT19937: words, and the place among them
 
-    They differ before and after a step that draws.
+
+def drawn_elsewhere(variables: Sequence[Any]) -> list[Any]:
+    """Return states of the generators that Python and NumPy share, and of those among some variables.
+
+    They differ before and after a step that draws. Of NumPy's shared one, a normal number that it has kept from the one
+    before is only looked at where a variable leads there, for that takes long.
     """
     python, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
+    owners = [thing.__self__ if type(thing) in _METHODS else thing for thing in variables]
     states: list[Any] = []
     if python is not None:
-        states.append(python.getstate())
-        states += [thing.getstate() for thing in generators if issubclass(type(thing), python.Random)]
+        states.append(_brief(python.getstate()))
+        states += [_brief(thing.getstate()) for thing in owners if issubclass(type(thing), python.Random)]
     if numpy is not None:
-        states.append(_bits(numpy.get_state()))
-        for thing in generators:
+        shared = numpy.get_bit_generator()
+        if type(shared) is numpy.MT19937 and not any(thing is np or thing is numpy for thing in owners):
+            states.append(string_at(shared.ctypes.state_address, _TWISTER))
+        else:
+            states.append(dumps(numpy.get_state(legacy=False)))
+        for thing in owners:
             if issubclass(type(thing), numpy.Generator):
-                states.append(repr(thing.bit_generator.state))
+                states.append(dumps(thing.bit_generator.state))
             elif issubclass(type(thing), numpy.RandomState):
-                states.append(_bits(thing.get_state()))
+                states.append(dumps(thing.get_state(legacy=False)))
     return states
 
 
-def _bits(state: Any) -> Any:
-    name, key, *rest = state
-    return name, key.tobytes(), rest
+def _brief(state: Any) -> Any:
+    """Return what of the state of Python's generator differs after any draw."""
+    version, words, normal = state
+    return version, words[0], words[-1], normal
