@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 _METHODS = (BuiltinMethodType, MethodType)
-_TWISTER = 4 * 624 + 4  # bytes of the state of NumPy's MT19937: words, and the place among them
+_TWISTER = 4 * 624 + 4  # bytes of the state of a Mersenne twister: words, and the place among them
 
 
 def drawn_elsewhere(variables: Sequence[Any]) -> list[Any]:
@@ -25,12 +25,12 @@ def drawn_elsewhere(variables: Sequence[Any]) -> list[Any]:
     owners = [thing.__self__ if type(thing) in _METHODS else thing for thing in variables]
     states: list[Any] = []
     if python is not None:
-        states.append(_brief(python.getstate()))
-        states += [_brief(thing.getstate()) for thing in owners if issubclass(type(thing), python.Random)]
+        shared = [python.random.__self__]
+        states += [_of_python(thing) for thing in shared + owners if issubclass(type(thing), python.Random)]
     if numpy is not None:
-        shared = numpy.get_bit_generator()
-        if type(shared) is numpy.MT19937 and not any(thing is np or thing is numpy for thing in owners):
-            states.append(string_at(shared.ctypes.state_address, _TWISTER))
+        bits = numpy.get_bit_generator()
+        if type(bits) is numpy.MT19937 and not any(thing is np or thing is numpy for thing in owners):
+            states.append(string_at(bits.ctypes.state_address, _TWISTER))
         else:
             states.append(dumps(numpy.get_state(legacy=False)))
         for thing in owners:
@@ -41,7 +41,8 @@ def drawn_elsewhere(variables: Sequence[Any]) -> list[Any]:
     return states
 
 
-def _brief(state: Any) -> Any:
-    """Return what of the state of Python's generator differs after any draw."""
-    version, words, normal = state
-    return version, words[0], words[-1], normal
+def _of_python(generator: Any) -> Any:
+    """Return the state of a generator of Python's: as it lies in memory, for `getstate` makes 625 numbers of it."""
+    if sys.implementation.name != "cpython":
+        return generator.getstate()
+    return string_at(id(generator) + object.__basicsize__, _TWISTER), vars(generator).get("gauss_next")
