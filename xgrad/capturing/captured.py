@@ -408,6 +408,9 @@ def _without_collection() -> Iterator[None]:
         yield
     finally:
         if collects:
+            if not gc.get_freeze_count():  # of the user's
+                gc.freeze()  # what there is goes to what is old, which is searched last
+                gc.unfreeze()
             gc.enable()
 
 

@@ -25,19 +25,17 @@ def drawn_elsewhere(variables: Sequence[Any]) -> list[Any]:
     owners = [thing.__self__ if type(thing) in _METHODS else thing for thing in variables]
     states: list[Any] = []
     if python is not None:
-        shared = [python.random.__self__]
-        states += [_of_python(thing) for thing in shared + owners if issubclass(type(thing), python.Random)]
+        states.append(_of_python(python.random.__self__))
+        states += [_of_python(thing) for thing in owners if issubclass(type(thing), python.Random)]
     if numpy is not None:
         bits = numpy.get_bit_generator()
-        if type(bits) is numpy.MT19937 and not any(thing is np or thing is numpy for thing in owners):
+        if type(bits) is numpy.MT19937 and not any([thing is np or thing is numpy for thing in owners]):
             states.append(string_at(bits.ctypes.state_address, _TWISTER))
         else:
             states.append(dumps(numpy.get_state(legacy=False)))
         for thing in owners:
-            if issubclass(type(thing), numpy.Generator):
-                states.append(dumps(thing.bit_generator.state))
-            elif issubclass(type(thing), numpy.RandomState):
-                states.append(dumps(thing.get_state(legacy=False)))
+            if issubclass(type(thing), (numpy.Generator, numpy.RandomState)):
+                states.append(dumps(thing))
     return states
 
 
