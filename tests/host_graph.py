@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -35,12 +36,23 @@ def flush() -> None:
 # Memory
 
 
+reserved = 0  # bytes of all pools, those included that are no more
+
+
+def _reserve(nbytes: int) -> None:
+    global reserved
+    reserved += nbytes
+
+
 class MemoryPool:
-    """Memory that is handed out again when nobody holds it."""
+    """Memory that is handed out again when nobody holds it.
+
+    As with CuPy's, free blocks are lost with the pool, unless they were given back before.
+    """
 
     def __init__(self) -> None:
         self.free: dict[int, list[np.ndarray]] = {}
-        self.total = 0
+        self.total, self.weak = 0, weakref.ref(self)
 
     def malloc(self, nbytes: int) -> Pointer:
         size = -(-nbytes // 512) * 512
@@ -48,6 +60,7 @@ class MemoryPool:
         if free:
             return Pointer(Memory(free.pop(), self))
         self.total += size
+        _reserve(size)
         buffer = np.empty(size + 512, np.uint8)
         start = -buffer.ctypes.data % 512
         return Pointer(Memory(buffer[start : start + size], self))
@@ -55,14 +68,24 @@ class MemoryPool:
     def total_bytes(self) -> int:
         return self.total
 
+    def free_all_blocks(self) -> None:
+        given_back = sum(len(buffer) for buffers in self.free.values() for buffer in buffers)
+        self.free.clear()
+        self.total -= given_back
+        _reserve(-given_back)
+
 
 class Memory:
     def __init__(self, buffer: np.ndarray, pool: MemoryPool) -> None:
-        self.buffer, self.pool = buffer, pool
+        self.buffer, self.pool = buffer, pool.weak
         self.ptr = buffer.ctypes.data
 
     def __del__(self) -> None:
-        self.pool.free.setdefault(len(self.buffer), []).append(self.buffer)
+        pool = self.pool()
+        if pool is None:
+            _reserve(-len(self.buffer))
+        else:
+            pool.free.setdefault(len(self.buffer), []).append(self.buffer)
 
 
 class Pointer:
@@ -102,7 +125,8 @@ def _do(work: Callable[[], Any], stream: Any = None, late: bool = False) -> None
         work()
 
 
-_allocators = [MemoryPool().malloc]
+default = MemoryPool()
+_allocators = [default.malloc]
 
 
 @contextmanager

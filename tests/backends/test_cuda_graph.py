@@ -198,6 +198,28 @@ def test_300_steps_with_eager_work_in_between(device: str) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-4)
 
 
+def test_memory_is_given_back(plain: Device) -> None:
+    """Of steps that are dropped, of those that cannot be captured, and of what it took to capture them."""
+
+    def reserved() -> int:
+        gc.collect()
+        host_graph.flush()
+        return host_graph.reserved - host_graph.default.total_bytes()
+
+    before = reserved()
+    trained = Trained(plain, True)
+    trained.run(3)
+    assert reserved() - before == sum(f.run.nbytes for f in trained.step._frames.values()) > 0  # type: ignore[attr-defined]
+    del trained
+    assert reserved() == before
+    refused = xgrad.capture(lambda x: xgrad.linalg.solve(x @ x + xgrad.eye(3, device=plain), x))
+    with pytest.warns(CaptureWarning, match="NotImplementedError"):
+        refused(xgrad.eye(3, device=plain))
+    step, _ = captured(lambda x: x + 1, xgrad.ones(3, device=plain))
+    del step
+    assert reserved() == before and not replay._pools and not replay._retired
+
+
 def _layer(x: xgrad.Tensor, w: xgrad.Tensor) -> xgrad.Tensor:
     return xgrad.tanh(x @ w.T) @ w
 
