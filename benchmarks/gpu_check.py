@@ -309,7 +309,8 @@ def transfers(device: xgrad.Device) -> Iterator[Check]:
         for size, pinned in product((16, 1 << 20, 1 << 24), (False, True)):
             label = f"the source changes after the call: {size}{' pinned' if pinned else ''}"
             yield Check(label, np.ones((4, size), np.float32), partial(_overwrite, device, size, pinned))
-    for other, (label, x) in product(range(device.backend.count()), (("", grid), (" of a view", grid[::-1, ::2]))):
+    moving = (("", grid), (" of a view", grid[::-1, ::2]), (" without axes", cases["0-d"]))
+    for other, (label, x) in product(range(device.backend.count()), moving):
         yield Check(f"from device {other}{label}", x, partial(_from, device, other, x))
 
 

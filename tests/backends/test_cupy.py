@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
@@ -167,6 +168,27 @@ def test_index_add_refuses_what_atomics_cannot_add() -> None:
 def test_matmul(shapes: tuple[tuple[int, ...], ...]) -> None:
     a, b = (np.arange(float(np.prod(shape))).reshape(shape) for shape in shapes)
     np.testing.assert_array_equal(xgrad_cupy._matmul(a, b), a @ b, strict=True)
+
+
+class Placed(np.ndarray):
+    """An array on a GPU, as far as `transfer` looks at one."""
+
+    device: Any = None
+
+
+@pytest.mark.parametrize(
+    "x", [np.asarray(2.5), np.zeros((0, 3)), np.arange(6.0).reshape(2, 3).T], ids=["0-d", "0", "T"]
+)
+def test_a_transfer_to_another_gpu_keeps_the_shape(x: np.ndarray) -> None:
+    first, second = nullcontext(), nullcontext()
+    stream = SimpleNamespace(record=lambda: None, wait_event=lambda event: None)
+    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
+    cuda = SimpleNamespace(get_current_stream=lambda: stream)
+    backend._cp = SimpleNamespace(cuda=cuda, ascontiguousarray=np.ascontiguousarray, asarray=np.array)
+    backend._devices = [first, second]
+    placed = x.view(Placed)
+    placed.device = first
+    np.testing.assert_array_equal(backend.transfer(placed, 1), x, strict=True)
 
 
 VIEWS: dict[str, Callable[[Any, Any], Any]] = {
