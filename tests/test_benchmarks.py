@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import epoch, harness, report, statistics, step
+from benchmarks import environment, epoch, harness, report, statistics, step
 from benchmarks.__main__ import NAMES, main
 from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
 from benchmarks.report import Result, Table
@@ -117,6 +117,12 @@ def test_peers_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said[:4] == ["start a", "start b", "first_values a", "first_values b"]
     assert said[4:8] == ["block a", "block b", "block a", "block b"]
     assert sorted(said[8:]) == ["close a", "close b"]
+
+
+def test_on_a_gpu_nobody_takes_tf32() -> None:
+    """An image may ask for it in the environment, of one library or of all."""
+    assert environment.for_workers(1, "cuda")["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert "NVIDIA_TF32_OVERRIDE" not in environment.for_workers(1, "cpu")
 
 
 def test_on_a_gpu_a_process_does_one_case_after_the_other() -> None:
