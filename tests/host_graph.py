@@ -464,7 +464,7 @@ def namespace(source: Any = compat) -> SimpleNamespace:
             value = product(value) if name in ("matmul", "tensordot", "vecdot") else value
             found[name] = wraps(value)(partial(_created if name in _CREATES else launch, value))
     if source is compat:
-        found |= {"linalg": _linalg(), "fft": namespace(compat.fft)}
+        found |= {"linalg": _linalg(), "fft": _fft()}
         found["asarray"] = _asarray
     return SimpleNamespace(**found)
 
@@ -486,6 +486,46 @@ def _asarray(x: Any, dtype: Any = None, copy: Any = None, device: Any = None) ->
     flush()
     new.raw[...] = host
     return new
+
+
+class Plan:
+    """What cuFFT works by, and in which memory."""
+
+    def __init__(self) -> None:
+        if get_current_stream().nodes is not None:
+            raise RuntimeError("a plan copies its tables to the device")
+        self.work_area = alloc(512)
+
+
+plans: dict[Any, Plan] = {}  # the last sixteen that were used
+
+
+def _fft() -> SimpleNamespace:
+    found = namespace(compat.fft)
+    for name in compat.fft.__all__:
+        if name.endswith(("fft", "fftn")):
+            setattr(found, name, _planned(getattr(found, name)))
+    cached = lambda: [(key, SimpleNamespace(plan=plan)) for key, plan in plans.items()]  # noqa: E731
+    found.config = SimpleNamespace(get_plan_cache=cached)
+    return found
+
+
+def _planned(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(x: Array, **options: Any) -> Any:
+        key = function.__name__, x.shape, x.dtype, str(options)
+        plans[key] = plan = plans.pop(key, None) or Plan()
+        while len(plans) > 16:
+            del plans[next(iter(plans))]
+        known = weakref.ref(plan)
+
+        def work() -> None:
+            assert known() is not None, "the plan is no more"
+
+        _do(work)
+        return function(x, **options)
+
+    return call
 
 
 def _linalg() -> SimpleNamespace:

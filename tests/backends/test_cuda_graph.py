@@ -220,6 +220,16 @@ def test_memory_is_given_back(plain: Device) -> None:
     assert reserved() == before and not replay._pools and not replay._retired
 
 
+def test_plans_of_transforms_stay_as_long_as_the_graph(plain: Device) -> None:
+    """CuPy keeps the last sixteen plans; with one goes memory that the kernels in the graph use."""
+    host_graph.plans.clear()
+    step, _ = captured(lambda x: xgrad.fft.fft(x * 1), xgrad.ones(4, device=plain))
+    for n in range(5, 30):
+        xgrad.fft.fft(xgrad.ones(n, device=plain))
+    assert step(xgrad.ones(4, device=plain)).tolist() == [4, 0, 0, 0]
+    assert step.refusal is None
+
+
 def _layer(x: xgrad.Tensor, w: xgrad.Tensor) -> xgrad.Tensor:
     return xgrad.tanh(x @ w.T) @ w
 
