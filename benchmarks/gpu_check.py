@@ -156,9 +156,10 @@ def run_part(part: Part, limit: float) -> Report:
             status, output = _run([_resolved(word, folder) for word in part.command], limit)
         output = output.replace(folder, "TMP")
         try:
-            record["figures"] = part.figures(output, Path(folder))
-        except (OSError, ValueError, SyntaxError) as error:
-            status = f"no figures: {error}" if status == "ok" else status
+            found = json.dumps(part.figures(output, Path(folder)))
+            record["figures"] = json.loads(found, parse_constant=str)  # JSON has no NaN, which a GPU may well have
+        except Exception as error:  # of what a part that went wrong has left
+            status = f"no figures: {type(error).__name__}: {error}" if status == "ok" else status
     if status == "ok" and (failed := record["figures"].get("failed")):
         status = f"failed: {len(failed)}"
     record |= {"status": status, "seconds": round(time.monotonic() - start, 1)}

@@ -72,6 +72,20 @@ def test_a_part_that_works(check: Any) -> None:
     }
 
 
+def test_figures_may_be_no_numbers(check: Any, tmp_path: Path) -> None:
+    part = check.Part("nan", python('print(\'{"loss": NaN, "error": [-Infinity]}\')'), 60, check.last_line)
+    (record,) = check.run([part])
+    assert record["status"] == "ok" and record["figures"] == {"loss": "NaN", "error": ["-Infinity"]}
+    check.write({"gpu": "Some GPU", "parts": [record]}, tmp_path)
+
+
+def test_a_part_that_leaves_nothing_has_no_figures(check: Any, tmp_path: Path) -> None:
+    nothing = "import pathlib, sys; folder = pathlib.Path(sys.argv[1]); folder.mkdir()\n"
+    nothing += "for name in ('metrics.jsonl', 'timing.jsonl'): (folder / name).touch()"
+    (record,) = check.run([check.Part("train", (*python(nothing), "TMP/train"), 60, check.trained)])
+    assert record["status"].startswith("no figures: IndexError: ")
+
+
 @pytest.mark.parametrize(
     ("code", "status"),
     [
