@@ -620,6 +620,16 @@ def test_integers_are_left_to_cupy(multiplying: Products) -> None:
     assert multiply(x, x).raw.tolist() == [[2, 3], [6, 11]]
 
 
+@pytest.mark.parametrize(("dtype", "computed"), [("f2", 68), ("f4", 77), ("c8", 77), ("f8", 70), ("c16", 70)])
+def test_tf32_is_for_what_it_is_for_in_cupy(
+    multiplying: Products, library: host_graph.Library, dtype: str, computed: int
+) -> None:
+    x = matrices((2, 2), dtype, "C", np.random.default_rng(0))
+    multiplying._cublas.tf32 = True
+    multiplying.matmul(x, x)
+    assert library.calls[-1]["computed"] == computed
+
+
 def test_a_status_of_cublas_is_an_error(library: host_graph.Library) -> None:
     handle = cublas.Cublas(cublas.load(sys.modules["cupy"], lambda name: library))
     x = matrices((2, 2), "f4", "C", np.random.default_rng(0))
