@@ -21,7 +21,7 @@ ARGS ?=
 comma := ,
 
 ifeq ($(strip $(VENV)),)
-RUN := PYTHONPATH="$(CURDIR):$(CURDIR)/backends" $(PYTHON)
+RUN := PYTHONPATH="$(CURDIR):$(CURDIR)/backends$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON)
 has = xgrad.egg-info/entry_points.txt
 else
 RUN := $(VENV)/bin/python

@@ -20,7 +20,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB
 KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA",
            "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES", "XLA_FLAGS")  # fmt: skip
 TELLING = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "XLA_",
-           "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "VECLIB_", "NPROC")  # fmt: skip
+           "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "NVIDIA_TF32", "VECLIB_", "NPROC")  # fmt: skip
 
 
 def for_workers(threads: int, device: str) -> dict[str, str]:
@@ -29,6 +29,8 @@ def for_workers(threads: int, device: str) -> dict[str, str]:
     Each library chooses its kernels by itself, whatever the environment says here of some.
     """
     own = dict.fromkeys(THREADS, str(threads))
+    if device != "cpu":
+        own["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in NVIDIA's libraries, whoever calls them
     own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     kept = {name: text for name, text in os.environ.items() if name not in KERNELS}

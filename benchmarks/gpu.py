@@ -4,7 +4,7 @@ Steps are those of the benchmark `step`, eager and captured, which on a GPU is a
 for every peer, with the device's work waited for at the end of each block. Launches are the ops of the benchmark `ops`,
 again with one wait a block; a transfer is waited for each time. Pinned is memory that the GPU reads and writes by
 itself: xgrad's results on the host lie in it, up to 256 MiB.
-`--device cpu` rehearses all this without a GPU.
+What is interrupted (Ctrl-C) writes down what it has. `--device cpu` rehearses all this without a GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import xgrad
 from benchmarks import ops
 from benchmarks.harness import Options, UsageError, begin, timed
-from benchmarks.report import Result, Table
+from benchmarks.report import Cells, Result, Table
 from benchmarks.step import compared, expected, named, scaled
 
 PEERS = {
@@ -57,10 +57,16 @@ def run(options: Options) -> Result:
     result.environment |= {"device": device.backend.describe(device.index), **device.backend.versions()}
     networks = {name: case | on for name, case in named(QUICK if options.quick else NETWORKS).items()}
     peers, launched, chains, moved = options.chosen(PEERS, LAUNCHES, CHAINS, TRANSFERS)
-    steps = timed(result, peers, networks, options, expected)
-    launches = ops.measured(result, launched, chains, options, **on)
     sizes = {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)}
-    times = timed(result, moved, {name: {"size": size, **on} for name, size in sizes.items()}, options)
+    steps: Cells = {}
+    launches: Cells = {}
+    times: Cells = {}
+    try:
+        timed(result, peers, networks, options, expected, steps)
+        launches |= ops.measured(result, launched, chains, options, **on)
+        timed(result, moved, {name: {"size": size, **on} for name, size in sizes.items()}, options, None, times)
+    except KeyboardInterrupt:
+        result.fail("everyone", "interrupted: what was to come is missing", "gpu")
     rates = {
         way: {name: [sizes[name] / s / 1e9 for s in samples] for name, samples in found.items()}
         for way, found in times.items()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,19 +141,36 @@ class Crew:
 
 @contextmanager
 def crew(
-    result: Result, peers: Mapping[str, str], subject: str, case: str, arguments: Mapping[str, Any], options: Options
+    result: Result,
+    peers: Mapping[str, str],
+    subject: str,
+    case: str,
+    arguments: Mapping[str, Any],
+    options: Options,
+    idle: dict[str, Worker] | None = None,
 ) -> Iterator[Crew]:
-    """Start a fresh process for each peer, one after the other, and end them all at the end."""
+    """Start a fresh process for each peer, one after the other, and end them all at the end.
+
+    Those that are `idle` from the case before are taken again, and are idle afterwards.
+    """
     print(f"{result.name}: {case}: {', '.join(peers)}", file=sys.stderr, flush=True)
-    members = Crew(result, case, 0.0 if options.quick or options.threads == 1 else REST)
-    with ExitStack() as stack:
+    quiet = options.quick or options.threads == 1 or options.device != "cpu"
+    members = Crew(result, case, 0.0 if quiet else REST)
+    try:
         for peer, target in peers.items():
             given = {"target": target, **arguments}
-            worker = members.attempt(peer, lambda given=given: Worker(subject, given, options))  # type: ignore[misc]
-            if worker:
+            if worker := (idle or {}).pop(peer, None):
                 members.workers[peer] = worker
-                stack.callback(worker.close)
+                members.attempt(peer, lambda worker=worker, given=given: worker.ask(subject, **given))  # type: ignore[misc]
+            elif worker := members.attempt(peer, lambda given=given: Worker(subject, given, options)):  # type: ignore[misc]
+                members.workers[peer] = worker
         yield members
+    finally:
+        if idle is None:
+            for worker in members.workers.values():
+                worker.close()
+        else:
+            idle |= members.workers
 
 
 @dataclass(frozen=True)
@@ -170,27 +187,35 @@ def timed(
     cases: Mapping[str, Mapping[str, Any]],
     options: Options,
     expected: Callable[..., Expected] | None = None,
+    cells: Cells | None = None,
 ) -> Cells:
     """Return the seconds of a call, for each peer and case block by block, the blocks of all peers in turn.
 
-    Whose first values are not what is `expected` of the case computes something else: it fails.
+    Whose first values are not what is `expected` of the case computes something else: it fails. On a GPU, which takes
+    seconds to begin with, a process does one case after the other. `cells` are filled as it goes, if they are given.
     """
-    cells: Cells = {peer: {} for peer in peers}
-    for case, arguments in cases.items():
-        right = expected(**arguments) if expected else None
-        started = {"case": arguments, "seconds": options.seconds}
-        with crew(result, peers, "benchmarks.worker:Blocks", case, started, options) as members:
-            for peer, values in members.ask("first_values"):
-                if right and not agree(values, right):
-                    result.fail(peer, f"computes something else: expected {right.values}, got {values}", case)
-                    members.dismiss(peer)
-            for _ in range(options.repeats or 1):
-                for peer, seconds in members.ask("block"):
-                    cells[peer].setdefault(case, []).append(seconds)
-            for peer in peers:
-                if peer not in members.workers:  # it may have failed half way
-                    cells[peer].pop(case, None)
-    return {peer: found for peer, found in cells.items() if found}
+    cells = {} if cells is None else cells
+    idle: dict[str, Worker] | None = None if options.device == "cpu" else {}
+    try:
+        for case, arguments in cases.items():
+            right = expected(**arguments) if expected else None
+            started = {"case": arguments, "seconds": options.seconds}
+            found: dict[str, list[float]] = {}
+            with crew(result, peers, "benchmarks.worker:Blocks", case, started, options, idle) as members:
+                for peer, values in members.ask("first_values"):
+                    if right and not agree(values, right):
+                        result.fail(peer, f"computes something else: expected {right.values}, got {values}", case)
+                        members.dismiss(peer)
+                for _ in range(options.repeats or 1):
+                    for peer, seconds in members.ask("block"):
+                        found.setdefault(peer, []).append(seconds)
+                for peer in peers:
+                    if peer in members.workers and peer in found:  # it may have failed half way
+                        cells.setdefault(peer, {})[case] = found[peer]
+    finally:
+        for worker in (idle or {}).values():
+            worker.close()
+    return {peer: cells[peer] for peer in peers if peer in cells}
 
 
 def agree(values: list[float], expected: Expected) -> bool:

@@ -1,10 +1,11 @@
 """A process of its own for one peer: it does what `harness.Worker` asks for, line by line as JSON.
 
-The first line names a class and its arguments, the following ones methods of the instance and theirs.
+A line names a class, with its module, and its arguments; the following ones methods of the instance and theirs.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -81,7 +82,9 @@ def serve() -> None:
         name, arguments = json.loads(line)
         reply: dict[str, Any] = {}
         try:
-            if instance is None:
+            if ":" in name:
+                instance = None
+                gc.collect()  # memory of a GPU, too
                 instance = resolve(name)(**arguments)
             else:
                 reply["result"] = getattr(instance, name)(**arguments)

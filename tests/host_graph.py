@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -35,12 +36,23 @@ def flush() -> None:
 # Memory
 
 
+reserved = 0  # bytes of all pools, those included that are no more
+
+
+def _reserve(nbytes: int) -> None:
+    global reserved
+    reserved += nbytes
+
+
 class MemoryPool:
-    """Memory that is handed out again when nobody holds it."""
+    """Memory that is handed out again when nobody holds it.
+
+    As with CuPy's, free blocks are lost with the pool, unless they were given back before.
+    """
 
     def __init__(self) -> None:
         self.free: dict[int, list[np.ndarray]] = {}
-        self.total = 0
+        self.total, self.weak = 0, weakref.ref(self)
 
     def malloc(self, nbytes: int) -> Pointer:
         size = -(-nbytes // 512) * 512
@@ -48,6 +60,7 @@ class MemoryPool:
         if free:
             return Pointer(Memory(free.pop(), self))
         self.total += size
+        _reserve(size)
         buffer = np.empty(size + 512, np.uint8)
         start = -buffer.ctypes.data % 512
         return Pointer(Memory(buffer[start : start + size], self))
@@ -55,14 +68,24 @@ class MemoryPool:
     def total_bytes(self) -> int:
         return self.total
 
+    def free_all_blocks(self) -> None:
+        given_back = sum(len(buffer) for buffers in self.free.values() for buffer in buffers)
+        self.free.clear()
+        self.total -= given_back
+        _reserve(-given_back)
+
 
 class Memory:
     def __init__(self, buffer: np.ndarray, pool: MemoryPool) -> None:
-        self.buffer, self.pool = buffer, pool
+        self.buffer, self.pool = buffer, pool.weak
         self.ptr = buffer.ctypes.data
 
     def __del__(self) -> None:
-        self.pool.free.setdefault(len(self.buffer), []).append(self.buffer)
+        pool = self.pool()
+        if pool is None:
+            _reserve(-len(self.buffer))
+        else:
+            pool.free.setdefault(len(self.buffer), []).append(self.buffer)
 
 
 class Pointer:
@@ -102,7 +125,8 @@ def _do(work: Callable[[], Any], stream: Any = None, late: bool = False) -> None
         work()
 
 
-_allocators = [MemoryPool().malloc]
+default = MemoryPool()
+_allocators = [default.malloc]
 
 
 @contextmanager
@@ -206,8 +230,7 @@ class Device:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device)
 
-    def __hash__(self) -> int:
-        return 0
+    __hash__ = None  # type: ignore[assignment]
 
     def synchronize(self) -> None:
         flush()
@@ -441,7 +464,7 @@ def namespace(source: Any = compat) -> SimpleNamespace:
             value = product(value) if name in ("matmul", "tensordot", "vecdot") else value
             found[name] = wraps(value)(partial(_created if name in _CREATES else launch, value))
     if source is compat:
-        found |= {"linalg": _linalg(), "fft": namespace(compat.fft)}
+        found |= {"linalg": _linalg(), "fft": _fft()}
         found["asarray"] = _asarray
     return SimpleNamespace(**found)
 
@@ -463,6 +486,46 @@ def _asarray(x: Any, dtype: Any = None, copy: Any = None, device: Any = None) ->
     flush()
     new.raw[...] = host
     return new
+
+
+class Plan:
+    """What cuFFT works by, and in which memory."""
+
+    def __init__(self) -> None:
+        if get_current_stream().nodes is not None:
+            raise RuntimeError("a plan copies its tables to the device")
+        self.work_area = alloc(512)
+
+
+plans: dict[Any, Plan] = {}  # the last sixteen that were used
+
+
+def _fft() -> SimpleNamespace:
+    found = namespace(compat.fft)
+    for name in compat.fft.__all__:
+        if name.endswith(("fft", "fftn")):
+            setattr(found, name, _planned(getattr(found, name)))
+    cached = lambda: [(key, SimpleNamespace(plan=plan)) for key, plan in plans.items()]  # noqa: E731
+    found.config = SimpleNamespace(get_plan_cache=cached)
+    return found
+
+
+def _planned(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(x: Array, **options: Any) -> Any:
+        key = function.__name__, x.shape, x.dtype, str(options)
+        plans[key] = plan = plans.pop(key, None) or Plan()
+        while len(plans) > 16:
+            del plans[next(iter(plans))]
+        known = weakref.ref(plan)
+
+        def work() -> None:
+            assert known() is not None, "the plan is no more"
+
+        _do(work)
+        return function(x, **options)
+
+    return call
 
 
 def _linalg() -> SimpleNamespace:

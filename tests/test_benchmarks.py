@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import epoch, harness, report, statistics, step
+from benchmarks import environment, epoch, harness, report, statistics, step
 from benchmarks.__main__ import NAMES, main
 from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
 from benchmarks.report import Result, Table
@@ -116,6 +117,49 @@ def test_peers_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said[:4] == ["start a", "start b", "first_values a", "first_values b"]
     assert said[4:8] == ["block a", "block b", "block a", "block b"]
     assert sorted(said[8:]) == ["close a", "close b"]
+
+
+def test_on_a_gpu_nobody_takes_tf32() -> None:
+    """An image may ask for it in the environment, of one library or of all."""
+    assert environment.for_workers(1, "cuda")["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert "NVIDIA_TF32_OVERRIDE" not in environment.for_workers(1, "cpu")
+
+
+def test_on_a_gpu_a_process_does_one_case_after_the_other() -> None:
+    """And who fails in one case begins the next one anew."""
+    options = replace(QUICK, device="gpu")
+    result, peers = Result("turns", ""), {"xgrad": "ours:op", "NumPy": "by_hand:op"}
+    cases = {name: {"name": name} for name in ("add", "no such op", "multiply")}
+    started, cells = [], {}
+
+    class Counted(Worker):
+        def __init__(self, *args: Any) -> None:
+            started.append(self)
+            super().__init__(*args)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(harness, "Worker", Counted)
+        timed(result, peers, cases, options, None, cells)
+    assert [list(found) for found in cells.values()] == [["add", "multiply"]] * 2
+    assert len(started) == 4 and all(worker.process.poll() is not None for worker in started)
+    assert result.left_out.keys() == {"xgrad", "NumPy"} and not result.failed
+
+
+def test_what_is_interrupted_has_what_was_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    timed, seen = harness.timed, []
+
+    def interrupted(result: Any, peers: Any, cases: Any, *args: Any) -> Any:
+        seen.append(list(cases))
+        if "add" in cases:
+            raise KeyboardInterrupt
+        return timed(result, peers, cases, *args)
+
+    monkeypatch.setattr("benchmarks.gpu.timed", interrupted)
+    monkeypatch.setattr("benchmarks.ops.timed", interrupted)
+    assert main(["gpu", "--quick", "--device", "cpu", "--peers", "xgrad", "--output", str(tmp_path)]) == 1
+    found = json.loads((tmp_path / "gpu.json").read_text())
+    assert [table["title"] for table in found["tables"] if table["cells"]] == ["Time of a step"]
+    assert len(seen) == 2 and found["failed"].keys() == {"everyone"}
 
 
 def test_who_computes_something_else_has_no_figures() -> None:

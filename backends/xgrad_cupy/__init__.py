@@ -122,7 +122,7 @@ class CupyBackend(Backend):
     def from_host(self, x: np.ndarray, index: int) -> Any:
         with self._devices[index]:
             if x.nbytes >= _PINNED.stop:
-                x = np.ascontiguousarray(x, x.dtype.newbyteorder("="))
+                x = np.ascontiguousarray(x, np.dtype(x.dtype.type))  # in the order of bytes that is the GPU's
                 moved = self._cp.empty(x.shape, x.dtype)
                 moved.set(x)
                 self._cp.cuda.get_current_stream().synchronize()
@@ -148,7 +148,8 @@ class CupyBackend(Backend):
             return x
         stream = self._cp.cuda.get_current_stream
         with source:
-            x = self._cp.ascontiguousarray(x)  # another layout cannot be copied between devices
+            if not x.flags.c_contiguous:  # another layout cannot be copied between devices
+                x = self._cp.ascontiguousarray(x)  # which gives what has no axes one
             ready = stream().record()
         with target:
             stream().wait_event(ready)

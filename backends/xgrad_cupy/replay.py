@@ -34,6 +34,8 @@ _KERNELS = "xgrad_cupy.kernels"
 
 _handles: dict[int, cublas.Cublas] = {}  # by the number of the device
 _one_at_a_time = Lock()  # a handle works for one stream
+_pools: set[Any] = set()  # that are in use: blocks are lost that come back to one which is being collected
+_retired: list[tuple[Any, Any]] = []  # pools whose memory is to be given back, each with its device
 
 
 class Replay(Execution):
@@ -64,6 +66,7 @@ class Replay(Execution):
         self.nbytes = 0
         self._links = self._runs = 0
         self._graph: Any = None
+        self._pool: Any = None
         self._after: Any = None  # the stream of the last replay
         self._refuse_shared(found)
 
@@ -115,7 +118,7 @@ class Replay(Execution):
         handle.tf32 = self._tf32
         self._products = Products(cp, handle)
         stream = self._stream = cuda.Stream(non_blocking=True)
-        self._pool = cuda.MemoryPool()
+        self._pool = _new_pool(cp)
         self._device.synchronize()  # what comes does not wait for other streams
         with stream:
             with cuda.using_allocator(self._pool.malloc):
@@ -132,6 +135,8 @@ class Replay(Execution):
             with cuda.using_allocator(self._pool.malloc):
                 outputs = self._captured(lambda: self.execute(given, cells))
             self._graph.upload(stream)
+        # CuPy drops a plan, and with it memory that kernels in the graph use, when sixteen others came after it.
+        self._plans = [node.plan for _, node in cp.fft.config.get_plan_cache()]
         stream.synchronize()
         self._results = self._ways_out(outputs)
         self.nbytes = int(self._pool.total_bytes())
@@ -153,14 +158,17 @@ class Replay(Execution):
 
         Arguments are all zeros there, which are right as indices, too.
         """
-        pool = self._cp.cuda.MemoryPool()  # that goes with what was in it
-        with self._cp.cuda.using_allocator(pool.malloc):
-            copies = self._copies(arrays)
-            scratch = {value.number: copy for value, copy in zip(self.statics, copies, strict=True)}
-            del copies
-            outputs = self.execute(given | scratch, cells)
-            self._stream.synchronize()
-            del scratch, outputs
+        pool = _new_pool(self._cp)
+        try:
+            with self._cp.cuda.using_allocator(pool.malloc):
+                copies = self._copies(arrays)
+                scratch = {value.number: copy for value, copy in zip(self.statics, copies, strict=True)}
+                del copies
+                outputs = self.execute(given | scratch, cells)
+                self._stream.synchronize()
+                del scratch, outputs
+        finally:
+            _retire(self._device, pool)
 
     # Memory
 
@@ -240,8 +248,11 @@ class Replay(Execution):
             with contextlib.suppress(Exception), self._device:
                 self._device.synchronize()
         self._graph = self._after = None
-        self._results, self._inputs, self._arrays = [], [], []
-        self._workspace = self._products = self._numbers = self._stream = self._pool = None  # type: ignore[assignment]
+        self._results, self._inputs, self._arrays, self._plans = [], [], [], []
+        pool, self._pool = self._pool, None
+        self._workspace = self._products = self._numbers = self._stream = None  # type: ignore[assignment]
+        if pool is not None:
+            _retire(self._device, pool)
 
 
 class Numbers:
@@ -349,6 +360,23 @@ class _Fresh:
             (i, ndarray(shape, dtype, memory + offset if offset else memory, strides))
             for i, shape, dtype, offset, strides in self.about
         ]
+
+
+def _new_pool(cp: Any) -> Any:
+    pool = cp.cuda.MemoryPool()
+    _pools.add(pool)
+    return pool
+
+
+def _retire(device: Any, pool: Any) -> None:
+    """Give back the memory of a pool, which is not done when CuPy drops one; later, what somebody still has of it."""
+    _retired.append((device, pool))
+    _pools.discard(pool)
+    for pair in _retired[:]:
+        with contextlib.suppress(Exception), pair[0]:  # another thread may be at it
+            pair[1].free_all_blocks()
+            if not pair[1].total_bytes():
+                _retired.remove(pair)
 
 
 def _extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:

@@ -198,6 +198,38 @@ def test_300_steps_with_eager_work_in_between(device: str) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-4)
 
 
+def test_memory_is_given_back(plain: Device) -> None:
+    """Of steps that are dropped, of those that cannot be captured, and of what it took to capture them."""
+
+    def reserved() -> int:
+        gc.collect()
+        host_graph.flush()
+        return host_graph.reserved - host_graph.default.total_bytes()
+
+    before = reserved()
+    trained = Trained(plain, True)
+    trained.run(3)
+    assert reserved() - before == sum(f.run.nbytes for f in trained.step._frames.values()) > 0  # type: ignore[attr-defined]
+    del trained
+    assert reserved() == before
+    refused = xgrad.capture(lambda x: xgrad.linalg.solve(x @ x + xgrad.eye(3, device=plain), x))
+    with pytest.warns(CaptureWarning, match="NotImplementedError"):
+        refused(xgrad.eye(3, device=plain))
+    step, _ = captured(lambda x: x + 1, xgrad.ones(3, device=plain))
+    del step
+    assert reserved() == before and not replay._pools and not replay._retired
+
+
+def test_plans_of_transforms_stay_as_long_as_the_graph(plain: Device) -> None:
+    """CuPy keeps the last sixteen plans; with one goes memory that the kernels in the graph use."""
+    host_graph.plans.clear()
+    step, _ = captured(lambda x: xgrad.fft.fft(x * 1), xgrad.ones(4, device=plain))
+    for n in range(5, 30):
+        xgrad.fft.fft(xgrad.ones(n, device=plain))
+    assert step(xgrad.ones(4, device=plain)).tolist() == [4, 0, 0, 0]
+    assert step.refusal is None
+
+
 def _layer(x: xgrad.Tensor, w: xgrad.Tensor) -> xgrad.Tensor:
     return xgrad.tanh(x @ w.T) @ w
 
@@ -586,6 +618,16 @@ def test_integers_are_left_to_cupy(multiplying: Products) -> None:
     x = host_graph.namespace().asarray(np.arange(4).reshape(2, 2))
     multiply = multiplying.stands_for(host_graph.namespace().matmul)
     assert multiply(x, x).raw.tolist() == [[2, 3], [6, 11]]
+
+
+@pytest.mark.parametrize(("dtype", "computed"), [("f2", 68), ("f4", 77), ("c8", 77), ("f8", 70), ("c16", 70)])
+def test_tf32_is_for_what_it_is_for_in_cupy(
+    multiplying: Products, library: host_graph.Library, dtype: str, computed: int
+) -> None:
+    x = matrices((2, 2), dtype, "C", np.random.default_rng(0))
+    multiplying._cublas.tf32 = True
+    multiplying.matmul(x, x)
+    assert library.calls[-1]["computed"] == computed
 
 
 def test_a_status_of_cublas_is_an_error(library: host_graph.Library) -> None:

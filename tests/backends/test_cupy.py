@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
@@ -169,6 +170,27 @@ def test_matmul(shapes: tuple[tuple[int, ...], ...]) -> None:
     np.testing.assert_array_equal(xgrad_cupy._matmul(a, b), a @ b, strict=True)
 
 
+class Placed(np.ndarray):
+    """An array on a GPU, as far as `transfer` looks at one."""
+
+    device: Any = None
+
+
+@pytest.mark.parametrize(
+    "x", [np.asarray(2.5), np.zeros((0, 3)), np.arange(6.0).reshape(2, 3).T], ids=["0-d", "0", "T"]
+)
+def test_a_transfer_to_another_gpu_keeps_the_shape(x: np.ndarray) -> None:
+    first, second = nullcontext(), nullcontext()
+    stream = SimpleNamespace(record=lambda: None, wait_event=lambda event: None)
+    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
+    cuda = SimpleNamespace(get_current_stream=lambda: stream)
+    backend._cp = SimpleNamespace(cuda=cuda, ascontiguousarray=np.ascontiguousarray, asarray=np.array)
+    backend._devices = [first, second]
+    placed = x.view(Placed)
+    placed.device = first
+    np.testing.assert_array_equal(backend.transfer(placed, 1), x, strict=True)
+
+
 VIEWS: dict[str, Callable[[Any, Any], Any]] = {
     "slice": lambda xp, x: x[1:3],
     "row": lambda xp, x: x[1],
@@ -197,8 +219,8 @@ def test_whoever_looks_at_a_buffer_is_noticed(look: Callable[[Any, Any], Any]) -
     buffer = cupy.ndarray((1000,), np.float32, memptr=cupy.cuda.MemoryPointer(memory, 0))
     backend: Any = object.__new__(xgrad_cupy.CupyBackend)
     xp = backend.xp = xgrad_cupy.namespace(cupy)
-    device: Any = SimpleNamespace(xp=xp)
-    views = Layout([(10, 10), (10, 10), ()], np.float32, device).views(buffer)
+    place: Any = SimpleNamespace(device=SimpleNamespace(xp=xp), dtype=np.float32)
+    views = Layout([(10, 10), (10, 10), ()], place).views(buffer)
     before = backend.references(buffer)
     seen = look(xp, views[1])
     meanwhile = backend.references(buffer)
