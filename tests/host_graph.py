@@ -83,7 +83,8 @@ class Memory:
     def __del__(self) -> None:
         pool = self.pool()
         if pool is None:
-            _reserve(-len(self.buffer))
+            if callable(_reserve):  # which goes with the module at the end
+                _reserve(-len(self.buffer))
         else:
             pool.free.setdefault(len(self.buffer), []).append(self.buffer)
 

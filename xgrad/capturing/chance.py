@@ -29,7 +29,7 @@ def drawn_elsewhere(variables: Sequence[Any]) -> list[Any]:
         states += [_of_python(thing) for thing in owners if issubclass(type(thing), python.Random)]
     if numpy is not None:
         bits = numpy.get_bit_generator()
-        if type(bits) is numpy.MT19937 and not any([thing is np or thing is numpy for thing in owners]):
+        if type(bits) is numpy.MT19937 and {id(np), id(numpy)}.isdisjoint(map(id, owners)):
             states.append(string_at(bits.ctypes.state_address, _TWISTER))
         else:
             states.append(dumps(numpy.get_state(legacy=False)))
