@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.capturing.program import Storage, Value
+from xgrad_numpy.layout import dense
 
 _ALIGNED = 64  # bytes of a cache line
 
@@ -71,9 +72,11 @@ class Plan:
         return place
 
     def fills(self, value: Value) -> bool:
-        """Return whether a value is what its memory was made for, not a view: another can then be given its place."""
+        """Return whether a value is all that its memory was made for, or a view of all: its place can be another's."""
         place = self._live.get(value.storage)
-        return place is not None and place.value.number == value.number
+        if place is None:
+            return False
+        return place.value.number == value.number or (place.value.nbytes == value.nbytes and dense(value))
 
     def _take(self, nbytes: int) -> int:
         fitting = [(size, offset) for offset, size in self._free if size >= nbytes]

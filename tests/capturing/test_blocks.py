@@ -33,6 +33,9 @@ STEPS: dict[str, Step] = {
     "backwards": lambda x, y: (x[::-1] * y + x) * 2,
     "shifted": lambda x, y: (x[1:] * y[:-1] + x[:-1]) - y[1:],
     "two axes less": lambda x, y: xgrad.reshape(x * 2 + y, (-1,)) * 0.5 + 1,
+    "a view, and a row of it": lambda x, y: (z := xgrad.reshape(x * y, (COLUMNS, ROWS))) * z[0] + 1,
+    "a view, and it backwards": lambda x, y: (z := xgrad.reshape(x * y, (-1,))) * z[::-1] + 1,
+    "a part, and it transposed": lambda x, y: (z := (x * y)[:COLUMNS]) * z.mT + 1,
     "a product between": lambda x, y: (x * 2 + y) @ (y.mT * 0.5 - 1) * 1e-3,
 }  # fmt: skip
 

@@ -96,6 +96,15 @@ def test_memory_is_what_is_planned():
             assert offset + nbytes <= planned
 
 
+def test_a_result_takes_the_place_of_a_view_of_all_that_is_needed_no_more():
+    step = xgrad.capture(lambda x: xgrad.exp(xgrad.reshape(xgrad.tanh(xgrad.reshape(x * 2, (-1,))), (50, 20))).sum())
+    x = xgrad.ones((10, 100), dtype=xgrad.float32)
+    expected = step(x)
+    assert step(x).numpy() == expected.numpy()
+    assert step.recordings == 1 and frame_of(step).run.nbytes == 64 * 63  # 4000 bytes
+    assert step.program().count(" at 0 ") == 3
+
+
 def test_options_of_several_optimizers_have_names_of_their_own():
     tensors = [xgrad.Tensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
     optimizers = [optim.SGD([tensor], lr=0.1) for tensor in tensors]
