@@ -342,7 +342,7 @@ def _draw(generator: Generator) -> tuple[Any, Any]:
         return _next(generator)
     with _unrecorded():
         seed, call = _next(generator)
-    return (seed, call) if recorder.refusal else recorder.draw(generator, seed, call)
+    return (seed, call) if recorder.refusal else recorder.readings.draw(recorder, generator, seed, call)
 
 
 def _watching(state: Any) -> property:
@@ -463,12 +463,12 @@ def _looking(look: Callable[[Optimizer], Any]) -> Callable[[Optimizer], Any]:
 
 def _read_numbers(values: Any) -> Any:
     recorder = active.get()
-    return _read(values) if recorder is None or recorder.refusal else recorder.read(values)
+    return _read(values) if recorder is None or recorder.refusal else recorder.readings.read(recorder, values)
 
 
 def _write_number(numbers: dict[str, Any], key: str, value: Any) -> None:
     recorder = active.get()
-    _write(numbers, key, value if recorder is None else recorder.keep(numbers, key, value))
+    _write(numbers, key, value if recorder is None else recorder.readings.keep(numbers, key, value))
 
 
 def _constant_ones(place: Place, shape: tuple[int, ...]) -> Any:

@@ -214,9 +214,9 @@ class Effects:
         self._owned = [p for flat in recorder.flats.values() for p in flat.owned]
 
     def _add_numbers(self, recorder: Recorder, arithmetic: Arithmetic) -> None:
-        written = recorder.written.values()
+        written = recorder.readings.written.values()
         self.written = [(mapping, key, arithmetic.place(value)) for mapping, key, value in written]
-        self._drawn = list(recorder.draws.values())
+        self._drawn = list(recorder.readings.draws.values())
 
     def _add_updates(self, recorder: Recorder) -> None:
         self.flats: list[Flat] = list(recorder.flats.values())

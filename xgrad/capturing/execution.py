@@ -10,7 +10,7 @@ import numpy as np
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.outcomes import Unusable
 from xgrad.capturing.program import Call, Program, Value, folded, replaced, without_repeated
-from xgrad.capturing.recorder import Reading
+from xgrad.capturing.readings import Reading
 from xgrad.random import Generator
 
 

@@ -53,8 +53,8 @@ class Left:
         return cls(
             gradients,
             [(numbers.get(id(tensor), tensor), last[id(tensor)].value) for tensor in tensors],
-            list(recorder.written.values()),
-            list(recorder.draws.values()),
+            list(recorder.readings.written.values()),
+            list(recorder.readings.draws.values()),
             list(recorder.flats.values()),
             list(recorder.modes.values()),
         )

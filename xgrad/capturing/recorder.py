@@ -1,4 +1,4 @@
-"""Who writes down what one step does: its calls on arrays, the numbers that it reads, and what it leaves behind."""
+"""Who writes down what one step does: its calls on arrays, its checks of values, and what tensors hold afterwards."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tenso
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
 from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
+from xgrad.capturing.readings import Readings
 from xgrad.capturing.whereabouts import Whereabouts
 from xgrad.device import Device
 from xgrad.graph import Leaf, clock
@@ -68,12 +69,7 @@ class Recorder:
         self._next = itertools.count(1).__next__  # the number of the next value
         self._given_first: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
-        self.conditions: list[Number] = []
-        self.constants: list[tuple[Mapping[Any, Any], Any, Any]] = []  # what mappings must still hold
-        self._reads: dict[Any, Number] = {}
-        self.written: dict[tuple[int, Any], tuple[dict[str, Any], str, Any]] = {}
-        self.draws: dict[int, tuple[Any, int]] = {}  # generators, and how often they were asked
-        self._drawn_from: dict[int, tuple[int, int]] = {}
+        self.readings = Readings()
         self.called: dict[int, tuple[Any, dict[str, Any]]] = {}  # modules, and the attributes that they had
         self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
         self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
@@ -444,63 +440,6 @@ class Recorder:
         within = self.operate("bitwise_and", above, below)
         self.check(self.call(self.xp.all, (within,)), True)
 
-    # Numbers
-
-    def condition(self, number: Number) -> None:
-        """Note what a question about numbers was answered; at each replay it must be the same."""
-        self.conditions.append(number)
-
-    def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return numbers and options as an update is to see them: see `xgrad.optim.flat.read`."""
-        return {key: self._option(values, key, value) for key, value in values.items()}
-
-    def _option(self, values: Mapping[str, Any], key: str, value: Any) -> Any:
-        if key == "params":
-            return value
-        written = self.written.get((id(values), key))
-        if written is not None:
-            return written[2]
-        kind = type(value)
-        if kind is int or kind is float:
-            return self._number(values, (key,), value)
-        if kind is tuple and all(type(part) in (int, float) for part in value):
-            return tuple([self._number(values, (key, i), part) for i, part in enumerate(value)])
-        if hasattr(value, "item") and getattr(value, "shape", ()) == () and not isinstance(value, Tensor):
-            return self._number(values, (key,), value.item())
-        if isinstance(value, Tensor):
-            self.refuse(f"the option {key!r} of an optimizer is a tensor: give a number")
-            return value.item()
-        self.constants.append((values, key, value))
-        return value
-
-    def _number(self, values: Mapping[str, Any], path: tuple[Any, ...], value: Any) -> Number:
-        place = (id(values), *path)
-        if place not in self._reads:
-            self._reads[place] = Number(self, value, "read", (Reading(values, path, type(value)),))
-        return self._reads[place]
-
-    def keep(self, numbers: dict[str, Any], key: str, value: Any) -> Any:
-        """Note that a number is to be remembered, and return it: see `xgrad.optim.flat.write`."""
-        self.written[id(numbers), key] = numbers, key, value
-        return value.value if type(value) is Number else value
-
-    def draw(self, generator: Any, seed: int, call: int) -> tuple[Any, Any]:
-        """Return the seed and the number of a call of a generator."""
-        known, count = self.draws.get(id(generator), (generator, 0))
-        if count == 0:
-            self._drawn_from[id(generator)] = (seed, call)
-        elif self._drawn_from[id(generator)] != (seed, call - count):
-            self.refuse("a generator of random numbers is made or set within the step: do so before")
-            return seed, call
-        self.draws[id(generator)] = known, count + 1
-        numbers: list[Any] = []
-        for i, value in enumerate((seed, call - count)):
-            place = (id(generator), i)
-            if place not in self._reads:
-                self._reads[place] = Number(self, value, "read", (Reading(generator, (i,), int),))
-            numbers.append(self._reads[place])
-        return numbers[0], numbers[1] + count if count else numbers[1]
-
     # Gradients
 
     def hook(self, hooks: Any, edge: Any = None) -> None:
@@ -574,10 +513,6 @@ class Recorder:
         for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)
 
-    def reads(self) -> list[Number]:
-        """Return the numbers that were read."""
-        return list(self._reads.values())
-
     def program(self, outputs: list[Value]) -> Program:
         """Return what was written down."""
         return Program(self.inputs, self.calls, outputs)
@@ -597,15 +532,6 @@ def in_slot(leaf: Leaf, gradient: Tensor) -> bool:
     if slot is None or slot.gradients.tensors[slot.place] is not gradient:
         return False
     return of_tensor(gradient) is of_tensor(slot.gradients.views[slot.place])
-
-
-class Reading:
-    """Where a number is read: in a mapping, by a key and perhaps a place; or in the state of a generator."""
-
-    __slots__ = ("holder", "kind", "path")
-
-    def __init__(self, holder: Any, path: tuple[Any, ...], kind: type) -> None:
-        self.holder, self.path, self.kind = holder, path, kind
 
 
 def is_mask(part: Any) -> bool:
