@@ -266,9 +266,9 @@ class Captured(Generic[P, R]):
         except BaseException:
             _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
-        if any(tensor.requires_grad is not before for tensor, before in recorder.wishes()):
+        if recorder.leaves.changes_wishes(recorder.tensors_made()):
             recorder.unsettled = "the step changes requires_grad of a tensor that was there before"
-        if recorder.changes_hooks():
+        if recorder.leaves.changes_hooks():
             recorder.unsettled = "the step changes the hooks of a tensor that was there before"
         if self._given(args, kwargs) != given:
             recorder.refuse("the step changes what is in its arguments", line=_line_of(self._step))
@@ -441,7 +441,7 @@ def _leaked(recorder: Recorder, results: Any) -> str | None:
     made = [tensor for tensor in recorder.tensors_made() if id(tensor) not in returned]
     if not made:
         return None
-    known = {id(leaf.grad) for leaf in recorder.gradients.values()} | set(recorder.rebound)
+    known = {id(leaf.grad) for leaf in recorder.leaves.written.values()} | set(recorder.rebound)
     for flat in recorder.flats.values():
         mine = flat.gradients
         known |= {id(t) for t in (*mine.tensors, *mine.views, mine.buffer, flat.buffer, *flat.places)}

@@ -263,21 +263,21 @@ _gradient: Any = vars(Leaf)["grad"]
 def _get_gradient(leaf: Leaf) -> Any:
     gradient, recorder = _gradient.__get__(leaf), active.get()
     if recorder is not None:
-        recorder.gradient_of(leaf, gradient)
+        recorder.leaves.ask(leaf, gradient)
     return gradient
 
 
 def _set_gradient(leaf: Leaf, gradient: Any) -> None:
     recorder = active.get()
     if recorder is not None:
-        recorder.set_gradient(leaf)
+        recorder.leaves.write(leaf)
     _gradient.__set__(leaf, gradient)
 
 
 def _note_wish(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     recorder = active.get()
     if recorder is not None:
-        recorder.wish(tensor)
+        recorder.leaves.wish(tensor)
     return _wish(tensor, requires_grad)
 
 
@@ -285,14 +285,14 @@ def _note_hook(handle: HookHandle, edge: Any, hook: Any) -> None:
     recorder = active.get()
     if recorder is not None:
         edge.hooks = {} if edge.hooks is None else edge.hooks
-        recorder.hook(edge.hooks, edge)
+        recorder.leaves.hook(edge.hooks, edge)
     _hook(handle, edge, hook)
 
 
 def _note_unhook(handle: HookHandle) -> None:
     recorder = active.get()
     if recorder is not None:
-        recorder.hook(handle._hooks)
+        recorder.leaves.hook(handle._hooks)
     _unhook(handle)
 
 

@@ -183,7 +183,7 @@ class Effects:
         self.cleared: list[Leaf] = []
         self._gradients: list[tuple[Leaf | int, Take]] = []
         put: dict[int, tuple[Gradients, list[tuple[Leaf, int]]]] = {}
-        for leaf in recorder.gradients.values():
+        for leaf in recorder.leaves.written.values():
             gradient, holder = leaf.grad, self._arguments.place_of_leaf(leaf)
             if leaf.slot is not None and leaf.slot.holds(gradient):
                 gradients, place = leaf.slot.gradients, leaf.slot.place

@@ -44,7 +44,7 @@ class Left:
     def by(cls, recorder: Recorder, last: Mapping[int, Recorded]) -> Left:
         """Return what a recorder has noted, given what the tensors hold that were given an array."""
         gradients = []
-        for leaf in recorder.gradients.values():
+        for leaf in recorder.leaves.written.values():
             array = last.get(id(leaf.grad))
             kept = leaf.grad is not None and leaf.slot is not None and leaf.slot.holds(leaf.grad)
             gradients.append((leaf, array.value if array is not None and not kept else None, leaf.grad is not None))

@@ -12,13 +12,15 @@ from weakref import ref
 import numpy as np
 
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
+from xgrad.capturing.leaves import Leaves, in_slot
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
 from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
 from xgrad.capturing.readings import Readings
 from xgrad.capturing.whereabouts import Whereabouts
 from xgrad.device import Device
-from xgrad.graph import Leaf, clock
+from xgrad.graph import Leaf
+from xgrad.optim.flat import Gradients
 from xgrad.tensor import Tensor
 
 #: Whose shape depends on values, of some in certain cases only.
@@ -56,7 +58,6 @@ class Recorder:
         self.closed = False  # whether the recording is over: what is still about then only computes
         self.refusal: str | None = None  # why the step cannot be replayed
         self.unsettled: str | None = None  # why this program cannot be used again, though another could be
-        self.started = next(clock.numbers)
         self.calls: list[Call] = []
         self.inputs: list[Value] = []
         self.arguments = arguments
@@ -69,18 +70,13 @@ class Recorder:
         self._next = itertools.count(1).__next__  # the number of the next value
         self._given_first: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
-        self.readings = Readings()
+        self.readings = Readings()  # of numbers
+        self.leaves = Leaves()  # what was done to them and their gradients
         self.called: dict[int, tuple[Any, dict[str, Any]]] = {}  # modules, and the attributes that they had
         self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
         self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
-        self._wished: dict[int, tuple[ref[Tensor], bool]] = {}  # asked for gradients or not, and whether it was before
-        self._hooked: dict[int, tuple[Any, list[Any] | None]] = {}  # hooks that came or went, and those before
-        self.leaves: dict[int, tuple[Leaf, bool, bool]] = {}  # asked for a gradient first: had one, and in its slot
-        self.looked_at: dict[int, tuple[Any, bool]] = {}  # gradients in slots that are added to, and if they were seen
-        self.gradients: dict[int, Leaf] = {}  # whose gradient was set
         self.optimizers: dict[int, Any] = {}
         self.flats: dict[int, Any] = {}
-        self._of_gradients: dict[int, Leaf] = {}
         self.where = Whereabouts()
 
     # Refusals
@@ -126,7 +122,7 @@ class Recorder:
         number = self._arguments.get(id(tensor))
         if number is not None:
             return Source("argument", number), "input", tensor
-        leaf = self._of_gradients.get(id(tensor))
+        leaf = self.leaves.leaf_of(tensor)
         if leaf is not None:
             if not in_slot(leaf, tensor):
                 return Source("gradient", leaf), "input", tensor
@@ -150,6 +146,19 @@ class Recorder:
                 array = self.constant(array)
         held.__set__(tensor, array)
 
+    def is_gradient(self, tensor: Tensor) -> bool:
+        """Return whether a tensor is a gradient that was there before."""
+        return self.leaves.leaf_of(tensor) is not None and id(tensor) in self._before
+
+    def renewed(self, gradients: Gradients) -> None:
+        """Note that gradients get other memory: that must not have been used before."""
+        tensors = {id(t) for t in (gradients.buffer, *gradients.views, *gradients.tensors)}
+        for call in self.calls:
+            for value in (*call.reads, *call.targets()):
+                if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
+                    self.unsettled = "a gradient that was looked at is added to"
+        self.known = {key: known for key, known in self.known.items() if id(known.owner) not in tensors}
+
     def constant(self, array: Any) -> Recorded:
         """Return what stands for an array that is the same at each replay."""
         call = Call(same, (array,), {})
@@ -171,7 +180,7 @@ class Recorder:
         return bool(seen)
 
     def survivors(self) -> list[Tensor]:
-        """Give the tensors that hold recorded arrays these arrays, and return those that still exist."""
+        """Return the tensors that were given an array, for the first time or another, as far as they exist."""
         found = {id(tensor): tensor for tensor in [*self.tensors_made(), *self.rebound.values()]}
         return list(found.values())
 
@@ -440,65 +449,6 @@ class Recorder:
         within = self.operate("bitwise_and", above, below)
         self.check(self.call(self.xp.all, (within,)), True)
 
-    # Gradients
-
-    def hook(self, hooks: Any, edge: Any = None) -> None:
-        """Note that a hook comes, to an edge, or goes, before it does."""
-        new = edge is not None and not (type(edge) is Leaf and edge.order > -self.started)
-        self._hooked.setdefault(id(hooks), (hooks, None if new else list(hooks.values())))
-
-    def changes_hooks(self) -> bool:
-        """Return whether a leaf from before has other hooks now."""
-        return any(before is not None and list(now.values()) != before for now, before in self._hooked.values())
-
-    def wish(self, tensor: Tensor) -> None:
-        """Note that gradients of a tensor are asked for, or no longer."""
-        self._wished.setdefault(id(tensor), (ref(tensor), tensor.requires_grad))
-
-    def wishes(self) -> list[tuple[Tensor, bool]]:
-        """Return tensors from before of which gradients were asked for or not, and whether they were wanted before."""
-        made = set(map(id, self.tensors_made()))
-        asked = [(tensor(), before) for key, (tensor, before) in self._wished.items() if key not in made]
-        return [(tensor, before) for tensor, before in asked if tensor is not None]
-
-    def gradient_of(self, leaf: Leaf, gradient: Tensor | None) -> None:
-        """Note that somebody asks for the gradient of a leaf."""
-        known = id(leaf) in self.gradients or id(leaf) in self.leaves
-        if not known and leaf.order > -self.started:
-            inside = gradient is not None and in_slot(leaf, gradient)
-            self.leaves[id(leaf)] = leaf, gradient is not None, inside
-            if inside:
-                gradients = leaf.slot.gradients
-                self.looked_at.setdefault(id(gradients), (gradients, gradients.seen))
-        if gradient is not None and leaf.order > -self.started:
-            self._of_gradients.setdefault(id(gradient), leaf)
-
-    def is_gradient(self, tensor: Tensor) -> bool:
-        """Return whether a tensor is a gradient that was there before."""
-        return id(tensor) in self._of_gradients and id(tensor) in self._before
-
-    def set_gradient(self, leaf: Leaf) -> None:
-        """Note that the gradient of a leaf is set, or taken away."""
-        if leaf.order > -self.started:
-            self.gradients[id(leaf)] = leaf
-
-    def renewed(self, gradients: Any) -> None:
-        """Note that gradients get other memory: that must not have been used before."""
-        tensors = {id(t) for t in (gradients.buffer, *gradients.views, *gradients.tensors)}
-        for call in self.calls:
-            for value in (*call.reads, *call.targets()):
-                if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
-                    self.unsettled = "a gradient that was looked at is added to"
-        self.known = {key: known for key, known in self.known.items() if id(known.owner) not in tensors}
-
-    def slots(self) -> list[Any]:
-        """Return the gradients in slots that were set or asked for."""
-        found = {id(flat.gradients): flat.gradients for flat in self.flats.values()}
-        for leaf in (*self.gradients.values(), *(leaf for leaf, *_ in self.leaves.values())):
-            if leaf.slot is not None:
-                found[id(leaf.slot.gradients)] = leaf.slot.gradients
-        return list(found.values())
-
     # What comes of it
 
     def forget(self) -> None:
@@ -524,14 +474,6 @@ def _held(tensor: Tensor) -> Any:
         return of_tensor(tensor)
     except AttributeError:
         return None
-
-
-def in_slot(leaf: Leaf, gradient: Tensor) -> bool:
-    """Return whether a gradient is where an optimizer keeps it, without asking for its array as a step does."""
-    slot = leaf.slot
-    if slot is None or slot.gradients.tensors[slot.place] is not gradient:
-        return False
-    return of_tensor(gradient) is of_tensor(slot.gradients.views[slot.place])
 
 
 def is_mask(part: Any) -> bool:
