@@ -17,9 +17,10 @@ from xgrad.capturing.effects import Effects
 from xgrad.capturing.finding import Arguments, leaf_at
 from xgrad.capturing.guards import Find, Guards
 from xgrad.capturing.left import Left
+from xgrad.capturing.memory import root_of
 from xgrad.capturing.outcomes import MISS, Diverged, Unusable
 from xgrad.capturing.program import Program, Unchecked, Value, simplified
-from xgrad.capturing.recorder import Recorder, root_of
+from xgrad.capturing.recorder import Recorder
 from xgrad.capturing.surroundings import Inside, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled

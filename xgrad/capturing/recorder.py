@@ -13,6 +13,7 @@ import numpy as np
 
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
 from xgrad.capturing.leaves import Leaves, in_slot
+from xgrad.capturing.memory import root_of
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
 from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
@@ -397,7 +398,7 @@ class Recorder:
                 arrays = arrays or not arg.value.scalar
             elif isinstance(arg, self._array_type):
                 arrays = True
-            elif type(arg) not in _NUMBERS and not is_scalar(arg):
+            elif type(arg) not in _NUMBERS and not _is_scalar(arg):
                 return NotImplemented
         return self.call(getattr(self.xp, name) if arrays else ON_SCALARS[name], args)
 
@@ -418,7 +419,7 @@ class Recorder:
     def item(self, x: Recorded, key: Any) -> Any:
         """Return the elements at a key."""
         parts = key if type(key) is tuple else (key,)
-        if any(map(is_mask, parts)):
+        if any(map(_is_mask, parts)):
             self.refuse("the shape of what x[mask] returns depends on values")
         result = self.call(getitem, (x, key))
         if self.flats:  # an index out of range would be found when parameters have changed already
@@ -432,7 +433,7 @@ class Recorder:
     def assign(self, x: Recorded, key: Any, value: Any) -> None:
         """Write to the elements at a key."""
         shape: Any = getattr(value, "shape", ())
-        if shape and any(map(is_mask, key if type(key) is tuple else (key,))):
+        if shape and any(map(_is_mask, key if type(key) is tuple else (key,))):
             self.refuse("what x[mask] = array takes of the array depends on values")
         self.write(setitem, x, (x, key, value))
 
@@ -476,16 +477,16 @@ def _held(tensor: Tensor) -> Any:
         return None
 
 
-def is_mask(part: Any) -> bool:
+def _is_mask(part: Any) -> bool:
     """Return whether part of a key is a recorded array of bools."""
     return type(part) is Recorded and (getattr(part.dtype, "kind", "") == "b" or "bool" in str(part.dtype))
 
 
 def _operand(arg: Any) -> bool:
-    return type(arg) is Recorded or type(arg) in _NUMBERS or is_scalar(arg)
+    return type(arg) is Recorded or type(arg) in _NUMBERS or _is_scalar(arg)
 
 
-def is_scalar(arg: Any) -> bool:
+def _is_scalar(arg: Any) -> bool:
     """Return whether something is a scalar of a library."""
     return hasattr(arg, "dtype") and hasattr(arg, "item") and getattr(arg, "shape", None) == ()
 
@@ -494,22 +495,6 @@ def _is_shaped_by_values(name: str, args: tuple[Any, ...], options: Mapping[str,
     if name == "repeat":
         return type(args[1] if len(args) > 1 else options.get("repeats")) is Recorded
     return name != "where" or len(args) == 1
-
-
-def root_of(array: Any) -> Any:
-    """Return what owns the memory of an array, the same for all arrays in it: another array, or an allocation."""
-    if type(array) is np.ndarray:  # the most frequent
-        while type(array.base) is np.ndarray:
-            array = array.base
-        if array.base is None:
-            return array
-    allocation = getattr(getattr(array, "data", None), "mem", None)
-    if allocation is not None:  # of CuPy, where not every view knows its base
-        return allocation
-    base = getattr(array, "base", None)
-    while base is not None and hasattr(base, "shape"):
-        array, base = base, getattr(base, "base", None)
-    return array
 
 
 active: ContextVar[Recorder | None] = ContextVar("xgrad_capture_recorder", default=None)
