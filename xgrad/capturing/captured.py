@@ -15,7 +15,8 @@ from xgrad import trees
 from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.chance import drawn_elsewhere
 from xgrad.capturing.descriptions import Names, Same, contents, described
-from xgrad.capturing.doors import original, recording_with
+from xgrad.capturing.doors import recording_with
+from xgrad.capturing.doubles import original
 from xgrad.capturing.frame import Frame, lies_otherwise
 from xgrad.capturing.outcomes import MISS, Unusable
 from xgrad.capturing.recorder import Recorder, active
