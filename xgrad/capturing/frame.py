@@ -19,8 +19,9 @@ from xgrad.capturing.guards import Find, Guards
 from xgrad.capturing.left import Left
 from xgrad.capturing.memory import root_of
 from xgrad.capturing.outcomes import MISS, Diverged, Unusable
-from xgrad.capturing.program import Program, Unchecked, Value, simplified
+from xgrad.capturing.program import Program, Value
 from xgrad.capturing.recorder import Recorder
+from xgrad.capturing.simplifying import Unchecked, simplified
 from xgrad.capturing.surroundings import Inside, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled

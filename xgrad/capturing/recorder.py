@@ -16,9 +16,9 @@ from xgrad.capturing.leaves import Leaves, in_slot
 from xgrad.capturing.memory import root_of
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
-from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
+from xgrad.capturing.program import Call, Program, Source, Storage, Value
 from xgrad.capturing.readings import Readings
-from xgrad.capturing.whereabouts import Whereabouts
+from xgrad.capturing.whereabouts import Whereabouts, line_of
 from xgrad.device import Device
 from xgrad.graph import Leaf
 from xgrad.optim.flat import Gradients
