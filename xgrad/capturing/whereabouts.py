@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+#: Code, and the place of an instruction in it.
 Where = tuple[CodeType | None, int]
 NOWHERE: Where = (None, 0)
 
