@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from xgrad.capturing.execution import Cell, Execution
+from xgrad.capturing.memory import root_of
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.outcomes import Unusable
 from xgrad.capturing.program import Call, Program, Value
-from xgrad.capturing.recorder import root_of
 from xgrad_cupy import cublas, takes_tf32
 from xgrad_cupy.products import Products
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.capturing.program import Call, Program, Value, folded, without_repeated
+from xgrad.capturing.program import Call, Program, Value
+from xgrad.capturing.simplifying import folded, without_repeated
 from xgrad_numpy.memory import Place
 from xgrad_numpy.planned import Found, Planned
 from xgrad_numpy.unplanned import Unplanned

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from xgrad.capturing.numbers import Number
-from xgrad.capturing.recorder import Reading, Recorder
+from xgrad.capturing.readings import Reading
+from xgrad.capturing.recorder import Recorder
 from xgrad.random import Generator
 
 
@@ -24,13 +25,13 @@ class Arithmetic:
     def __init__(self, recorder: Recorder) -> None:
         self._values: list[Any] = []
         self._places: dict[int, int] = {}  # of numbers, by id
-        self._written = frozenset(recorder.written)
-        self._equal = list(recorder.constants)  # options that are no numbers
+        self._written = frozenset(recorder.readings.written)
+        self._equal = list(recorder.readings.constants)  # options that are no numbers
         self._steady, self._moving = _Steps(), _Steps()  # of options, and of what the step itself changes, too
         self._from_moving: set[int] = set()  # the places of those
         self._options: list[tuple[Mapping[Any, Any], Any, Any]] = []  # as of the last replay
         self._known = False  # whether the steady numbers are those of these options
-        for number in {number.key: number for number in recorder.conditions}.values():
+        for number in {number.key: number for number in recorder.readings.conditions}.values():
             self._compute(number, bool(number.value))
 
     def place(self, number: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import update_wrapper
 from importlib import import_module
@@ -12,13 +12,15 @@ from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad import trees
-from xgrad.capturing.arrays import Recorded, concrete
 from xgrad.capturing.chance import drawn_elsewhere
-from xgrad.capturing.descriptions import Names, Same, contents, described
-from xgrad.capturing.doors import original, recording_with
+from xgrad.capturing.descriptions import Names, contents
+from xgrad.capturing.doors import recording_with
+from xgrad.capturing.doubles import original
 from xgrad.capturing.frame import Frame, lies_otherwise
+from xgrad.capturing.leaks import forget_recording, leak
 from xgrad.capturing.outcomes import MISS, Unusable
 from xgrad.capturing.recorder import Recorder, active
+from xgrad.capturing.signature import described_argument, flattened, state_of
 from xgrad.capturing.surroundings import Inside, Watched, begins, watched
 from xgrad.capturing.ways import Ways
 from xgrad.capturing.whereabouts import line_of_step
@@ -166,11 +168,11 @@ class Captured(Generic[P, R]):
         key: list[Any] = [grad_enabled.get(), _default.get()]
         for arg in args:
             if type(arg) is not Tensor:
-                structure, leaves = _flattened(args, kwargs)
+                structure, leaves = flattened(args, kwargs)
                 break
         else:
             if kwargs:
-                structure, leaves = _flattened(args, kwargs)
+                structure, leaves = flattened(args, kwargs)
             else:
                 leaves = args
         if structure is not None:
@@ -178,20 +180,13 @@ class Captured(Generic[P, R]):
             tensors = tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])
         if self._watched is None:
             self._look(leaves)
-        key += map(_described, leaves)
+        key += map(described_argument, leaves)
         if structure is not None:
             key += [contents(leaf, self._names) for leaf in leaves if not isinstance(leaf, Tensor)]
         key += [w() for w in self._watched or ()]
         if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
             key.append(tuple([[t is u for u in tensors].index(True) for t in tensors]))
         return tuple(key), tensors
-
-    def _given(self, args: Any, kwargs: Any) -> Any:
-        """Return a description of arguments that is equal as long as they are the same things with the same in them."""
-        if not kwargs and all(type(arg) is Tensor for arg in args):
-            return None  # which are not changed: the tuple is the library's own
-        structure, leaves = _flattened(args, kwargs)
-        return structure, [Same(leaf) if isinstance(leaf, Tensor) else contents(leaf, self._names) for leaf in leaves]
 
     def _look(self, arguments: Iterable[Any]) -> None:
         """Look for what is to be watched, which may be other things when variables are."""
@@ -256,7 +251,7 @@ class Captured(Generic[P, R]):
         recorder = Recorder(tensors, device, original(device)["xp"])
         variables = [w.read() for w in self._watched or ()]
         states = drawn_elsewhere(variables)  # first and last, for other threads may run meanwhile
-        watched, given = [(w, w()) for w in self._watched or ()], self._given(args, kwargs)
+        watched, given = [(w, w()) for w in self._watched or ()], state_of(args, kwargs, self._names)
         for flat in self._flats:  # as before a replay
             if flat.intact():
                 flat.keep_private()
@@ -264,13 +259,32 @@ class Captured(Generic[P, R]):
             with recording_with(recorder):
                 results = self._step(*args, **kwargs)
         except BaseException:
-            _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
+            forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
             raise
-        if any(tensor.requires_grad is not before for tensor, before in recorder.wishes()):
+        self._note_changes(recorder, args, kwargs, given, watched)
+        if drawn_elsewhere(variables) != states:  # by the step, or by another thread
+            recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
+        self._flats = list(recorder.flats.values())
+        try:
+            self._keep(key, recorder, tensors, results, watched)
+        except Unusable as error:
+            recorder.refuse(str(error), line=error.line or _line_of(self._step))
+        if recorder.refusal is not None:
+            self._refuse(recorder.refusal)
+        if recorder.refusal is not None or recorder.unsettled:
+            forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
+        recorder.forget()
+        return results
+
+    def _note_changes(
+        self, recorder: Recorder, args: Any, kwargs: Any, given: Any, watched: list[tuple[Watched | Inside, Any]]
+    ) -> None:
+        """Note what the step has changed that a replay would not, given what its arguments and variables were."""
+        if recorder.leaves.changes_wishes(recorder.tensors_made()):
             recorder.unsettled = "the step changes requires_grad of a tensor that was there before"
-        if recorder.changes_hooks():
+        if recorder.leaves.changes_hooks():
             recorder.unsettled = "the step changes the hooks of a tensor that was there before"
-        if self._given(args, kwargs) != given:
+        if state_of(args, kwargs, self._names) != given:
             recorder.refuse("the step changes what is in its arguments", line=_line_of(self._step))
         for w, value in watched:
             now = w()
@@ -286,19 +300,6 @@ class Captured(Generic[P, R]):
             if changed or len(vars(module)) != len(attributes):
                 name = changed[0] if changed else sorted(vars(module).keys() - attributes.keys())[0]
                 recorder.refuse(f"the step changes {type(module).__name__}.{name}", line=_line_of(self._step))
-        if drawn_elsewhere(variables) != states:  # by the step, or by another thread
-            recorder.unsettled = "the step draws random numbers of Python's or NumPy's"
-        self._flats = list(recorder.flats.values())
-        try:
-            self._keep(key, recorder, tensors, results, watched)
-        except Unusable as error:
-            recorder.refuse(str(error), line=error.line or _line_of(self._step))
-        if recorder.refusal is not None:
-            self._refuse(recorder.refusal)
-        if recorder.refusal is not None or recorder.unsettled:
-            _forget_recording([*recorder.tensors_made(), *recorder.rebound.values()])
-        recorder.forget()
-        return results
 
     def _grows(self, w: Inside, recorder: Recorder) -> None:
         """Note that a step adds to what it names: to a list that it logs in, or to a dict in which it looks later."""
@@ -322,10 +323,10 @@ class Captured(Generic[P, R]):
         """Keep a recording for the next call, if it can be used."""
         if recorder.refusal is not None:
             return
-        leaked = _leaked(recorder, results)
+        leaked = leak(recorder, results)
         if leaked and not recorder.unsettled:
             gc.collect()
-            leaked = _leaked(recorder, results)
+            leaked = leak(recorder, results)
         if leaked and not recorder.unsettled:
             recorder.unsettled = leaked
         if recorder.unsettled:
@@ -412,63 +413,6 @@ def _without_collection() -> Iterator[None]:
                 gc.freeze()  # what there is goes to what is old, which is searched last
                 gc.unfreeze()
             gc.enable()
-
-
-def _flattened(args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
-    """Return which containers are given, and what is in them."""
-    return _containers((args, kwargs)), [leaf for _, leaf in trees.leaves((args, kwargs))]
-
-
-def _containers(tree: Any) -> Any:
-    if isinstance(tree, Mapping):
-        return type(tree), *((described(key), _containers(part)) for key, part in tree.items())
-    if isinstance(tree, (list, tuple)):
-        return type(tree), *map(_containers, tree)
-    return tree is None
-
-
-def _described(leaf: Any) -> Any:
-    """Return what a recording depends on, of one argument."""
-    if isinstance(leaf, Tensor):
-        raw = leaf._data
-        return type(leaf), raw.shape, leaf._place, getattr(raw, "strides", None), leaf._edge is not None
-    return described(leaf)
-
-
-def _leaked(recorder: Recorder, results: Any) -> str | None:
-    """Return which tensor that was made in a step is kept where a replay would not put it, if there is one."""
-    returned = {id(leaf) for _, leaf in trees.leaves(results)}
-    made = [tensor for tensor in recorder.tensors_made() if id(tensor) not in returned]
-    if not made:
-        return None
-    known = {id(leaf.grad) for leaf in recorder.gradients.values()} | set(recorder.rebound)
-    for flat in recorder.flats.values():
-        mine = flat.gradients
-        known |= {id(t) for t in (*mine.tensors, *mine.views, mine.buffer, flat.buffer, *flat.places)}
-        known |= {id(t) for t in flat.arrays.values()}
-    for tensor in made:
-        if id(tensor) not in known:
-            array = recorder.last.get(id(tensor))
-            lines = [call.line for call in recorder.calls if array is not None and array.value in call.results]
-            return f"a tensor that is made at {lines[0] if lines else '?'} is kept outside of the step"
-    return None
-
-
-def _forget_recording(tensors: list[Tensor]) -> None:
-    """Let graphs that are still there keep arrays, not recorded ones."""
-    nodes = [tensor._edge for tensor in tensors if tensor._edge is not None]
-    seen = set(map(id, nodes))
-    for node in nodes:  # which grows on the way
-        if isinstance(node, Node) and node.kept is not None:
-            for edge in node.edges:
-                if edge is not None and id(edge) not in seen:
-                    seen.add(id(edge))
-                    nodes.append(edge)
-            node.kept = tuple([_unrecorded(value) for value in node.kept])
-
-
-def _unrecorded(value: Any) -> Any:
-    return concrete(value) if type(value) in (Recorded, list, tuple) else value
 
 
 def _line_of(step: Any) -> str:

@@ -1,26 +1,22 @@
 """The doors through which a step reaches arrays and numbers, and who stands in them while it is recorded.
 
 Nothing of the library knows of this. An attribute of a class, such as the array that a tensor holds, is for a while a
-property that hands out recording arrays to the thread that records; all others get what they always get.
+property that hands out recording arrays to the thread that records; all others get what they always get. The device
+that is recorded has doubles of its functions meanwhile.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from threading import RLock
 from typing import Any
 
 from xgrad import autograd, engine, inputs
-from xgrad.capturing import whereabouts
-from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
-from xgrad.capturing.numbers import Number
+from xgrad.capturing.arrays import Recorded, concrete, held, of_tensor
+from xgrad.capturing.doubles import double, original, restore
 from xgrad.capturing.recorder import Recorder, active
 from xgrad.device import Device, Place
-from xgrad.fused import PARTS
 from xgrad.graph import HookHandle, Leaf
 from xgrad.nn.module import Module
 from xgrad.ops import conversion
@@ -31,7 +27,6 @@ from xgrad.philox import words
 from xgrad.random import Generator, _default
 from xgrad.tensor import Tensor, wrap
 
-_CREATES = frozenset("arange empty eye full linspace ones zeros".split())
 _lock = RLock()
 _open: list[Recorder] = []  # those at work, in any thread
 
@@ -43,7 +38,7 @@ def recording_with(recorder: Recorder) -> Iterator[None]:
         if not _open:
             _stand_in_the_doors()
         _open.append(recorder)
-        _double(recorder.device)
+        double(recorder.device)
     token = active.set(recorder)
     try:
         yield
@@ -54,7 +49,7 @@ def recording_with(recorder: Recorder) -> Iterator[None]:
             recorder.closed = True
             _open.remove(recorder)
             if all(other.device is not recorder.device for other in _open):
-                _restore(recorder.device)
+                restore(recorder.device)
             if not _open:
                 _leave_the_doors()
 
@@ -68,172 +63,29 @@ def _settle(recorder: Recorder) -> None:
             held.__set__(tensor, array.array)
 
 
-# Devices: those of a recorded one are for a while the functions of a namespace that records
+# The library as it is
+
+_gradient: Any = vars(Leaf)["grad"]
+_call_module: Any = Module.__call__
+_next, _from_host, _wish = Generator._next, Generator._from_host, Tensor.requires_grad_
+_hook, _unhook = HookHandle.__init__, HookHandle.remove
+_settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
+_renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
+_read, _write, _ones, _walk = flat.read, flat.write, autograd._ones, engine.walk
+_device_of: Any = vars(inputs)["device_of"]
 
 
-class Namespace:
-    """The functions of a namespace, which write down what they are called with if that is recorded.
-
-    Parameters
-    ----------
-    xp : namespace
-        The functions.
-    transparent : callable
-        Whether a function is made of others that record by themselves, given it.
-    """
-
-    def __init__(self, xp: Any, transparent: Callable[[Any], bool]) -> None:
-        self._xp, self._transparent = xp, transparent
-        self.kernels = {  # where `fused.fusable` finds them
-            name: changing(name, kernel) if PARTS[name].changes else recorded(name, kernel)
-            for name, kernel in vars(xp).get("kernels", {}).items()
-            if name in PARTS
-        }
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._xp, name)
-        if name in ("linalg", "fft", "special") and not callable(value):
-            value = Namespace(value, self._transparent)
-        elif callable(value) and not isinstance(value, type):
-            value = recorded(name, value, self._transparent(value))
-        setattr(self, name, value)
-        return value
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """Let this thread do something that is no part of the step."""
+    token = active.set(None)
+    try:
+        yield
+    finally:
+        active.reset(token)
 
 
-def recorded(name: str, function: Callable[..., Any], transparent: bool = False) -> Callable[..., Any]:
-    """Return a function that writes down its calls."""
-    if name == "index_add":
-
-        def add(x: Any, key: Any, values: Any) -> Any:
-            recorder = _recorder_of((x, key, values))
-            return function(x, key, values) if recorder is None else recorder.write(function, x, (x, key, values))
-
-        return add
-    if transparent:
-        return function
-    if name in _CREATES:
-
-        def create(*args: Any, **options: Any) -> Any:
-            recorder = active.get()
-            return function(*args, **options) if recorder is None else recorder.call(function, args, options)
-
-        return create
-
-    def call(*args: Any, **options: Any) -> Any:
-        recorder = _recorder_of(args) or (_recorder_of(options.values()) if options else None)
-        return function(*args, **options) if recorder is None else recorder.call(function, args, options)
-
-    return call
-
-
-def _recorder_of(args: Iterable[Any]) -> Recorder | None:
-    """Return who records the arrays among arguments, if there are such."""
-    for arg in args:
-        if type(arg) is Recorded:
-            return arg.recorder
-    found = next(arrays_in(args), None)
-    return None if found is None else found.recorder
-
-
-def changing(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that changes arguments in place, and writes down its calls."""
-    part = PARTS[name]
-    parameters = part.generic.__code__.co_varnames[1 : part.generic.__code__.co_argcount]
-    places = [parameters.index(changed) for changed in part.changes]
-
-    def call(*args: Any) -> Any:
-        recorder = _recorder_of(args)
-        return kernel(*args) if recorder is None else recorder.change(kernel, args, places)
-
-    return call
-
-
-class Backend:
-    """A backend whose functions write down what they are called with if that is recorded."""
-
-    def __init__(self, backend: Any, transparent: Callable[[Any], bool]) -> None:
-        self._backend = backend
-        self.kernels = {name: recorded(name, f, transparent(f)) for name, f in backend.kernels.items()}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._backend, name)
-
-    def to_host(self, x: Any) -> Any:
-        return self._backend.to_host(_value(x, "the value of a tensor is read"))
-
-    def lend(self, x: Any, **options: Any) -> Any:
-        return self._backend.lend(_value(x, "a tensor is handed to another library"), **options)
-
-    def transfer(self, x: Any, index: int) -> Any:
-        return self._backend.transfer(_value(x, "a tensor is moved to another device"), index)
-
-    def from_host(self, x: Any, index: int) -> Any:
-        return self._backend.from_host(_value(x, "an array is moved to another device"), index)
-
-    def holds(self, condition: Any) -> bool:
-        if type(condition) is not Recorded:
-            return self._backend.holds(condition)  # type: ignore[no-any-return]
-        return condition.recorder.check(condition, self._backend.holds(condition.array))
-
-    def random_bits(self, seed: Any, call: Any, *rest: Any) -> Any:
-        if type(seed) is not Number:
-            return self._backend.random_bits(seed, call, *rest)
-        return seed.recorder.call(self._backend.random_bits, (seed, call, *rest))
-
-
-def _value(x: Any, why: str) -> Any:
-    if type(x) is Recorded:
-        x.recorder.refuse(why)
-        return x.array
-    return x
-
-
-_DOUBLED = ("xp", "coerce", "backend", "key")
-_doubles: dict[Device, dict[str, Any]] = {}
-_originals: dict[Device, dict[str, Any]] = {}
-
-
-def original(device: Device) -> dict[str, Any]:
-    """Return the namespace and the like of a device as they are when nobody records."""
-    return _originals.get(device) or {name: getattr(device, name) for name in _DOUBLED}
-
-
-def _double(device: Device) -> None:
-    """Put functions that record in the place of those of a device."""
-    if device in _originals:
-        return
-    _originals[device] = {name: getattr(device, name) for name in _DOUBLED}
-    if device not in _doubles:
-        backend, coerce = device.backend, device.coerce
-        folder = os.path.dirname(os.path.abspath(str(sys.modules[type(backend).__module__].__file__))) + os.sep
-        whereabouts.ours = (*whereabouts.ours, folder)
-        transparent = backend.transparent
-        _doubles[device] = {
-            "xp": Namespace(device.xp, transparent),
-            "coerce": partial(_coerced, coerce),
-            "backend": Backend(backend, transparent),
-            "key": object(),
-        }
-    for name, value in _doubles[device].items():
-        setattr(device, name, value)
-    for place in device.places.copy().values():
-        place.key = None  # the short ways lead to the functions as they were
-
-
-def _coerced(coerce: Callable[[Any], Any], x: Any) -> Any:
-    if type(x) is not Recorded:
-        return coerce(x)
-    return x.recorder.call(coerce, (x,)) if x.value.scalar else x
-
-
-def _restore(device: Device) -> None:
-    for name, value in _originals.pop(device).items():
-        setattr(device, name, value)
-    for place in device.places.copy().values():
-        place.key = place
-
-
-# Attributes and functions
+# Tensors, their gradients and hooks
 
 
 _recording = active.get
@@ -257,27 +109,24 @@ def _set_array(tensor: Tensor, array: Any) -> None:
         recorder.set(tensor, array)
 
 
-_gradient: Any = vars(Leaf)["grad"]
-
-
 def _get_gradient(leaf: Leaf) -> Any:
     gradient, recorder = _gradient.__get__(leaf), active.get()
     if recorder is not None:
-        recorder.gradient_of(leaf, gradient)
+        recorder.leaves.ask(leaf, gradient)
     return gradient
 
 
 def _set_gradient(leaf: Leaf, gradient: Any) -> None:
     recorder = active.get()
     if recorder is not None:
-        recorder.set_gradient(leaf)
+        recorder.leaves.write(leaf)
     _gradient.__set__(leaf, gradient)
 
 
 def _note_wish(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     recorder = active.get()
     if recorder is not None:
-        recorder.wish(tensor)
+        recorder.leaves.wish(tensor)
     return _wish(tensor, requires_grad)
 
 
@@ -285,15 +134,18 @@ def _note_hook(handle: HookHandle, edge: Any, hook: Any) -> None:
     recorder = active.get()
     if recorder is not None:
         edge.hooks = {} if edge.hooks is None else edge.hooks
-        recorder.hook(edge.hooks, edge)
+        recorder.leaves.hook(edge.hooks, edge)
     _hook(handle, edge, hook)
 
 
 def _note_unhook(handle: HookHandle) -> None:
     recorder = active.get()
     if recorder is not None:
-        recorder.hook(handle._hooks)
+        recorder.leaves.hook(handle._hooks)
     _unhook(handle)
+
+
+# Modules
 
 
 def _get_mode(module: Module) -> bool:
@@ -311,9 +163,6 @@ def _set_mode(module: Module, mode: bool) -> None:
     vars(module)["training"] = mode
 
 
-_call_module: Any = Module.__call__
-
-
 def _note_call(module: Module, *args: Any, **options: Any) -> Any:
     recorder = active.get()
     if recorder is None:
@@ -323,17 +172,7 @@ def _note_call(module: Module, *args: Any, **options: Any) -> Any:
     return recorder.where.within(_call_module, module, *args, **options)
 
 
-def _note_walk(*args: Any, **options: Any) -> Any:
-    recorder = active.get()
-    return _walk(*args, **options) if recorder is None else recorder.where.within(_walk, *args, **options)
-
-
-_next, _from_host, _wish = Generator._next, Generator._from_host, Tensor.requires_grad_
-_hook, _unhook = HookHandle.__init__, HookHandle.remove
-_settle_flat, _keep_flat_private = Flat._settle, Flat.keep_private
-_renew, _changed, _step, _lay = Gradients.renew, Flat.changed, Optimizer.step, Optimizer._lay
-_read, _write, _ones, _walk = flat.read, flat.write, autograd._ones, engine.walk
-_device_of: Any = vars(inputs)["device_of"]
+# Generators of random numbers
 
 
 def _draw(generator: Generator) -> tuple[Any, Any]:
@@ -342,7 +181,7 @@ def _draw(generator: Generator) -> tuple[Any, Any]:
         return _next(generator)
     with _unrecorded():
         seed, call = _next(generator)
-    return (seed, call) if recorder.refusal else recorder.draw(generator, seed, call)
+    return (seed, call) if recorder.refusal else recorder.readings.draw(recorder, generator, seed, call)
 
 
 def _watching(state: Any) -> property:
@@ -374,21 +213,14 @@ def _make_on_host(
     return wrap(recorder.call(drawn, generator._next()), place)
 
 
+# Optimizers
+
+
 def _note_change(of: Flat) -> None:
     recorder = active.get()
     if recorder is not None:
         recorder.flats[id(of)] = of
     _changed(of)
-
-
-@contextmanager
-def _unrecorded() -> Iterator[None]:
-    """Let this thread do something that is no part of the step."""
-    token = active.set(None)
-    try:
-        yield
-    finally:
-        active.reset(token)
 
 
 def _renew_gradients(gradients: Gradients) -> None:
@@ -463,12 +295,20 @@ def _looking(look: Callable[[Optimizer], Any]) -> Callable[[Optimizer], Any]:
 
 def _read_numbers(values: Any) -> Any:
     recorder = active.get()
-    return _read(values) if recorder is None or recorder.refusal else recorder.read(values)
+    return _read(values) if recorder is None or recorder.refusal else recorder.readings.read(recorder, values)
 
 
 def _write_number(numbers: dict[str, Any], key: str, value: Any) -> None:
     recorder = active.get()
-    _write(numbers, key, value if recorder is None else recorder.keep(numbers, key, value))
+    _write(numbers, key, value if recorder is None else recorder.readings.keep(numbers, key, value))
+
+
+# What the engine keeps, and what comes in
+
+
+def _note_walk(*args: Any, **options: Any) -> Any:
+    recorder = active.get()
+    return _walk(*args, **options) if recorder is None else recorder.where.within(_walk, *args, **options)
 
 
 def _constant_ones(place: Place, shape: tuple[int, ...]) -> Any:
@@ -486,6 +326,8 @@ def _note_foreign(x: Any) -> Any:
         recorder.refuse(f"an array of {type(x).__module__.partition('.')[0]} comes in: give a tensor, as an argument")
     return _device_of(x)
 
+
+# Who stands where
 
 _DOORS: list[tuple[Any, str, Any]] = [
     (Tensor, "_data", property(_get_array, _set_array)),

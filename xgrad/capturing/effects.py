@@ -183,7 +183,7 @@ class Effects:
         self.cleared: list[Leaf] = []
         self._gradients: list[tuple[Leaf | int, Take]] = []
         put: dict[int, tuple[Gradients, list[tuple[Leaf, int]]]] = {}
-        for leaf in recorder.gradients.values():
+        for leaf in recorder.leaves.written.values():
             gradient, holder = leaf.grad, self._arguments.place_of_leaf(leaf)
             if leaf.slot is not None and leaf.slot.holds(gradient):
                 gradients, place = leaf.slot.gradients, leaf.slot.place
@@ -214,9 +214,9 @@ class Effects:
         self._owned = [p for flat in recorder.flats.values() for p in flat.owned]
 
     def _add_numbers(self, recorder: Recorder, arithmetic: Arithmetic) -> None:
-        written = recorder.written.values()
+        written = recorder.readings.written.values()
         self.written = [(mapping, key, arithmetic.place(value)) for mapping, key, value in written]
-        self._drawn = list(recorder.draws.values())
+        self._drawn = list(recorder.readings.draws.values())
 
     def _add_updates(self, recorder: Recorder) -> None:
         self.flats: list[Flat] = list(recorder.flats.values())

@@ -9,8 +9,9 @@ import numpy as np
 
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.outcomes import Unusable
-from xgrad.capturing.program import Call, Program, Value, folded, replaced, without_repeated
-from xgrad.capturing.recorder import Reading
+from xgrad.capturing.program import Call, Program, Value, replaced
+from xgrad.capturing.readings import Reading
+from xgrad.capturing.simplifying import folded, without_repeated
 from xgrad.random import Generator
 
 

@@ -17,9 +17,11 @@ from xgrad.capturing.effects import Effects
 from xgrad.capturing.finding import Arguments, leaf_at
 from xgrad.capturing.guards import Find, Guards
 from xgrad.capturing.left import Left
+from xgrad.capturing.memory import root_of
 from xgrad.capturing.outcomes import MISS, Diverged, Unusable
-from xgrad.capturing.program import Program, Unchecked, Value, simplified
-from xgrad.capturing.recorder import Recorder, root_of
+from xgrad.capturing.program import Program, Value
+from xgrad.capturing.recorder import Recorder
+from xgrad.capturing.simplifying import Unchecked, simplified
 from xgrad.capturing.surroundings import Inside, Watched
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
@@ -76,7 +78,7 @@ class Frame:
         self._device, self._flats = recorder.device, list(recorder.flats.values())
         self._statics: list[tuple[Tensor, Value]] = []
         self._arithmetic = Arithmetic(recorder)
-        slots, places = recorder.slots(), Arguments(arguments)
+        slots, places = recorder.leaves.slots(recorder.flats.values()), Arguments(arguments)
         self._effects = Effects(recorder, places, results, last, slots, self._arithmetic)
         outputs = self._effects.outputs
         dynamic = _dynamic(recorder)
@@ -96,7 +98,7 @@ class Frame:
         self._finds = [find for find, _ in finds]
         self._passed = list(map(self._arithmetic.place, self.run.numbers))
         self._guards = Guards(recorder, places, [tensor for tensor, _ in self._statics], finds, watched)
-        self._renewable = [gradients for gradients in slots if id(gradients) not in recorder.looked_at]
+        self._renewable = [gradients for gradients in slots if id(gradients) not in recorder.leaves.looked_at]
         self.arguments = [(tensor._data.dtype, tuple(tensor._data.shape)) for tensor in arguments]
         self.outputs = {v.number: new for v, new in zip(outputs, program.outputs, strict=True)}
         self.results = program.outputs[: self._effects.returned]

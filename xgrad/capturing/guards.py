@@ -167,11 +167,12 @@ class Guards:
             if type(leaf) is Leaf:
                 self._others.append(partial(_has_hooks, leaf, hooks(leaf)))
         given = set(map(id, recorder.arguments))  # of which it is looked at anyway
-        self._attributes += [(t, "requires_grad", before) for t, before in recorder.wishes() if id(t) not in given]
+        wishes = recorder.leaves.wishes(recorder.tensors_made())
+        self._attributes += [(t, "requires_grad", before) for t, before in wishes if id(t) not in given]
 
     def _add_gradients(self, recorder: Recorder, arguments: Arguments) -> None:
         self.bare: list[Leaf] = []  # which must have no gradient
-        for leaf, had, inside in recorder.leaves.values():
+        for leaf, had, inside in recorder.leaves.asked.values():
             holder = arguments.place_of_leaf(leaf)
             if type(holder) is Leaf and not had:
                 self.bare.append(leaf)
@@ -180,11 +181,11 @@ class Guards:
             if had and leaf.slot is not None:
                 self._others.append(partial(_has_gradient_inside, holder, inside))
         laid = {id(leaf) for flat in recorder.flats.values() for leaf in flat.leaves}  # whose groups are looked at
-        for leaf in (*recorder.gradients.values(), *(leaf for leaf, *_ in recorder.leaves.values())):
+        for leaf in (*recorder.leaves.written.values(), *(leaf for leaf, *_ in recorder.leaves.asked.values())):
             if leaf.slot is not None and id(leaf) not in laid:
                 laid.add(id(leaf))
                 self._add_slot(arguments.place_of_leaf(leaf), leaf.slot)
-        self._attributes += [(gradients, "seen", seen) for gradients, seen in recorder.looked_at.values()]
+        self._attributes += [(gradients, "seen", seen) for gradients, seen in recorder.leaves.looked_at.values()]
 
     def _add_slot(self, leaf: Leaf | int, slot: Any) -> None:
         """Add that a gradient has its place where it had it: an optimizer may lay its parameters otherwise."""

@@ -44,7 +44,7 @@ class Left:
     def by(cls, recorder: Recorder, last: Mapping[int, Recorded]) -> Left:
         """Return what a recorder has noted, given what the tensors hold that were given an array."""
         gradients = []
-        for leaf in recorder.gradients.values():
+        for leaf in recorder.leaves.written.values():
             array = last.get(id(leaf.grad))
             kept = leaf.grad is not None and leaf.slot is not None and leaf.slot.holds(leaf.grad)
             gradients.append((leaf, array.value if array is not None and not kept else None, leaf.grad is not None))
@@ -53,8 +53,8 @@ class Left:
         return cls(
             gradients,
             [(numbers.get(id(tensor), tensor), last[id(tensor)].value) for tensor in tensors],
-            list(recorder.written.values()),
-            list(recorder.draws.values()),
+            list(recorder.readings.written.values()),
+            list(recorder.readings.draws.values()),
             list(recorder.flats.values()),
             list(recorder.modes.values()),
         )

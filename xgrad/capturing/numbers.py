@@ -64,7 +64,7 @@ class Number:
         return _UNARY[self.operator] if len(self.operands) == 1 else _BINARY[self.operator]
 
     def _answer(self, value: bool, operator: str, *operands: Any) -> bool:
-        self.recorder.condition(Number(self.recorder, value, operator, operands))
+        self.recorder.readings.condition(Number(self.recorder, value, operator, operands))
         return value
 
     def __bool__(self) -> bool:

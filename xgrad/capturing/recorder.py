@@ -1,4 +1,4 @@
-"""Who writes down what one step does: its calls on arrays, the numbers that it reads, and what it leaves behind."""
+"""Who writes down what one step does: its calls on arrays, its checks of values, and what tensors hold afterwards."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from weakref import ref
 import numpy as np
 
 from xgrad.capturing.arrays import Recorded, arrays_in, concrete, held, of_tensor
+from xgrad.capturing.leaves import Leaves, in_slot
+from xgrad.capturing.memory import root_of
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, ON_SCALARS, getitem, same, setitem
-from xgrad.capturing.program import Call, Program, Source, Storage, Value, line_of
-from xgrad.capturing.whereabouts import Whereabouts
+from xgrad.capturing.program import Call, Program, Source, Storage, Value
+from xgrad.capturing.readings import Readings
+from xgrad.capturing.whereabouts import Whereabouts, line_of
 from xgrad.device import Device
-from xgrad.graph import Leaf, clock
+from xgrad.graph import Leaf
+from xgrad.optim.flat import Gradients
 from xgrad.tensor import Tensor
 
 #: Whose shape depends on values, of some in certain cases only.
@@ -55,7 +59,6 @@ class Recorder:
         self.closed = False  # whether the recording is over: what is still about then only computes
         self.refusal: str | None = None  # why the step cannot be replayed
         self.unsettled: str | None = None  # why this program cannot be used again, though another could be
-        self.started = next(clock.numbers)
         self.calls: list[Call] = []
         self.inputs: list[Value] = []
         self.arguments = arguments
@@ -68,23 +71,13 @@ class Recorder:
         self._next = itertools.count(1).__next__  # the number of the next value
         self._given_first: list[ref[Tensor]] = []  # tensors that were given an array here
         self.rebound: dict[int, Tensor] = {}  # those of before that were
-        self.conditions: list[Number] = []
-        self.constants: list[tuple[Mapping[Any, Any], Any, Any]] = []  # what mappings must still hold
-        self._reads: dict[Any, Number] = {}
-        self.written: dict[tuple[int, Any], tuple[dict[str, Any], str, Any]] = {}
-        self.draws: dict[int, tuple[Any, int]] = {}  # generators, and how often they were asked
-        self._drawn_from: dict[int, tuple[int, int]] = {}
+        self.readings = Readings()  # of numbers
+        self.leaves = Leaves()  # what was done to them and their gradients
         self.called: dict[int, tuple[Any, dict[str, Any]]] = {}  # modules, and the attributes that they had
         self.modules: dict[int, tuple[Any, bool]] = {}  # whose mode was asked for, and what it was
         self.modes: dict[int, tuple[Any, bool]] = {}  # what it was set to
-        self._wished: dict[int, tuple[ref[Tensor], bool]] = {}  # asked for gradients or not, and whether it was before
-        self._hooked: dict[int, tuple[Any, list[Any] | None]] = {}  # hooks that came or went, and those before
-        self.leaves: dict[int, tuple[Leaf, bool, bool]] = {}  # asked for a gradient first: had one, and in its slot
-        self.looked_at: dict[int, tuple[Any, bool]] = {}  # gradients in slots that are added to, and if they were seen
-        self.gradients: dict[int, Leaf] = {}  # whose gradient was set
         self.optimizers: dict[int, Any] = {}
         self.flats: dict[int, Any] = {}
-        self._of_gradients: dict[int, Leaf] = {}
         self.where = Whereabouts()
 
     # Refusals
@@ -130,7 +123,7 @@ class Recorder:
         number = self._arguments.get(id(tensor))
         if number is not None:
             return Source("argument", number), "input", tensor
-        leaf = self._of_gradients.get(id(tensor))
+        leaf = self.leaves.leaf_of(tensor)
         if leaf is not None:
             if not in_slot(leaf, tensor):
                 return Source("gradient", leaf), "input", tensor
@@ -154,6 +147,19 @@ class Recorder:
                 array = self.constant(array)
         held.__set__(tensor, array)
 
+    def is_gradient(self, tensor: Tensor) -> bool:
+        """Return whether a tensor is a gradient that was there before."""
+        return self.leaves.leaf_of(tensor) is not None and id(tensor) in self._before
+
+    def renewed(self, gradients: Gradients) -> None:
+        """Note that gradients get other memory: that must not have been used before."""
+        tensors = {id(t) for t in (gradients.buffer, *gradients.views, *gradients.tensors)}
+        for call in self.calls:
+            for value in (*call.reads, *call.targets()):
+                if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
+                    self.unsettled = "a gradient that was looked at is added to"
+        self.known = {key: known for key, known in self.known.items() if id(known.owner) not in tensors}
+
     def constant(self, array: Any) -> Recorded:
         """Return what stands for an array that is the same at each replay."""
         call = Call(same, (array,), {})
@@ -175,7 +181,7 @@ class Recorder:
         return bool(seen)
 
     def survivors(self) -> list[Tensor]:
-        """Give the tensors that hold recorded arrays these arrays, and return those that still exist."""
+        """Return the tensors that were given an array, for the first time or another, as far as they exist."""
         found = {id(tensor): tensor for tensor in [*self.tensors_made(), *self.rebound.values()]}
         return list(found.values())
 
@@ -392,7 +398,7 @@ class Recorder:
                 arrays = arrays or not arg.value.scalar
             elif isinstance(arg, self._array_type):
                 arrays = True
-            elif type(arg) not in _NUMBERS and not is_scalar(arg):
+            elif type(arg) not in _NUMBERS and not _is_scalar(arg):
                 return NotImplemented
         return self.call(getattr(self.xp, name) if arrays else ON_SCALARS[name], args)
 
@@ -413,7 +419,7 @@ class Recorder:
     def item(self, x: Recorded, key: Any) -> Any:
         """Return the elements at a key."""
         parts = key if type(key) is tuple else (key,)
-        if any(map(is_mask, parts)):
+        if any(map(_is_mask, parts)):
             self.refuse("the shape of what x[mask] returns depends on values")
         result = self.call(getitem, (x, key))
         if self.flats:  # an index out of range would be found when parameters have changed already
@@ -427,7 +433,7 @@ class Recorder:
     def assign(self, x: Recorded, key: Any, value: Any) -> None:
         """Write to the elements at a key."""
         shape: Any = getattr(value, "shape", ())
-        if shape and any(map(is_mask, key if type(key) is tuple else (key,))):
+        if shape and any(map(_is_mask, key if type(key) is tuple else (key,))):
             self.refuse("what x[mask] = array takes of the array depends on values")
         self.write(setitem, x, (x, key, value))
 
@@ -444,122 +450,6 @@ class Recorder:
         within = self.operate("bitwise_and", above, below)
         self.check(self.call(self.xp.all, (within,)), True)
 
-    # Numbers
-
-    def condition(self, number: Number) -> None:
-        """Note what a question about numbers was answered; at each replay it must be the same."""
-        self.conditions.append(number)
-
-    def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return numbers and options as an update is to see them: see `xgrad.optim.flat.read`."""
-        return {key: self._option(values, key, value) for key, value in values.items()}
-
-    def _option(self, values: Mapping[str, Any], key: str, value: Any) -> Any:
-        if key == "params":
-            return value
-        written = self.written.get((id(values), key))
-        if written is not None:
-            return written[2]
-        kind = type(value)
-        if kind is int or kind is float:
-            return self._number(values, (key,), value)
-        if kind is tuple and all(type(part) in (int, float) for part in value):
-            return tuple([self._number(values, (key, i), part) for i, part in enumerate(value)])
-        if hasattr(value, "item") and getattr(value, "shape", ()) == () and not isinstance(value, Tensor):
-            return self._number(values, (key,), value.item())
-        if isinstance(value, Tensor):
-            self.refuse(f"the option {key!r} of an optimizer is a tensor: give a number")
-            return value.item()
-        self.constants.append((values, key, value))
-        return value
-
-    def _number(self, values: Mapping[str, Any], path: tuple[Any, ...], value: Any) -> Number:
-        place = (id(values), *path)
-        if place not in self._reads:
-            self._reads[place] = Number(self, value, "read", (Reading(values, path, type(value)),))
-        return self._reads[place]
-
-    def keep(self, numbers: dict[str, Any], key: str, value: Any) -> Any:
-        """Note that a number is to be remembered, and return it: see `xgrad.optim.flat.write`."""
-        self.written[id(numbers), key] = numbers, key, value
-        return value.value if type(value) is Number else value
-
-    def draw(self, generator: Any, seed: int, call: int) -> tuple[Any, Any]:
-        """Return the seed and the number of a call of a generator."""
-        known, count = self.draws.get(id(generator), (generator, 0))
-        if count == 0:
-            self._drawn_from[id(generator)] = (seed, call)
-        elif self._drawn_from[id(generator)] != (seed, call - count):
-            self.refuse("a generator of random numbers is made or set within the step: do so before")
-            return seed, call
-        self.draws[id(generator)] = known, count + 1
-        numbers: list[Any] = []
-        for i, value in enumerate((seed, call - count)):
-            place = (id(generator), i)
-            if place not in self._reads:
-                self._reads[place] = Number(self, value, "read", (Reading(generator, (i,), int),))
-            numbers.append(self._reads[place])
-        return numbers[0], numbers[1] + count if count else numbers[1]
-
-    # Gradients
-
-    def hook(self, hooks: Any, edge: Any = None) -> None:
-        """Note that a hook comes, to an edge, or goes, before it does."""
-        new = edge is not None and not (type(edge) is Leaf and edge.order > -self.started)
-        self._hooked.setdefault(id(hooks), (hooks, None if new else list(hooks.values())))
-
-    def changes_hooks(self) -> bool:
-        """Return whether a leaf from before has other hooks now."""
-        return any(before is not None and list(now.values()) != before for now, before in self._hooked.values())
-
-    def wish(self, tensor: Tensor) -> None:
-        """Note that gradients of a tensor are asked for, or no longer."""
-        self._wished.setdefault(id(tensor), (ref(tensor), tensor.requires_grad))
-
-    def wishes(self) -> list[tuple[Tensor, bool]]:
-        """Return tensors from before of which gradients were asked for or not, and whether they were wanted before."""
-        made = set(map(id, self.tensors_made()))
-        asked = [(tensor(), before) for key, (tensor, before) in self._wished.items() if key not in made]
-        return [(tensor, before) for tensor, before in asked if tensor is not None]
-
-    def gradient_of(self, leaf: Leaf, gradient: Tensor | None) -> None:
-        """Note that somebody asks for the gradient of a leaf."""
-        known = id(leaf) in self.gradients or id(leaf) in self.leaves
-        if not known and leaf.order > -self.started:
-            inside = gradient is not None and in_slot(leaf, gradient)
-            self.leaves[id(leaf)] = leaf, gradient is not None, inside
-            if inside:
-                gradients = leaf.slot.gradients
-                self.looked_at.setdefault(id(gradients), (gradients, gradients.seen))
-        if gradient is not None and leaf.order > -self.started:
-            self._of_gradients.setdefault(id(gradient), leaf)
-
-    def is_gradient(self, tensor: Tensor) -> bool:
-        """Return whether a tensor is a gradient that was there before."""
-        return id(tensor) in self._of_gradients and id(tensor) in self._before
-
-    def set_gradient(self, leaf: Leaf) -> None:
-        """Note that the gradient of a leaf is set, or taken away."""
-        if leaf.order > -self.started:
-            self.gradients[id(leaf)] = leaf
-
-    def renewed(self, gradients: Any) -> None:
-        """Note that gradients get other memory: that must not have been used before."""
-        tensors = {id(t) for t in (gradients.buffer, *gradients.views, *gradients.tensors)}
-        for call in self.calls:
-            for value in (*call.reads, *call.targets()):
-                if value.source is not None and value.source.kind == "tensor" and id(value.source.holder) in tensors:
-                    self.unsettled = "a gradient that was looked at is added to"
-        self.known = {key: known for key, known in self.known.items() if id(known.owner) not in tensors}
-
-    def slots(self) -> list[Any]:
-        """Return the gradients in slots that were set or asked for."""
-        found = {id(flat.gradients): flat.gradients for flat in self.flats.values()}
-        for leaf in (*self.gradients.values(), *(leaf for leaf, *_ in self.leaves.values())):
-            if leaf.slot is not None:
-                found[id(leaf.slot.gradients)] = leaf.slot.gradients
-        return list(found.values())
-
     # What comes of it
 
     def forget(self) -> None:
@@ -574,10 +464,6 @@ class Recorder:
         for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)
 
-    def reads(self) -> list[Number]:
-        """Return the numbers that were read."""
-        return list(self._reads.values())
-
     def program(self, outputs: list[Value]) -> Program:
         """Return what was written down."""
         return Program(self.inputs, self.calls, outputs)
@@ -591,33 +477,16 @@ def _held(tensor: Tensor) -> Any:
         return None
 
 
-def in_slot(leaf: Leaf, gradient: Tensor) -> bool:
-    """Return whether a gradient is where an optimizer keeps it, without asking for its array as a step does."""
-    slot = leaf.slot
-    if slot is None or slot.gradients.tensors[slot.place] is not gradient:
-        return False
-    return of_tensor(gradient) is of_tensor(slot.gradients.views[slot.place])
-
-
-class Reading:
-    """Where a number is read: in a mapping, by a key and perhaps a place; or in the state of a generator."""
-
-    __slots__ = ("holder", "kind", "path")
-
-    def __init__(self, holder: Any, path: tuple[Any, ...], kind: type) -> None:
-        self.holder, self.path, self.kind = holder, path, kind
-
-
-def is_mask(part: Any) -> bool:
+def _is_mask(part: Any) -> bool:
     """Return whether part of a key is a recorded array of bools."""
     return type(part) is Recorded and (getattr(part.dtype, "kind", "") == "b" or "bool" in str(part.dtype))
 
 
 def _operand(arg: Any) -> bool:
-    return type(arg) is Recorded or type(arg) in _NUMBERS or is_scalar(arg)
+    return type(arg) is Recorded or type(arg) in _NUMBERS or _is_scalar(arg)
 
 
-def is_scalar(arg: Any) -> bool:
+def _is_scalar(arg: Any) -> bool:
     """Return whether something is a scalar of a library."""
     return hasattr(arg, "dtype") and hasattr(arg, "item") and getattr(arg, "shape", None) == ()
 
@@ -626,22 +495,6 @@ def _is_shaped_by_values(name: str, args: tuple[Any, ...], options: Mapping[str,
     if name == "repeat":
         return type(args[1] if len(args) > 1 else options.get("repeats")) is Recorded
     return name != "where" or len(args) == 1
-
-
-def root_of(array: Any) -> Any:
-    """Return what owns the memory of an array, the same for all arrays in it: another array, or an allocation."""
-    if type(array) is np.ndarray:  # the most frequent
-        while type(array.base) is np.ndarray:
-            array = array.base
-        if array.base is None:
-            return array
-    allocation = getattr(getattr(array, "data", None), "mem", None)
-    if allocation is not None:  # of CuPy, where not every view knows its base
-        return allocation
-    base = getattr(array, "base", None)
-    while base is not None and hasattr(base, "shape"):
-        array, base = base, getattr(base, "base", None)
-    return array
 
 
 active: ContextVar[Recorder | None] = ContextVar("xgrad_capture_recorder", default=None)

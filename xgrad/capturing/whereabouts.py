@@ -6,10 +6,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
-from xgrad.capturing.program import NOWHERE, Where, line_of
+#: Code, and the place of an instruction in it.
+Where = tuple[CodeType | None, int]
+NOWHERE: Where = (None, 0)
 
 
 class Whereabouts:
@@ -48,6 +50,15 @@ class Whereabouts:
             return function(*args, **options)
         finally:
             self._entered = before
+
+
+def line_of(where: Where) -> str:
+    """Return the file and line of an instruction as messages name it."""
+    code, instruction = where
+    if code is None:
+        return "?:0"
+    lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
+    return f"{os.path.basename(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
 
 
 def line_of_step() -> str:
