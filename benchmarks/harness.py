@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from benchmarks import environment
@@ -134,7 +135,7 @@ class Crew:
         """Ask one after the other, and yield what they say."""
         for peer, worker in list(self.workers.items()):
             time.sleep(self.rest)
-            answer = self.attempt(peer, lambda worker=worker: worker.ask(name, **arguments))  # type: ignore[misc]
+            answer = self.attempt(peer, partial(worker.ask, name, **arguments))
             if peer in self.workers:
                 yield peer, answer
 
@@ -161,8 +162,8 @@ def crew(
             given = {"target": target, **arguments}
             if worker := (idle or {}).pop(peer, None):
                 members.workers[peer] = worker
-                members.attempt(peer, lambda worker=worker, given=given: worker.ask(subject, **given))  # type: ignore[misc]
-            elif worker := members.attempt(peer, lambda given=given: Worker(subject, given, options)):  # type: ignore[misc]
+                members.attempt(peer, partial(worker.ask, subject, **given))
+            elif worker := members.attempt(peer, partial(Worker, subject, given, options)):
                 members.workers[peer] = worker
         yield members
     finally:

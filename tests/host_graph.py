@@ -228,10 +228,8 @@ class Device:
     def __exit__(self, *error: Any) -> None:
         pass
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> bool:  # and so no hash, as CuPy's has none
         return isinstance(other, Device)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def synchronize(self) -> None:
         flush()
@@ -506,7 +504,10 @@ def _fft() -> SimpleNamespace:
     for name in compat.fft.__all__:
         if name.endswith(("fft", "fftn")):
             setattr(found, name, _planned(getattr(found, name)))
-    cached = lambda: [(key, SimpleNamespace(plan=plan)) for key, plan in plans.items()]  # noqa: E731
+
+    def cached() -> list[tuple[Any, SimpleNamespace]]:
+        return [(key, SimpleNamespace(plan=plan)) for key, plan in plans.items()]
+
     found.config = SimpleNamespace(get_plan_cache=cached)
     return found
 

@@ -119,6 +119,27 @@ def test_peers_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(said[8:]) == ["close a", "close b"]
 
 
+def test_who_fails_half_way_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def __init__(self, subject: str, arguments: dict[str, Any], options: Options) -> None:
+            self.blocks = [0.5] if arguments["target"] == "b" else [0.5, 0.25]
+
+        def ask(self, name: str) -> Any:
+            if name == "first_values":
+                return [1.0] * 5
+            if not self.blocks:
+                raise Failed("out of memory")
+            return self.blocks.pop(0)
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(harness, "Worker", Failing)
+    result = Result("half", "")
+    assert timed(result, {"A": "a", "B": "b"}, {"case": {}}, QUICK) == {"A": {"case": [0.5, 0.25]}}
+    assert result.failed.keys() == {"B"}
+
+
 def test_on_a_gpu_nobody_takes_tf32() -> None:
     """An image may ask for it in the environment, of one library or of all."""
     assert environment.for_workers(1, "cuda")["NVIDIA_TF32_OVERRIDE"] == "0"

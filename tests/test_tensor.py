@@ -189,7 +189,7 @@ def test_rows_one_after_the_other(device: str) -> None:
     x = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], device=device, requires_grad=True)
     rows = list(x)
     (node,) = rows[0]._edge.edges  # one for all of them
-    assert len(rows) == 3 and all(row._edge.edges == (node,) for row in rows)
+    assert len(rows) == 3 and all(row._edge.edges == (node,) for row in rows) and node is not x._edge
     total = sum((i * row**3).sum() for i, row in enumerate(x))
     (slope,) = xgrad.autograd.grad(total, x, create_graph=True)
     assert slope.tolist() == [[0, 0], [27, 48], [150, 216]]

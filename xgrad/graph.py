@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import ref
 
-if TYPE_CHECKING:
-    from xgrad.device import Place
+from xgrad.device import Place
 
 Hook = Callable[[Any], Any]
 N = TypeVar("N", bound="Node")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,6 @@ from xgrad.device import Device
 from xgrad.devices import current_device
 from xgrad.dtypes import float32, float64, int64
 from xgrad.tensor import Tensor, wrap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Generator", "manual_seed", "normal", "rand", "randint", "randn", "randperm", "uniform"]
 

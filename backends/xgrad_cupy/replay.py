@@ -67,6 +67,7 @@ class Replay(Execution):
         self._links = self._runs = 0
         self._graph: Any = None
         self._pool: Any = None
+        self._numbers = Numbers(self._cp, [])
         self._after: Any = None  # the stream of the last replay
         self._refuse_shared(found)
 
@@ -250,7 +251,8 @@ class Replay(Execution):
         self._graph = self._after = None
         self._results, self._inputs, self._arrays, self._plans = [], [], [], []
         pool, self._pool = self._pool, None
-        self._workspace = self._products = self._numbers = self._stream = None  # type: ignore[assignment]
+        self._workspace = self._stream = None
+        self._numbers = Numbers(self._cp, [])
         if pool is not None:
             _retire(self._device, pool)
 

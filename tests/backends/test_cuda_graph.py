@@ -16,7 +16,7 @@ import pytest
 import host_cuda
 import host_graph
 import xgrad
-from xgrad import nn, optim, trees
+from xgrad import nn, optim, philox, trees
 from xgrad.capturing.captured import CaptureWarning
 from xgrad.device import Device
 from xgrad.discovery import backend_class, entry_points, open_backend
@@ -68,8 +68,6 @@ class GraphBackend(CupyBackend):
             return super().random_bits(seed, call, width, count, index)
 
         def bits(seed: Any, call: Any) -> np.ndarray:
-            from xgrad import philox
-
             return philox.bits(int(seed), int(call), width, count)
 
         given = [x if isinstance(x, host_graph.Array) else int(x) for x in (seed, call)]
@@ -122,7 +120,7 @@ class Trained:
         params = self.model.parameters()
         self.optimizer: Any = optim.SGD(params, lr=0.1, momentum=0.9) if momentum else optim.Adam(params, lr=0.01)
         self.device, self.generator = device, np.random.default_rng(0)
-        self.step = xgrad.capture(self._step) if capture else self._step
+        self.step: Any = xgrad.capture(self._step) if capture else self._step
         self.losses: list[Any] = []
 
     def _step(self, x: xgrad.Tensor, y: xgrad.Tensor) -> xgrad.Tensor:
@@ -151,7 +149,7 @@ def test_training_on_what_stands_for_a_gpu(graphs: Device, momentum: bool) -> No
     captured, eager = Trained(graphs, True, momentum), Trained(graphs, False, momentum)
     captured.run(40)
     replays = sum(entry[0] == "launch" for entry in host_graph.log)
-    assert captured.step.refusal is None and replays >= 30  # type: ignore[attr-defined]
+    assert captured.step.refusal is None and replays >= 30
     eager.run(40)
     for mine, theirs in zip(captured.losses, eager.losses, strict=True):
         np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=2e-5)
@@ -171,7 +169,7 @@ def test_eager_work_in_between_does_no_harm(graphs: Device) -> None:
     captured, eager = Trained(graphs, True), Trained(graphs, False)
     captured.run(60, lambda: [xgrad.full((n,), float("nan"), device=graphs) for n in (8, 48, 24, 128, 16, 3)])
     eager.run(60)
-    assert captured.step.refusal is None  # type: ignore[attr-defined]
+    assert captured.step.refusal is None
     for mine, theirs in zip(captured.weights(), eager.weights(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
@@ -189,7 +187,7 @@ def test_300_steps_with_eager_work_in_between(device: str) -> None:
 
     captured, eager = Trained(place, True), Trained(place, False)
     captured.run(300, work)
-    assert captured.step.refusal is None  # type: ignore[attr-defined]
+    assert captured.step.refusal is None
     assert all((x == 7).all().item() for x in kept[:-1]) and (kept[-1] == 14).all().item()
     eager.run(300)
     for mine, theirs in zip(captured.losses, eager.losses, strict=True):
@@ -209,7 +207,7 @@ def test_memory_is_given_back(plain: Device) -> None:
     before = reserved()
     trained = Trained(plain, True)
     trained.run(3)
-    assert reserved() - before == sum(f.run.nbytes for f in trained.step._ways) > 0  # type: ignore[attr-defined]
+    assert reserved() - before == sum(f.run.nbytes for f in trained.step._ways) > 0
     del trained
     assert reserved() == before
     refused = xgrad.capture(lambda x: xgrad.linalg.solve(x @ x + xgrad.eye(3, device=plain), x))
@@ -331,7 +329,7 @@ def captured(step: Callable[..., Any], *args: Any, times: int = 1) -> Any:
     step = xgrad.capture(step)
     for _ in range(1 + times):
         result = step(*args)
-    assert step.refusal is None, step.refusal  # type: ignore[attr-defined]
+    assert step.refusal is None, step.refusal
     return step, result
 
 
@@ -428,7 +426,7 @@ def test_weak_numbers_do_not_promote(plain: Device) -> None:
         step = xgrad.capture(step)
         for _ in range(4):
             step(xgrad.ones(3, dtype=dtype, device=plain))
-        (frame,) = step._ways  # type: ignore[attr-defined]
+        (frame,) = step._ways
         assert {cell.dtype for cell in frame.run.cells} == {np.dtype(dtype)} and str(p.dtype) == dtype
 
 

@@ -180,11 +180,15 @@ class Placed(np.ndarray):
     "x", [np.asarray(2.5), np.zeros((0, 3)), np.arange(6.0).reshape(2, 3).T], ids=["0-d", "0", "T"]
 )
 def test_a_transfer_to_another_gpu_keeps_the_shape(x: np.ndarray) -> None:
+    def copied(x: np.ndarray) -> np.ndarray:
+        assert x.flags.c_contiguous, "another layout cannot be copied between devices"
+        return np.array(x)
+
     first, second = nullcontext(), nullcontext()
     stream = SimpleNamespace(record=lambda: None, wait_event=lambda event: None)
     backend: Any = object.__new__(xgrad_cupy.CupyBackend)
     cuda = SimpleNamespace(get_current_stream=lambda: stream)
-    backend._cp = SimpleNamespace(cuda=cuda, ascontiguousarray=np.ascontiguousarray, asarray=np.array)
+    backend._cp = SimpleNamespace(cuda=cuda, ascontiguousarray=np.ascontiguousarray, asarray=copied)
     backend._devices = [first, second]
     placed = x.view(Placed)
     placed.device = first

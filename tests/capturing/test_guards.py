@@ -390,6 +390,20 @@ def test_a_step_freezes_and_thaws():
 
 
 @replayed
+def test_a_step_freezes_what_is_frozen(capture):
+    w = array(3)
+
+    @capture
+    def step(x):
+        w.requires_grad_(False)
+        return x * 2
+
+    for i in range(6):
+        w.requires_grad_(i == 4)
+        yield step(array(3, seed=i)), w.requires_grad
+
+
+@replayed
 def test_a_step_freezes_for_a_while(capture):
     v, w = array(3).requires_grad_(), array(3, seed=1).requires_grad_()
 
@@ -1123,13 +1137,14 @@ def test_evaluation_and_training_leave_the_weights_where_they_are():
 
 @replayed
 def test_one_of_each_row(capture):
-    rows = xgrad.arange(5)
+    before, arange = xgrad.arange(5), xgrad.arange
     steps = {
-        "of what is computed": capture(lambda x, y: (x * 2)[rows, y] + 1),
-        "of what is given": capture(lambda x, y: x[rows, y]),
-        "of what lies otherwise": capture(lambda x, y: (x * 2).mT[rows[:3], y[:3]]),
-        "of other rows": capture(lambda x, y: (x * 2)[xgrad.flip(rows), y]),
-        "of a view, by numbers that are computed": capture(lambda x, y: (x * 2)[1:][rows[:4], (y - 1)[:4]]),
+        "of what is computed": capture(lambda x, y: (x * 2)[arange(5), y] + 1),
+        "of what is given": capture(lambda x, y: x[arange(5), y]),
+        "of what lies otherwise": capture(lambda x, y: (x * 2).mT[arange(3), y[:3]]),
+        "of other rows": capture(lambda x, y: (x * 2)[xgrad.flip(arange(5)), y]),
+        "of rows that might change": capture(lambda x, y: (x * 2)[before, y]),
+        "of a view, by numbers that are computed": capture(lambda x, y: (x * 2)[1:][arange(4), (y - 1)[:4]]),
     }
     chosen = [[0, 1, 2, 1, 0], [2, 2, 2, 2, 2], [-1, -3, 0, 2, -2], [0, 0, 3, 0, 0], [0, 0, 0, -4, 0], [1, 0, 1, 2, 0]]
     for i, y in enumerate([*chosen, *chosen]):

@@ -7,7 +7,7 @@ import gc
 import pytest
 
 import xgrad
-from capturing.twins import array, batch, training
+from capturing.twins import array, batch, learning, training
 from xgrad import nn, optim
 from xgrad.capturing.arrays import Recorded
 from xgrad.optim.flat import Layout
@@ -16,16 +16,7 @@ from xgrad.optim.flat import Layout
 def test_no_array_of_the_recording_is_kept():
     before = {id(thing) for thing in gc.get_objects() if type(thing) is Recorded}
     model = nn.MLP([30, 20, 10])
-    optimizer = optim.Adam(model.parameters())
-
-    @xgrad.capture
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = xgrad.capture(learning(model, optim.Adam(model.parameters())))
     for _ in range(3):
         step(xgrad.ones((4, 30)), xgrad.asarray([0, 1, 2, 3]))
     assert step.refusal is None and step.program().startswith("1 recording")
@@ -56,14 +47,7 @@ def test_a_step_that_is_dropped_lets_go_of_all_arrays_at_once(calls):
     """What it held longer would pass for somebody who looks at parameters, and hide one who does so later."""
     model = nn.MLP([30, 20, 10])
     optimizer = optim.Adam(model.parameters())
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = learning(model, optimizer)
     given = xgrad.ones((4, 30)), xgrad.asarray([0, 1, 2, 3])
     step(*given)
     gc.collect()
@@ -86,7 +70,7 @@ def test_a_step_that_is_dropped_lets_go_of_all_arrays_at_once(calls):
 @pytest.mark.parametrize("why", ["an error", "other arguments", "a plan"])
 def test_what_is_let_go_of_is_no_longer_counted(why):
     _, optimizer, step = training(lambda step: xgrad.capture(step, limit=1))
-    for i in range(2 if why == "a plan" else 6):
+    for i in range({"an error": 6, "other arguments": 30, "a plan": 2}[why]):
         step(*batch(i))
     if why == "an error":
         x, y = batch(0)
@@ -95,6 +79,7 @@ def test_what_is_let_go_of_is_no_longer_counted(why):
     elif why == "other arguments":
         with pytest.warns(xgrad.capturing.CaptureWarning, match="more than 1 kind"):
             step(*batch(0, 7))
+        assert step.recordings == 2  # which replays have paid for: the first has gone
     else:
         step.program()
     gc.collect()

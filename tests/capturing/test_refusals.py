@@ -165,30 +165,27 @@ def counter(w, kept):
     return step
 
 
-@refused("the state of an optimizer")
-def count_of_an_optimizer(w, kept):
+def after_a_step(w, shown):
+    """Return a step that lets an optimizer take one, and returns what is shown of it then."""
     o = optim.Adam([w], lr=0.1)
 
     def step(x):
         o.zero_grad()
         (w * x).sum().backward()
         o.step()
-        return x * o.state[w]["step"], o.state[w]["exp_avg"]  # here
+        return shown(o, x)
 
     return step
+
+
+@refused("the state of an optimizer")
+def count_of_an_optimizer(w, kept):
+    return after_a_step(w, lambda o, x: (x * o.state[w]["step"], o.state[w]["exp_avg"]))  # here
 
 
 @refused("the state of an optimizer")
 def state_of_an_optimizer(w, kept):
-    o = optim.Adam([w], lr=0.1)
-
-    def step(x):
-        o.zero_grad()
-        (w * x).sum().backward()
-        o.step()
-        return o.state_dict()  # here
-
-    return step
+    return after_a_step(w, lambda o, x: o.state_dict())  # here
 
 
 @refused("graph behind it")

@@ -8,6 +8,7 @@ import types
 import weakref
 from array import array as buffer
 from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -266,8 +267,32 @@ def test_a_mapping_that_cannot_be_written_to(capture):
 
 
 def test_long_collections_are_left_alone():
-    numbers = range(1 << 62)
+    read = []
+
+    class Long(Sequence):
+        __module__ = "collections"  # as if it were no class of the user's
+
+        def __len__(self):
+            return 1 << 20
+
+        def __getitem__(self, i):
+            read.append(range(1000)[i])
+            return float(i)
+
+    numbers = Long()
     step = xgrad.capture(lambda x: x * numbers[3])
+    for _ in range(3):
+        np.testing.assert_array_equal(step(array(3)).numpy(), (array(3) * 3).numpy())
+    assert step.recordings == 1 and read == [3]
+
+
+def test_collections_that_cannot_be_read_are_left_alone():
+    class Failing(dict):
+        def __getitem__(self, key):
+            return super().__getitem__(key) / (key != "bad")
+
+    values = ChainMap({}, Failing(k=3.0, bad=1.0))
+    step = xgrad.capture(lambda x: x * values["k"])
     for _ in range(3):
         np.testing.assert_array_equal(step(array(3)).numpy(), (array(3) * 3).numpy())
     assert step.recordings == 1

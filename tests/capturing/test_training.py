@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capturing.twins import adam, all_of, array, batch, eagerly, network, replays, training, twice
+from capturing.twins import adam, all_of, array, batch, eagerly, learning, network, replays, training, twice
 from xgrad import nn, optim, transforms
 from xgrad.nn import functional
 
@@ -288,15 +288,7 @@ def test_float64_and_a_larger_network():
         xgrad.manual_seed(0)
         model = nn.MLP([40, 70, 30, 2]).to(xgrad.float64)
         optimizer = adam(model.parameters())
-
-        @capture
-        def step(x, y):
-            optimizer.zero_grad()
-            loss = functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
+        step = capture(learning(model, optimizer))
         for i in range(8):
             labels = xgrad.asarray(np.random.default_rng(i).integers(0, 2, 33))
             yield step(array(33, 40, seed=i, dtype=np.float64), labels)

@@ -138,13 +138,9 @@ def adam(params: Any) -> optim.Optimizer:
     return optim.Adam(params, lr=0.01)
 
 
-def training(capture: Callable[..., Any], opt: Callable[[Any], Any] = adam) -> tuple[Any, Any, Any]:
-    """Return a network, its optimizer, and a captured step of a training."""
-    xgrad.manual_seed(3)
-    model = network()
-    optimizer = opt(model.parameters())
+def learning(model: nn.Module, optimizer: optim.Optimizer) -> Callable[[Any, Any], Any]:
+    """Return a step of a training, as it is."""
 
-    @capture
     def step(x: Any, y: Any) -> Any:
         optimizer.zero_grad()
         loss = functional.cross_entropy(model(x), y)
@@ -152,4 +148,12 @@ def training(capture: Callable[..., Any], opt: Callable[[Any], Any] = adam) -> t
         optimizer.step()
         return loss
 
-    return model, optimizer, step
+    return step
+
+
+def training(capture: Callable[..., Any], opt: Callable[[Any], Any] = adam) -> tuple[Any, Any, Any]:
+    """Return a network, its optimizer, and a captured step of a training."""
+    xgrad.manual_seed(3)
+    model = network()
+    optimizer = opt(model.parameters())
+    return model, optimizer, capture(learning(model, optimizer))

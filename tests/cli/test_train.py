@@ -13,7 +13,7 @@ import pytest
 import xgrad
 from xgrad.backend import DeviceError
 from xgrad.cli import progress
-from xgrad.cli.train import Training
+from xgrad.cli.training import Training
 from xgrad.data import digits
 
 FAST = ("train", "digits", "--hidden", "16", "--batch-size", "64", "--epochs", "2", "--device", "cpu")

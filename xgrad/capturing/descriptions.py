@@ -263,7 +263,7 @@ def _entries(value: Any) -> tuple[Any, ...]:
         if len(value) > _MOST:
             return ()
         return (*value, *value.values()) if issubclass(type(value), Mapping) else (*value,)
-    except Exception:
+    except Exception:  # of any kind: it may ask what is the user's, as ChainMap asks its mappings
         return ()
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import xgrad
 from xgrad import nn
 from xgrad.cli.arguments import Parser, UsageError, integer
-from xgrad.cli.train import CONFIG, DEFAULTS, WEIGHTS, Scaling, open_device, probabilities
+from xgrad.cli.train import DEFAULTS, open_device
+from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
 from xgrad.data import DataError, digits, mnist
 
 
