@@ -11,6 +11,8 @@ import numpy as np
 
 from xgrad_cupy.cublas import Cublas, layout, takes
 
+_NAMES = frozenset("matmul dot tensordot vecdot".split())
+
 
 class Products:
     """What stands for functions that would go through CuPy's handle of cuBLAS.
@@ -25,21 +27,15 @@ class Products:
 
     def __init__(self, cp: Any, cublas: Cublas) -> None:
         self._cp, self._cublas = cp, cublas
-        self._table: dict[str, Callable[..., Any]] = {
-            "matmul": self.matmul,
-            "_matmul": self.matmul,
-            "dot": self.dot,
-            "tensordot": self.tensordot,
-            "vecdot": self.vecdot,
-        }
 
     def stands_for(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return what to call in place of a function: that itself, if it is no product."""
         if function is operator.imatmul:
             raise NotImplementedError("CuPy has no @= that writes in place")
-        own = self._table.get(getattr(function, "__name__", ""))
-        if own is None:
+        name = getattr(function, "__name__", "").lstrip("_")
+        if name not in _NAMES:
             return function
+        own = getattr(self, name)
 
         def product(x1: Any, x2: Any, *args: Any, **options: Any) -> Any:
             floating = takes(np.result_type(x1.dtype, x2.dtype))

@@ -531,6 +531,14 @@ def test_a_step_beside_which_random_numbers_are_drawn_is_captured():
     assert step.recordings == 1 and step.refusal is None
 
 
+def test_random_numbers_of_which_a_test_has_replaced_the_source(monkeypatch):
+    monkeypatch.setattr(random, "random", lambda: 0.5)
+    captured = xgrad.capture(lambda x: x * 2)
+    for _ in range(3):
+        np.testing.assert_array_equal(captured(array(3)).numpy(), (array(3) * 2).numpy())
+    assert captured.refusal is None and captured.recordings == 1
+
+
 def test_too_many_kinds_of_arguments_are_told_once():
     step = xgrad.capture(lambda x: x * 2, limit=3)
     with warnings.catch_warnings(record=True) as caught:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xgrad.capturing.numbers import Number
+from xgrad.capturing.program import Value
 from xgrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from xgrad.capturing.program import Value
     from xgrad.capturing.recorder import Recorder
 
 held: Any = vars(Tensor)["_data"]  # the slot itself, which stays what it is while another stands in its place

@@ -25,8 +25,8 @@ def drawn_elsewhere(variables: Sequence[Any]) -> list[Any]:
     owners = [thing.__self__ if type(thing) in _METHODS else thing for thing in variables]
     states: list[Any] = []
     if python is not None:
-        states.append(_of_python(python.random.__self__))
-        states += [_of_python(thing) for thing in owners if issubclass(type(thing), python.Random)]
+        shared = getattr(python.random, "__self__", None)  # which a test may have replaced
+        states += [_of_python(thing) for thing in (shared, *owners) if issubclass(type(thing), python.Random)]
     if numpy is not None:
         bits = numpy.get_bit_generator()
         if type(bits) is numpy.MT19937 and {id(np), id(numpy)}.isdisjoint(map(id, owners)):

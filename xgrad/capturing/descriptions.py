@@ -258,13 +258,21 @@ def _is_collection(value: Any) -> bool:
 
 
 def _entries(value: Any) -> tuple[Any, ...]:
-    """Return what is in a collection of a library; nothing if that is much, or fails, as where a value is missing."""
+    """Return what is in a collection of a library, as far as it can be read; nothing if that is much."""
     try:
         if len(value) > _MOST:
             return ()
-        return (*value, *value.values()) if issubclass(type(value), Mapping) else (*value,)
+        keys: tuple[Any, ...] = (*value,) if issubclass(type(value), Mapping) else ()
+        return keys + tuple([_entry(value, key) for key in keys or range(len(value))])
     except Exception:  # of any kind: it may ask what is the user's, as ChainMap asks its mappings
         return ()
+
+
+def _entry(collection: Any, key: Any) -> Any:
+    try:
+        return collection[key]
+    except Exception:  # as above
+        return ABSENT
 
 
 class _Bits:

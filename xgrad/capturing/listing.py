@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xgrad.capturing.frame import Frame
 from xgrad.capturing.numbers import Number
 from xgrad.capturing.operators import IN_PLACE, getitem, same, setitem
 from xgrad.capturing.program import Call, Value
 from xgrad.random import Generator
-
-if TYPE_CHECKING:
-    from xgrad.capturing.frame import Frame
-    from xgrad.tensor import Tensor
+from xgrad.tensor import Tensor
 
 WIDTH = 120  # columns
 _SIGNS = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=", "ipow": "**="}
