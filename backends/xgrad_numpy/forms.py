@@ -19,6 +19,8 @@ REDUCTIONS = ("axis", "dtype", "out", "keepdims", "initial", "where")
 _BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
 _PLACES, _UNSIGNED = np.dtype(np.intp), np.dtype(np.uintp)
 _BY_STRIDES = frozenset({np.power, np.float_power})  # which compute x**2 otherwise where all exponents are one number
+_POSITIVE = frozenset({np.exp, np.exp2})  # of whose results a sum is never -0
+_PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # which does not ask whether arrays are of another library
 _FEW = 1 << 11  # elements up to which a branch at each is sooner done than three passes
 
 
@@ -113,9 +115,14 @@ class Forms(Planning):
         if given.get("keepdims"):
             out = self._part(out, axis, 0, result.shape)
         self._add_writing(function, halves, out)
-        if function is np.add:  # NumPy begins with 0, which makes a difference to -0
+        if function is np.add and not self._is_positive(x):  # NumPy begins with 0, which makes a difference to -0
             self._add_writing(function, [out, self._kept(np.zeros((), x.dtype))], out)
         return True
+
+    def _is_positive(self, x: Value) -> bool:
+        """Return whether it is known that no element is less than 0, or -0."""
+        makers = [call.function for call in self.calls if x in call.results]
+        return len(makers) == 1 and makers[0] in _POSITIVE and not x.storage.writes
 
     def _part(self, whole: Slot, axis: int, i: int, shape: tuple[int, ...]) -> Slot:
         """Return what lies at a place of an axis."""
@@ -137,7 +144,7 @@ class Forms(Planning):
         reuse = (x,) if self._replaceable(x, result) else ()
         if zeros[0] and mine and math.prod(shape) <= _FEW and reuse and self._plan.fills(x):
             self._new(result, reuse)  # where x is
-            self._add(np.putmask, self._given(x), self._given(condition), self._kept(np.zeros((), result.dtype)))
+            self._add(_PUTMASK, self._given(x), self._given(condition), self._kept(np.zeros((), result.dtype)))
             return True
         mask, source = self._spare(shape, bits), self._bits(x, bits)
         self._new(result, reuse)
@@ -172,14 +179,16 @@ class Forms(Planning):
             return False
         starts = self._kept(np.arange(*shape, dtype=_PLACES) * x.shape[1])
         places = self._spare(shape, _PLACES)
-        given = self._given(x), self._given(columns)
+        given = self._given(x), self._given(columns), self._bits(columns, _UNSIGNED)
         self._add(_take_one_of_each_row, *given, numbers, starts, places, self._new(result))
         return True
 
 
-def _take_one_of_each_row(x: Any, columns: Any, rows: Any, starts: Any, places: Any, out: Any) -> None:
-    """Write ``x[rows, columns]``; `starts` is where rows begin, and `places` is written over."""
-    unsigned = columns.view(_UNSIGNED)  # less than 0 is more than all
+def _take_one_of_each_row(x: Any, columns: Any, unsigned: Any, rows: Any, starts: Any, places: Any, out: Any) -> None:
+    """Write ``x[rows, columns]``; `starts` is where rows begin, and `places` is written over.
+
+    What is less than 0 is more than all as `unsigned` sees it.
+    """
     if unsigned.item(unsigned.argmax()) < x.shape[1]:
         np.add(columns, starts, places)
         x.take(places, None, out, "clip")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.capturing.numbers import Number
-from xgrad.capturing.program import Storage, Value
+from xgrad.capturing.program import Call, Storage, Value
 from xgrad_numpy.actions import Action, Slot
 from xgrad_numpy.layout import lies_in_order
 from xgrad_numpy.memory import Plan
@@ -33,6 +33,7 @@ class Planning:
     """
 
     def __init__(self, handed_out: set[Storage], constants: dict[int, Any], numbers: list[Number]) -> None:
+        self.calls: list[Call] = []
         self._handed_out, self._constants = handed_out, constants
         self._slots: dict[int, Slot] = {}  # of values, by number
         self._links: list[tuple[Slot, Callable[[], Any], tuple[Slot, ...]]] = []  # how to find what stays, and where
