@@ -16,7 +16,7 @@ from xgrad_numpy.layout import copied
 
 #: A function, what takes its arguments from among the values, where among them what it returns is put, and which of
 #: them nobody needs after that.
-_Step = tuple[Callable[..., Any], Callable[[list[Any]], Any], int, Sequence[int]]
+_Step = tuple[Callable[..., Any], Callable[[list[Any]], Any], int, list[int]]
 
 
 class Unplanned:
@@ -59,16 +59,18 @@ class Unplanned:
         for number, constant in constants.items():
             self._places[number] = self._keep(constant)
         self._list = self._before
-        last = {value.number: i for i, call in enumerate(calls) for value in _touched(call)}
-        for value in (*found, *statics, *outputs):
-            last.pop(value.number, None)
-        for i, call in enumerate(calls):
+        ends: dict[int, list[int]] = {}  # by the number of a value, what nobody needs after the last call with it
+        for call in calls:
             self._passing: list[int] = []  # what is there for this call only
             self._add(call)
-            dead = [
-                self._places[v.number] for v in _touched(call) if last.get(v.number) == i and v.number not in constants
-            ]
-            self._list[-1] = (*self._list[-1][:3], (*dead, *self._passing))
+            *_, dead = self._list[-1]
+            dead += self._passing
+            for value in (*call.reads, *call.results, *call.targets()):
+                ends[value.number] = dead
+        for number in (*constants, *[value.number for value in (*found, *statics, *outputs)]):
+            ends.pop(number, None)
+        for number, dead in ends.items():
+            dead.append(self._places[number])
         self._list = self._after
         self._results = [self._output(value, constants) for value in outputs]
         del self._places, self._numbers
@@ -136,7 +138,7 @@ class Unplanned:
         """Call a function with the values at some places, and return the place of what it returns."""
         first = places[0] if places else 0  # of one value, a slice is taken: it would be given as it is
         take = itemgetter(*places) if len(places) > 1 else itemgetter(slice(first, first + len(places)))
-        self._list.append((function, take, self._keep(), ()))
+        self._list.append((function, take, self._keep(), []))
         return len(self._values) - 1
 
     def _place(self, arg: Any) -> int:
@@ -160,10 +162,6 @@ class Unplanned:
             function = copied if value.number in constants else np.ndarray.view
             place = self._step(function, [place])
         return place
-
-
-def _touched(call: Call) -> tuple[Value, ...]:
-    return (*call.reads, *call.results) if call.target is None else (*call.reads, *call.targets())
 
 
 def _varies(args: Any) -> bool:
