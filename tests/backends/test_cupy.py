@@ -22,7 +22,7 @@ from xgrad.ops.products import product
 from xgrad.optim.flat import Layout
 from xgrad_cupy.kernels import Kernels
 
-ROOT = Path(xgrad_cupy.__file__).parents[2]
+PACKAGE = Path(xgrad.__file__).parent
 
 
 # What the constructor says of what is missing
@@ -117,7 +117,7 @@ def test_says_why_the_package_does_not_load(error: Exception, message: str, monk
 
 def test_importing_the_plug_in_loads_no_array_library() -> None:
     code = "import sys, xgrad_cupy; print(*{'cupy', 'cupyx', 'array_api_compat'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
     assert done.stdout.strip() == ""
 
 
@@ -305,7 +305,7 @@ def test_the_setting_of_tf32_is_that_of_cupy() -> None:
 
 def used_names() -> Iterator[str]:
     """Yield what xgrad calls in a namespace, where it is written out as ``xp.name``, or declared by name."""
-    for path in (ROOT / "xgrad").rglob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Attribute(value=ast.Name("xp") | ast.Attribute(attr="xp"), attr=name):
