@@ -1,4 +1,4 @@
-"""Forms of NumPy's functions in which they are quick, and give the same to the last bit."""
+"""Forms of NumPy's functions in which they are quick, and give the same to the last bit, but for the sign of NaN."""
 
 from __future__ import annotations
 

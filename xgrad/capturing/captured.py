@@ -46,9 +46,10 @@ def capture(step: Callable[P, R], *, limit: int = 16) -> Captured[P, R]:
 
     If an optimizer takes its first step in it, which is unlike all others, the second call is recorded.
 
-    A replay makes the same calls of the array library, to the last bit, without going through Python's functions, the
-    graph and the rules, and in memory that is planned beforehand, if there have been so many that a plan pays. For what
-    it computes and leaves behind, in parameters, ``.grad``, optimizers and generators, it is as if the step had run.
+    A replay makes the same calls of the array library, to the last bit but for the sign of NaN, without going through
+    Python's functions, the graph and the rules, and in memory that is planned beforehand, if there have been so many
+    that a plan pays. For what it computes and leaves behind, in parameters, ``.grad``, optimizers and generators, it is
+    as if the step had run.
 
     A recording holds for arguments of the same shapes, dtypes, layouts and devices, and for equal arguments that are no
     tensors, while modules have the same attributes and are in the same mode (`Module.train`, `Module.eval`), and the
