@@ -1156,6 +1156,22 @@ def test_one_of_each_row(capture):
 
 
 @replayed
+def test_sums_of_pairs_are_never_less_than_0_by_their_sign(capture):
+    """NumPy begins a sum with 0, so that of two -0 is 0."""
+    values = [np.array(pairs) for pairs in ([[-0.0, -0.0], [-0.0, 0.0]], [[1.0, -1.0], [-0.0, np.inf]])]
+    steps = [
+        capture(lambda x: xgrad.sum(x * 1, axis=1)),
+        capture(lambda x: xgrad.sum(x.mT * 1, axis=0, keepdims=True)),
+        capture(lambda x: xgrad.sum(-xgrad.exp(-1 / xgrad.abs(x)), axis=1)),  # of exponentials, but not those alone
+        capture(lambda x: xgrad.sum(xgrad.exp(x), axis=1)),
+    ]
+    with np.errstate(divide="ignore", over="ignore"):
+        for pairs in [*values, *values]:
+            for dtype in ("float32", "float64"):
+                yield [step(xgrad.asarray(pairs.astype(dtype))) for step in steps]
+
+
+@replayed
 def test_a_long_run_of_calls_follows_a_parameter_that_moves(capture):
     p = xgrad.Tensor(array(4).numpy(), requires_grad=True)
     optimizer = optim.SGD([p], lr=0.1)

@@ -262,8 +262,10 @@ def _entries(value: Any) -> tuple[Any, ...]:
     try:
         if len(value) > _MOST:
             return ()
-        keys: tuple[Any, ...] = (*value,) if issubclass(type(value), Mapping) else ()
-        return keys + tuple([_entry(value, key) for key in keys or range(len(value))])
+        if not issubclass(type(value), Mapping):
+            return tuple([_entry(value, i) for i in range(len(value))])
+        keys = (*value,)
+        return keys + tuple([_entry(value, key) for key in keys])
     except Exception:  # of any kind: it may ask what is the user's, as ChainMap asks its mappings
         return ()
 
@@ -271,7 +273,7 @@ def _entries(value: Any) -> tuple[Any, ...]:
 def _entry(collection: Any, key: Any) -> Any:
     try:
         return collection[key]
-    except Exception:  # as above
+    except Exception:  # of any kind, as above: this one entry is then left alone, and the others are watched
         return ABSENT
 
 

@@ -121,9 +121,9 @@ class Backend:
         return self._backend.from_host(_value(x, "an array is moved to another device"), index)
 
     def holds(self, condition: Any) -> bool:
-        if type(condition) is not Recorded:
-            return self._backend.holds(condition)  # type: ignore[no-any-return]
-        return condition.recorder.check(condition, self._backend.holds(condition.array))
+        records = type(condition) is Recorded
+        value: bool = self._backend.holds(condition.array if records else condition)
+        return condition.recorder.check(condition, value) if records else value
 
     def random_bits(self, seed: Any, call: Any, *rest: Any) -> Any:
         if type(seed) is not Number:
