@@ -33,7 +33,8 @@ def for_workers(threads: int, device: str) -> dict[str, str]:
         own["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in NVIDIA's libraries, whoever calls them
     own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    kept = {name: text for name, text in os.environ.items() if name not in KERNELS}
+    # An installed library has its bytecode; ours, where it is editable, gets it at the first import, if that may write.
+    kept = {name: text for name, text in os.environ.items() if name not in (*KERNELS, "PYTHONDONTWRITEBYTECODE")}
     return {**kept, **own, "PYTHONPATH": path}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import environment, epoch, harness, report, statistics, step
+from benchmarks import environment, epoch, harness, imports, report, statistics, step
 from benchmarks.__main__ import NAMES, main
 from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
 from benchmarks.report import Result, Table
@@ -279,6 +279,16 @@ def test_the_plot_is_left_out_where_it_cannot_be_made(monkeypatch: pytest.Monkey
     said = report.write(Result("name", "", [Table("Time", "s", {"a": {"x": [1.0]}}, "bars")]), tmp_path)
     assert said.startswith("written: name.json, name.md; the plot is left out, for matplotlib is missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["name.json", "name.md"]
+
+
+def test_an_import_over_the_bound_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = {"pass": 0.02, "import numpy": 0.07, "import xgrad": 0.082}
+    monkeypatch.setattr(imports, "seconds", lambda statement, env: seconds[statement])
+    options = Options(peers=("xgrad", "NumPy"), repeats=3)
+    assert not imports.run(options).failed
+    seconds["import xgrad"] = 0.086
+    reason = "takes 1.32 times as long as NumPy: expected at most 1.3"
+    assert imports.run(options).failed == {"xgrad": {reason: ["import"]}}
 
 
 # The command line

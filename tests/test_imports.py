@@ -21,8 +21,46 @@ def test_import_loads_no_array_library_but_numpy() -> None:
     assert "numpy" in loaded
     assert not loaded & set(HEAVY)
     assert not {name for name in loaded if name.startswith(("xgrad.cli", "xgrad.parity", "xgrad_"))}
-    assert not loaded & {"xgrad.data", "xgrad.testing", "xgrad.transforms"}
+    assert not loaded & {f"xgrad.{name}" for name in "data io nn optim testing transforms".split()}
     assert not {name for name in loaded if name.startswith("xgrad.capturing")}
+
+
+COUNTS = """
+import gc, inspect, sys
+import numpy
+
+compiled, made = [], []
+
+def note(event, args):
+    if event == "compile" and args[1] == "<string>":
+        compiled.append(args[0])
+
+def counted(init):
+    return lambda self, *args, **options: (made.append(self), init(self, *args, **options))[1]
+
+sys.addaudithook(note)
+for kind in (inspect.Signature, inspect.Parameter):
+    kind.__init__ = counted(kind.__init__)
+gc.collect()
+modules, objects = set(sys.modules), len(gc.get_objects())
+import xgrad
+gc.collect()
+objects = len(gc.get_objects()) - objects
+plans = sum(type(x).__name__ == "Plan" for x in gc.get_objects())
+print(len(compiled), len(made), plans, objects, *sorted(set(sys.modules) - modules))
+"""
+
+
+def test_import_does_little_work() -> None:
+    """What keeps the bound of 1.3 times the import of NumPy, which ``python -m benchmarks import`` measures."""
+    done = subprocess.run([sys.executable, "-I", "-c", COUNTS], capture_output=True, text=True, timeout=60, check=True)
+    compiled, signatures, plans, objects, *modules = done.stdout.split()
+    assert int(compiled) <= 10, "functions are written out when they are first called"
+    assert (signatures, plans) == ("0", "0"), "signatures and plans are made when they are first used"
+    assert int(objects) <= 4500
+    ours = [name for name in modules if name.partition(".")[0] == "xgrad"]
+    assert len(ours) <= 46
+    assert set(modules) - set(ours) <= {"threading", "heapq", "_heapq", "_weakrefset"}
 
 
 def test_training_on_the_cpu_loads_no_other_backend() -> None:

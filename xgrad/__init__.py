@@ -8,7 +8,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from xgrad import autograd, nn, ops, optim, random
+from xgrad import autograd, ops, random
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.devices import default_device, devices, set_tf32
@@ -30,7 +30,6 @@ from xgrad.dtypes import (
 from xgrad.function import Function
 from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
 from xgrad.inspection import __array_namespace_info__
-from xgrad.io import load, save
 from xgrad.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.ops import (
     abs,
@@ -176,8 +175,9 @@ from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
-    from xgrad import data, fft, linalg, special, testing
+    from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.capturing import capture
+    from xgrad.io import load, save
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -185,16 +185,21 @@ __array_api_version__ = "2024.12"
 
 newaxis = None
 
-_TRANSFORMS = {"grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"}
+#: Modules and functions that are loaded when they are first asked for, since not all programs need them.
+_MODULES = ("data", "fft", "linalg", "nn", "optim", "special", "testing")
+_FUNCTIONS = {
+    "capturing": ("capture",),
+    "io": ("load", "save"),
+    "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
+}
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("data", "fft", "linalg", "special", "testing"):  # whose imports would make `import xgrad` slower
+    if name in _MODULES:
         return _import_module(f"xgrad.{name}")
-    if name == "capture":
-        return _import_module("xgrad.capturing").capture
-    if name in _TRANSFORMS:  # not all programs need these either
-        return getattr(_import_module("xgrad.transforms"), name)
+    for module, functions in _FUNCTIONS.items():
+        if name in functions:
+            return globals().setdefault(name, getattr(_import_module(f"xgrad.{module}"), name))
     raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
 
 

@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
 from xgrad.function import Function
+from xgrad.parameters import LazySignature
 from xgrad.plan import Rule
 from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor
@@ -65,7 +66,7 @@ def public(function: Function, doc: str | None, module: str) -> Callable[..., Te
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module
-    call.__signature__, call.function = function.signature, function
+    call.__signature__, call.function = LazySignature(lambda: function.signature), function
     return call  # type: ignore[no-any-return]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
 from xgrad.operators import namespace
+from xgrad.parameters import parameters, public_signature
 from xgrad.plan import Plan, Rule, outputs, reads
 from xgrad.tensor import Tensor, placed
 
@@ -77,6 +78,7 @@ class Function:
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
+    keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -85,6 +87,7 @@ class Function:
                 raise TypeError(f"{type(self).__name__}: expected a static method {method}(xp, ...)")
         self._given = options
         self._declare(getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True)
+        reads(self, self.backward)  # which raises where it asks for what there is not
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._given is None:  # one of ours, found by its name
@@ -99,30 +102,31 @@ class Function:
         self._declare(name, tuple(rules), {}, joint=False)
         return self
 
-    def _declare(self, name: str, rules: tuple[Rule | None, ...], options: dict[str, Any], joint: bool) -> None:
-        public = list(inspect.signature(self.forward).parameters.values())[1:]  # without xp
-        positional = [p for p in public if p.kind <= p.VAR_POSITIONAL]
-        self.variadic = any(p.kind == p.VAR_POSITIONAL for p in positional)
+    def _declare(self, name: str, rules: tuple[Rule | None, ...], given: dict[str, Any], joint: bool) -> None:
+        positional, keywords, defaults, self.variadic = parameters(self.forward)
+        positional = positional[1:]  # without xp
         if self.variadic and len(positional) > 1:
-            raise TypeError(f"{name}: expected *{positional[-1].name} to be the only input, got {len(positional)}")
+            raise TypeError(f"{name}: expected *{positional[-1]} to be the only input, got {len(positional)}")
         self.name, self.rules, self.joint = name, rules, joint or self.variadic
         count = len(positional) if self.joint else len(rules)
-        self.inputs = tuple([p.name for p in positional[:count]])
-        self.options = tuple([p.name for p in public[count:]])
-        if unknown := options.keys() - set(self.options):
+        self.inputs, self.positional = positional[:count], positional[count:]
+        self.options = (*self.positional, *(self.keywords or keywords))
+        if unknown := given.keys() - set(self.options):
             raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
-        public = [p.replace(default=options.get(p.name, p.default), annotation=p.empty) for p in public]
-        self.signature = inspect.Signature(public)
-        self.nullable = any(p.default is None for p in public[:count])
-        self.defaults = {p.name: p.default for p in public[count:] if p.default is not p.empty}
+        self.nullable = any(defaults.get(n, n) is None for n in self.inputs)
+        defaults = {**defaults, **self.keywords, **given}
+        self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
-        self.positional = tuple([p.name for p in positional[count:]])
-        self._reads = [reads(self, rule) for rule in rules]
         self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
         self._exempt = ~self._differentiable if any(rules) else 0  # indices, conditions, which need not be of one kind
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
         # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
         self.plans: tuple[dict[int, Plan], dict[int, Plan]] = {}, {}
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The inputs and options that a call takes, with their defaults."""
+        return public_signature(self.forward, self.defaults)
 
     def kernel(self, device: Device) -> Callable[..., Any]:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""

@@ -8,17 +8,19 @@ backend's `kernels` may have that too, under its own name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
-from typing import Any, NamedTuple, TypeVar
+from functools import cache, update_wrapper
+from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Part(NamedTuple):
+class Part:
     """What is declared `fusable`: its generic form, and the names of the arguments that it changes in place."""
 
-    generic: Callable[..., Any]
-    changes: tuple[str, ...]
+    __slots__ = ("changes", "generic")
+
+    def __init__(self, generic: Callable[..., Any], changes: tuple[str, ...]) -> None:
+        self.generic, self.changes = generic, changes
 
 
 #: All parts, by name.
@@ -70,13 +72,21 @@ def fusable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     if unknown := set(changes) - set(rest):
         raise ValueError(f"fusable: {name} has no arguments {sorted(unknown)}: expected some of {rest}")
     PARTS[name] = Part(generic, changes)
-    # Written out, as a plan's steps are: to pass on arguments that have no names takes three times as long. A namespace
-    # that looks up names by itself would look for a long time, so it is asked for those that it has.
-    chosen: Any = eval(
-        f"lambda {', '.join([first, *rest])}: generic({', '.join([first, *rest])}) if "
-        f"(kernels := {first}.__dict__.get('kernels')) is None or (kernel := kernels.get({name!r})) is None else "
-        f"kernel({', '.join(rest)})",
-        {"generic": generic},
-    )
+    chosen = _choice((first, *rest))(generic, name)
     update_wrapper(chosen, generic)
     return chosen  # type: ignore[no-any-return]
+
+
+@cache
+def _choice(parameters: tuple[str, ...]) -> Any:
+    """Return what makes a function of these parameters of its generic form and the name of its kernel.
+
+    Written out, as a plan's steps are: to pass on arguments that have no names takes three times as long. A namespace
+    that looks up names by itself would look for a long time, so it is asked for those that it has.
+    """
+    first, *rest = parameters
+    return eval(
+        f"lambda generic, name: lambda {', '.join(parameters)}: generic({', '.join(parameters)}) if "
+        f"(kernels := {first}.__dict__.get('kernels')) is None or (kernel := kernels.get(name)) is None else "
+        f"kernel({', '.join(rest)})"
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from xgrad.dtypes import SCALARS, is_complex
 from xgrad.graph import Branching, Node
+from xgrad.parameters import parameters
 from xgrad.tensor import Tensor, placed, wrap
 
 if TYPE_CHECKING:
@@ -19,21 +19,15 @@ _GIVEN = {"g", "xp", "into"}, {"g", "xp"}  # to the rule of one input, and to on
 ABOUT = ("shape", "device")  # `x_shape` in a rule: that of the input x, which need not be kept
 
 
-def reads(function: Function, rule: Rule | None) -> tuple[str, ...]:
+def reads(function: Function, rule: Rule) -> tuple[str, ...]:
     """Return the names of a rule's parameters, all of which must mean something."""
-    names = _parameters(rule) if rule else ()
+    positional, keywords, *_ = parameters(rule)
+    asked = (*positional, *keywords)
     known = {*_GIVEN[function.joint], "out", function.aside, *function.inputs, *function.options}
     known |= {f"{name}_{about}" for name in function.inputs for about in ABOUT}
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in asked if name not in known]:
         raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
-    return names
-
-
-def _parameters(rule: Rule) -> tuple[str, ...]:
-    code: Any = getattr(rule, "__code__", None)
-    if inspect.isfunction(rule) and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])  # a tenth of the time of the import
-    return tuple(inspect.signature(rule).parameters)
+    return asked
 
 
 class Plan:
@@ -53,10 +47,10 @@ class Plan:
 
     def __init__(self, function: Function, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.function, self.joint = function, function.joint
-        rules = enumerate(zip(function.rules, function._reads, strict=True))
-        asked = [(i, rule, names) for i, (rule, names) in rules if rule and (function.joint or wanted[i])]
+        rules = [(i, rule) for i, rule in enumerate(function.rules) if rule and (function.joint or wanted[i])]
+        asked = [(i, rule, reads(function, rule)) for i, rule in rules]
         given = _GIVEN[function.joint]
-        values = list(dict.fromkeys(name for _, _, names in asked for name in names if name not in given))
+        values = list(dict.fromkeys(name for _, _, read in asked for name in read if name not in given))
         roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
         roles |= {"out": "out", function.aside: "aside"}
         self.roles = [roles.get(name) for name in values]
@@ -68,10 +62,10 @@ class Plan:
         if conjugates:
             place, form = place | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
         self.steps = []
-        for i, rule, names in asked:
-            code = form.format(", ".join(place.get(name, name) for name in names))
+        for i, rule, read in asked:
+            code = form.format(", ".join(place.get(name, name) for name in read))
             run = _compiled("g, xp, kept, into", code, rule=rule, conj=_conj)
-            self.steps.append((self.first + i, run, "into" in names and not conjugates))
+            self.steps.append((self.first + i, run, "into" in read and not conjugates))
 
     def tensors(self, node: Node) -> list[Any]:
         """Return what a node keeps for a pass that is recorded: arrays as tensors, with their edges."""

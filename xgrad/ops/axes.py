@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from xgrad.declare import public
 from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER
@@ -16,40 +15,34 @@ from xgrad.tensor import Tensor
 Axis = int | tuple[int, ...] | None
 
 
-class Option(NamedTuple):
-    """A keyword of a function along axes, and what its documentation says of it."""
+#: A keyword of a function along axes: its name, its default, and its type and its meaning in the documentation.
+Option = tuple[str, Any, str, str]
 
-    name: str
-    default: Any
-    kind: str
-    doc: str
-
-
-AXES = Option("axis", None, "int or tuple of int, optional", "What to reduce; by default all.")
-SEARCHED = Option("axis", None, "int, optional", "Along what to search; by default all elements in row order.")
-RUNNING = Option("axis", None, "int, optional", "Along what to go; it may be left out where there is just one axis.")
-LAST = Option("axis", -1, "int, default -1", "Along what to sort.")
-KEEPDIMS = Option("keepdims", False, "bool, default False", "Whether reduced axes stay, with length 1.")
-DTYPE = Option(
+AXES: Option = ("axis", None, "int or tuple of int, optional", "What to reduce; by default all.")
+SEARCHED: Option = ("axis", None, "int, optional", "Along what to search; by default all elements in row order.")
+RUNNING: Option = ("axis", None, "int, optional", "Along what to go; it may be left out where there is just one axis.")
+LAST: Option = ("axis", -1, "int, default -1", "Along what to sort.")
+KEEPDIMS: Option = ("keepdims", False, "bool, default False", "Whether reduced axes stay, with length 1.")
+DTYPE: Option = (
     "dtype",
     None,
     "dtype, optional",
     "That to compute in and to return; by default that of `x`, and at least int64 for integers.",
 )
-CORRECTION = Option(
+CORRECTION: Option = (
     "correction",
     0.0,
     "float, default 0",
     "What to take off the number of elements: 1 for the unbiased variance, which is PyTorch's default.",
 )
-INITIAL = Option(
+INITIAL: Option = (
     "include_initial",
     False,
     "bool, default False",
     "Whether the result starts with that of no elements, and so is longer by one.",
 )
-DESCENDING = Option("descending", False, "bool, default False", "Whether the largest comes first.")
-STABLE = Option("stable", True, "bool, default True", "Whether equal elements keep their order.")
+DESCENDING: Option = ("descending", False, "bool, default False", "Whether the largest comes first.")
+STABLE: Option = ("stable", True, "bool, default True", "Whether equal elements keep their order.")
 
 _TAKES = {
     BOOLEAN: "Real numbers or bools",
@@ -108,16 +101,13 @@ def along_axes(
             raise ValueError("expected x with at least one axis")
         return getattr(xp, name)(x, **given)
 
-    parameters = [*inspect.signature(forward).parameters.values()][:2]
-    parameters += [inspect.Parameter(o.name, inspect.Parameter.KEYWORD_ONLY, default=o.default) for o in options]
-    vars(forward)["__signature__"] = inspect.Signature(parameters)
     arguments, _, value = example.partition(" -> ")
     data, bracket, given = arguments.rpartition("]")
     text = _DOC.format(
         name=name,
         summary=doc,
         takes=takes or _TAKES[kind],
-        options="\n".join([f"{o.name} : {o.kind}\n    {o.doc}" for o in options]),
+        options="\n".join([f"{name} : {kind}\n    {meaning}" for name, _, kind, meaning in options]),
         returns=returns,
         raises=f"\nRaises\n------\nValueError\n    {raises}\n" if raises else "",
         notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
@@ -126,7 +116,8 @@ def along_axes(
         given=given,
         value=value,
     )
-    function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, native=not some)
+    keywords = {name: default for name, default, *_ in options}
+    function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, keywords=keywords, native=not some)
     return public(function, text, "xgrad.ops." + section)
 
 

@@ -1,7 +1,5 @@
 """What there is to know of dtypes: their limits, their kinds, and what comes of mixing them."""
 
-from __future__ import annotations
-
 import builtins
 from functools import reduce
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ gradient. Without a gradient it does not matter where they are, and just to find
 from one another. The shapes of the results depend on values, which makes a GPU wait.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from xgrad.declare import derivative

@@ -15,6 +15,8 @@ import numpy as np
 from xgrad import ops
 from xgrad.device import Device
 from xgrad.fused import PARTS
+from xgrad.optim.adam import adam_step
+from xgrad.optim.sgd import sgd_step
 
 LENGTH = 1500  # of rows, which a block of threads then works on, not one of its warps
 ELEMENTS = 1003  # of parameters
@@ -56,6 +58,10 @@ class Case:
     aside: bool = False  # whether it puts something aside, which is its own affair
 
 
+def _update(step: Callable[..., Any], arguments: Callable[[str], tuple[Any, ...]], *, factors: bool) -> Case:
+    return Case(step.__name__, PARTS[step.__name__].generic, arguments, {}, factors=factors)
+
+
 def _sgd(
     momentum: float, decay: float, *, begins: bool = False, nesterov: bool = False, maximize: bool = False
 ) -> Case:
@@ -64,7 +70,7 @@ def _sgd(
         kept = None if begins or not momentum else buffer
         return p, g, kept, 0.1, decay, momentum, 1.0 if nesterov else 0.7, nesterov, maximize
 
-    return Case("sgd_step", PARTS["sgd_step"].generic, arguments, {}, factors=bool(momentum))
+    return _update(sgd_step, arguments, factors=bool(momentum))
 
 
 def _adam(shrink: float, decay: float, *, amsgrad: bool = False, maximize: bool = False) -> Case:
@@ -73,7 +79,7 @@ def _adam(shrink: float, decay: float, *, amsgrad: bool = False, maximize: bool 
         most = np.abs(largest) if amsgrad else None
         return p, g, m, np.abs(v), most, 0.9, 0.999, shrink, decay, 1e-8, 1e-3, maximize
 
-    return Case("adam_step", PARTS["adam_step"].generic, arguments, {}, factors=True)
+    return _update(adam_step, arguments, factors=True)
 
 
 def _rows(name: str) -> Iterator[tuple[str, Case]]:

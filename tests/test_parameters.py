@@ -1,0 +1,89 @@
+"""Parameters read from code are those of `inspect.signature`; signatures are made when they are first used."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import xgrad
+from xgrad.parameters import LazySignature, parameters
+from xgrad.plan import reads
+
+MODULES = (xgrad.ops, xgrad.ops.nn, xgrad.ops.storage, xgrad.ops.sets, xgrad.fft, xgrad.linalg, xgrad.special)
+
+
+def declared() -> dict[str, Any]:
+    """Return every op of ours by name."""
+    found = [value.function for module in MODULES for value in vars(module).values() if hasattr(value, "function")]
+    return {f"{function.public.__module__}.{function.name}": function for function in found}
+
+
+def wrapped() -> Callable[..., Any]:
+    @functools.wraps(lambda xp, x, *, k=1: None)
+    def call(*args: Any, **options: Any) -> None: ...
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: None,
+        lambda g: g,
+        lambda xp, x, /, y, z=3: x,
+        lambda xp, x, y=2, /, z=3, *, k, m=5: x,
+        lambda xp, *arrays: arrays,
+        lambda xp, *arrays, k=1: arrays,
+        lambda xp, x, /, **options: x,
+        lambda xp, *arrays, k, **options: arrays,
+        wrapped(),
+        functools.partial(lambda xp, x, k: x, k=3),
+        max.__call__,
+    ],
+)
+def test_parameters_are_those_of_the_signature(function: Callable[..., Any]) -> None:
+    positional, keywords, defaults, variadic = parameters(function)
+    expected = inspect.signature(function).parameters.values()
+    assert [*positional, *keywords] == [
+        p.name for kind in range(5) for p in expected if p.kind == kind and kind <= p.VAR_POSITIONAL
+    ] + [p.name for p in expected if p.kind > p.VAR_POSITIONAL]
+    assert defaults == {p.name: p.default for p in expected if p.default is not p.empty}
+    assert variadic == any(p.kind == p.VAR_POSITIONAL for p in expected)
+
+
+@pytest.mark.parametrize("name", sorted(declared()))
+def test_rules_of_ours_ask_for_what_there_is(name: str) -> None:
+    """A user's own are checked when they are declared, ours when they are first used: and here."""
+    function = declared()[name]
+    assert all(reads(function, rule) for rule in function.rules if rule)
+    given = [
+        p for p in function.signature.parameters.values() if p.default is not p.empty and p.name in function.options
+    ]
+    assert function.defaults == {p.name: p.default for p in given}
+
+
+def test_a_lazy_signature_is_a_signature() -> None:
+    made = []
+
+    def make() -> inspect.Signature:
+        made.append(1)
+        return inspect.signature(lambda x, /, *, k=1: x)
+
+    signature = LazySignature(make)
+    assert isinstance(signature, inspect.Signature) and not made
+    assert str(signature) == "(x, /, *, k=1)" and list(signature.parameters) == ["x", "k"]
+    assert signature == make() and hash(signature) == hash(make())
+    assert signature.bind(1, k=2).arguments == {"x": 1, "k": 2}
+    assert pickle.loads(pickle.dumps(signature)) == copy.copy(signature) == make()
+    assert str(signature.replace(parameters=[])) == "()" and str(signature.replace(return_annotation=int)).endswith(
+        "int"
+    )
+    if sys.version_info >= (3, 13):
+        assert copy.replace(signature, parameters=[]) == inspect.Signature()

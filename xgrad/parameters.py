@@ -1,0 +1,69 @@
+"""Parameters of rules, read from their code objects, and signatures that are made when they are first used."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+#: Names of positional parameters and of the others, the defaults of those that have one, and whether the last of the
+#: positional ones is ``*name``.
+Parameters = tuple[tuple[str, ...], tuple[str, ...], dict[str, Any], bool]
+
+
+def parameters(function: Callable[..., Any]) -> Parameters:
+    """Return the parameters of a function, those of its `__signature__` if it has one."""
+    if not inspect.isfunction(function) or vars(function):
+        found = inspect.signature(function).parameters.values()
+        positional = tuple([p.name for p in found if p.kind <= p.VAR_POSITIONAL])
+        keywords = tuple([p.name for p in found if p.kind > p.VAR_POSITIONAL])
+        defaults = {p.name: p.default for p in found if p.default is not p.empty}
+        return positional, keywords, defaults, any(p.kind == p.VAR_POSITIONAL for p in found)
+    code, last = function.__code__, function.__defaults__ or ()
+    names, count, end = code.co_varnames, code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    variadic, rest = bool(code.co_flags & inspect.CO_VARARGS), bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    defaults = dict(zip(names[count - len(last) : count], last, strict=True)) | (function.__kwdefaults__ or {})
+    first, more = end + variadic, names[end + variadic :][:rest]
+    return names[:count] + names[end:first], names[count:end] + more, defaults, variadic
+
+
+class LazySignature(Signature):
+    """A signature made when it is first looked at, which `inspect.signature` finds as a function's `__signature__`.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the signature.
+    """
+
+    __slots__ = ("_make",)
+    return_annotation = Signature.empty
+
+    def __init__(self, make: Callable[[], Signature]) -> None:
+        self._make = make
+
+    @property
+    def parameters(self) -> Any:
+        """The parameters by name."""
+        return self._make().parameters
+
+    def replace(self, **changes: Any) -> Any:
+        """Return the signature with other parameters or another return annotation."""
+        return self._make().replace(**changes)
+
+    __replace__ = replace  # of `copy.replace`
+
+    def __reduce__(self) -> Any:
+        return self._make().__reduce__()
+
+
+def public_signature(forward: Callable[..., Any], options: dict[str, Any]) -> Signature:
+    """Return the signature of a forward rule without the namespace and annotations, with the defaults of `options`."""
+    found = []
+    for p in list(inspect.signature(forward).parameters.values())[1:]:
+        if p.kind == p.VAR_KEYWORD:
+            found += [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in options.items()]
+        else:
+            found.append(p.replace(default=options.get(p.name, p.default), annotation=p.empty))
+    return Signature(found)
