@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,13 +11,19 @@ import xgrad
 from xgrad.backend import DeviceError
 from xgrad.devices import current_device
 
+DEVICES = ("cpu", "strict", "torch", "torch:1", "cuda")
+PEERS = {"torch", "jax"}  # fixtures of what ``make test-peers`` installs
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--device",
-        action="append",
-        help="run the tests that take a device on this one, and only those; may be repeated",
-    )
+    add = parser.addoption
+    add("--device", action="append", help="run the tests that take a device on this one, and only those; repeatable")
+    add("--peers", action="store_true", help="run only the tests that need PyTorch or JAX")
+    add("--all", action="store_true", help="also run the tests that show again what others show")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "repeats(reason): run with --all only, since another test shows the same")
 
 
 def usable(name: str) -> bool:
@@ -29,15 +36,44 @@ def usable(name: str) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrize `device`, one at a time, and `devices`, compared in one test: those of PyTorch, and the others."""
+    names = metafunc.config.getoption("--device") or [name for name in DEVICES if usable(name)]
     if "device" in metafunc.fixturenames:
-        asked = metafunc.config.getoption("--device")
-        names = asked or [name for name in ("cpu", "strict", "torch", "torch:1", "cuda") if usable(name)]
         metafunc.parametrize("device", names)
+    if "devices" in metafunc.fixturenames:
+        groups = [[name for name in names if name.startswith("torch") == peer] for peer in (False, True)]
+        metafunc.parametrize("devices", [group for group in groups if group], ids="+".join)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--device"):
-        items[:] = [item for item in items if "device" in getattr(item, "fixturenames", ())]
+    kept = [item for item in items if _wanted(item, config)]
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = kept
+
+
+def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    given = getattr(item, "callspec", None)
+    devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
+    if config.getoption("--device") and not fixtures & {"device", "devices"}:
+        return False
+    if config.getoption("--peers") and not (fixtures & PEERS or any(name.startswith("torch") for name in devices)):
+        return False
+    return bool(config.getoption("--all") or not item.get_closest_marker("repeats"))
+
+
+@pytest.fixture(scope="session")
+def torch() -> Any:
+    """PyTorch, on one thread; a test without it is skipped."""
+    torch = pytest.importorskip("torch", reason="needs PyTorch: make test-peers")
+    torch.set_num_threads(1)
+    return torch
+
+
+@pytest.fixture(scope="session")
+def jax() -> Any:
+    """JAX; a test without it is skipped."""
+    return pytest.importorskip("jax", reason="needs JAX: make test-peers")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -271,14 +272,16 @@ def compiled(code: str) -> Any:
     """Return the library of a source, compiled without joining a product and a sum into one operation."""
     assert folder is not None and COMPILER is not None
     name = hashlib.sha256(code.encode()).hexdigest()[:16]
-    if name not in _loaded:
-        path = folder / f"{name}.cpp"
+    library = folder / f"{name}.so"
+    if name not in _loaded and not library.exists():
+        path = folder / f"{name}-{os.getpid()}.cpp"  # another worker may compile the same
         path.write_text(code)
         flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function"]
         flags += ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-pthread", "-shared", "-fPIC"]
-        done = subprocess.run(
-            [COMPILER, *flags, "-o", path.with_suffix(".so"), path], capture_output=True, text=True, check=False
-        )
+        made = path.with_suffix(".so")
+        done = subprocess.run([COMPILER, *flags, "-o", made, path], capture_output=True, text=True, check=False)
         assert not done.returncode, f"{done.stderr}\n{code}"
-        _loaded[name] = ctypes.CDLL(str(path.with_suffix(".so")))
+        made.replace(library)
+    if name not in _loaded:
+        _loaded[name] = ctypes.CDLL(str(library))
     return _loaded[name]

@@ -30,9 +30,7 @@ def mixed(p: Any, z: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("fn", [holomorphic, mixed])
-def test_three_orders_agree_with_pytorch(fn: Callable[..., Any], device: str) -> None:
-    torch: Any = pytest.importorskip("torch")
-
+def test_three_orders_agree_with_pytorch(fn: Callable[..., Any], device: str, torch: Any) -> None:
     def three(p: Any, grad: Any, z: Any, x: Any) -> list[Any]:
         found, value = [], fn(p, z, x)
         for _ in range(3):

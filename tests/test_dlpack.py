@@ -50,8 +50,7 @@ def test_numpy_memory_is_taken_as_it_is() -> None:
     assert (x.shape, x.dtype, str(x.device), x.tolist()) == ((2, 2), xgrad.float64, "cpu", [[0, 2], [3, 5]])
 
 
-def test_torch_memory_is_taken_as_it_is() -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+def test_torch_memory_is_taken_as_it_is(torch: Any) -> None:
     theirs = torch.arange(4.0)
     for x in (xgrad.from_dlpack(theirs), xgrad.from_dlpack(theirs, device="cpu", copy=False)):
         assert (address(x), str(x.device)) == (theirs.data_ptr(), "cpu")
@@ -63,9 +62,8 @@ def test_torch_memory_is_taken_as_it_is() -> None:
         xgrad.from_dlpack(theirs.requires_grad_())
 
 
-def test_jax_memory_is_taken_as_it_is() -> None:
-    jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
-    theirs = jnp.arange(4.0)
+def test_jax_memory_is_taken_as_it_is(jax: Any) -> None:
+    theirs = jax.numpy.arange(4.0)
     x = xgrad.from_dlpack(theirs)
     assert address(x) == theirs.unsafe_buffer_pointer()
     x[0] = 7  # which makes a new value: JAX's arrays never change
@@ -151,8 +149,7 @@ def test_numpy_sees_the_memory_read_only() -> None:
         theirs[0] = 5
 
 
-def test_torch_and_jax_see_the_memory() -> None:
-    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+def test_torch_and_jax_see_the_memory(torch: Any, jax: Any) -> None:
     x = xgrad.from_dlpack(aligned(4))
     assert torch.from_dlpack(x).data_ptr() == address(x)
     assert jax.numpy.from_dlpack(x).unsafe_buffer_pointer() == address(x)
@@ -161,8 +158,7 @@ def test_torch_and_jax_see_the_memory() -> None:
     assert np.from_dlpack(y).__array_interface__["data"][0] == y._data.data_ptr()
 
 
-def test_negative_strides_are_copied_for_those_who_would_break() -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+def test_negative_strides_are_copied_for_those_who_would_break(torch: Any) -> None:
     backwards = np.arange(3.0)[::-1]
     for x in (xgrad.from_dlpack(backwards), xgrad.flip(xgrad.asarray([0.0, 1.0, 2.0]))):
         assert torch.from_dlpack(x).tolist() == np.from_dlpack(x).tolist() == [2, 1, 0]
@@ -234,12 +230,16 @@ def test_a_copy_is_the_taker_s_own(device: str) -> None:
     assert x.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("take", ["numpy", "torch"])
-def test_an_optimizer_leaves_the_parameters_to_whom_they_were_given(take: str, device: str) -> None:
-    """They lie in a buffer that is updated in place, as long as nobody else sees it."""
-    from_dlpack: Callable[[Any], Any] = np.from_dlpack
-    if take == "torch":
-        from_dlpack = pytest.importorskip("torch", reason="PyTorch is not installed").from_dlpack
+def test_an_optimizer_leaves_parameters_that_numpy_sees(device: str) -> None:
+    check_an_optimizer_leaves_parameters(np.from_dlpack, device)
+
+
+def test_an_optimizer_leaves_parameters_that_torch_sees(device: str, torch: Any) -> None:
+    check_an_optimizer_leaves_parameters(torch.from_dlpack, device)
+
+
+def check_an_optimizer_leaves_parameters(from_dlpack: Callable[[Any], Any], device: str) -> None:
+    """Parameters lie in a buffer, which is updated in place as long as nobody else can see it."""
     parameters = [xgrad.nn.Parameter([1.0, 2.0], device=device), xgrad.nn.Parameter([[3.0]], device=device)]
     if tuple(map(int, parameters[0].__dlpack_device__())) != (1, 0):
         pytest.skip("not in the memory of the host")

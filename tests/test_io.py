@@ -57,8 +57,7 @@ def test_the_format_is_safetensors(tmp_path):
         assert file.get_tensor("x").tolist() == [1, 1]
 
 
-def test_files_of_pytorch(tmp_path):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+def test_files_of_pytorch(tmp_path, torch):
     from safetensors.torch import load_file, save_file
 
     state = torch.nn.Linear(3, 2).state_dict()

@@ -262,8 +262,7 @@ def test_norms_at_zero_have_derivatives_of_zero(device: str) -> None:
 # Complex numbers: phases
 
 
-def test_the_sign_of_a_complex_determinant_agrees_with_pytorch(device: str) -> None:
-    torch: Any = pytest.importorskip("torch")
+def test_the_sign_of_a_complex_determinant_agrees_with_pytorch(device: str, torch: Any) -> None:
     values = random.normal(size=(2, 3, 3)) + 1j * random.normal(size=(2, 3, 3))
     x, theirs = leaf(values, device), torch.tensor(values, requires_grad=True)
 
@@ -276,8 +275,7 @@ def test_the_sign_of_a_complex_determinant_agrees_with_pytorch(device: str) -> N
     assert gradgradcheck(lambda x: tuple(linalg.slogdet(x)), x)
 
 
-def test_a_phase_may_cancel_between_both_singular_vectors(device: str) -> None:
-    torch: Any = pytest.importorskip("torch")
+def test_a_phase_may_cancel_between_both_singular_vectors(device: str, torch: Any) -> None:
     values = random.normal(size=(3, 2)) + 1j * random.normal(size=(3, 2))
     x, theirs = leaf(values, device), torch.tensor(values, requires_grad=True)
 

@@ -102,11 +102,8 @@ def graphs(
     request: pytest.FixtureRequest,
     library: host_graph.Library,
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> Device:
     """A device that captures graphs."""
-    if host_cuda.folder is None:
-        host_cuda.folder = tmp_path_factory.mktemp("kernels")
     monkeypatch.setitem(entry_points(), "graphs", SimpleNamespace(load=lambda: request.param))
     return Device("graphs")
 
@@ -527,22 +524,23 @@ def test_the_program_can_be_read(plain: Device) -> None:
 
 # Products
 
+XP = host_graph.namespace()
+
 
 def matrices(shape: tuple[int, ...], dtype: str, lies: str, rng: np.random.Generator) -> host_graph.Array:
     x = rng.standard_normal((*shape, 2)).astype("f8")
     values = (x[..., 0] + 1j * x[..., 1] if dtype.startswith("c") else x[..., 0]).astype(dtype)
-    xp = host_graph.namespace()
     if lies == "T":
-        return xp.asarray(values.swapaxes(-1, -2).copy()).swapaxes(-1, -2)  # type: ignore[no-any-return]
+        return XP.asarray(values.swapaxes(-1, -2).copy()).swapaxes(-1, -2)  # type: ignore[no-any-return]
     if lies == "part":
         wide = np.full((*shape[:-1], shape[-1] + 3), np.nan, dtype)
         wide[..., : shape[-1]] = values
-        return xp.asarray(wide)[..., : shape[-1]]  # type: ignore[no-any-return]
+        return XP.asarray(wide)[..., : shape[-1]]  # type: ignore[no-any-return]
     if lies == "apart":
         wide = np.full((*shape[:-1], 2 * shape[-1]), np.nan, dtype)
         wide[..., ::2] = values
-        return xp.asarray(wide)[..., ::2]  # type: ignore[no-any-return]
-    return xp.asarray(values)  # type: ignore[no-any-return]
+        return XP.asarray(wide)[..., ::2]  # type: ignore[no-any-return]
+    return XP.asarray(values)  # type: ignore[no-any-return]
 
 
 @pytest.fixture

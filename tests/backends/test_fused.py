@@ -62,11 +62,6 @@ class FusedBackend(NumpyBackend):
         return self.fused.bits(seed, call, width, count)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _compiles_in(tmp_path_factory: pytest.TempPathFactory) -> None:
-    host_cuda.folder = tmp_path_factory.mktemp("kernels")
-
-
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """A device that has the kernels."""

@@ -16,8 +16,9 @@ from xgrad.parity.row import Op, Sample
 from xgrad.parity.table import OPS
 from xgrad.parity.table.indexing import STRICT_FLAGS
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+torch = pytest.importorskip("torch", reason="needs PyTorch: make test-peers")
 xgrad_torch = pytest.importorskip("xgrad_torch")
+pytestmark = pytest.mark.usefixtures("torch")
 
 CPU = torch.device("cpu")
 

@@ -8,15 +8,13 @@ from xgrad_numpy import replay
 
 PLANNED_AT_ONCE = {"_OFTEN": 0}
 PLANNED_LATER = {"_OFTEN": 2, "_PIECE": 1 << 60}  # at the third replay
-#: Of what is planned, and of the memory that it takes.
-ABOUT_PLANS = ("test_listing", "test_memory")
+WAYS = {"planned at once": PLANNED_AT_ONCE, "planned later": PLANNED_LATER}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    ways = {"planned at once": PLANNED_AT_ONCE, "planned later": PLANNED_LATER}
-    if metafunc.module.__name__.endswith(ABOUT_PLANS):
-        del ways["planned later"]
-    metafunc.parametrize("_when_it_is_planned", ways.values(), ids=ways.keys(), indirect=True)
+    """Run a module's tests both ways, or only the one that its `WAY` names."""
+    names = [metafunc.module.WAY] if hasattr(metafunc.module, "WAY") else list(WAYS)
+    metafunc.parametrize("_when_it_is_planned", [WAYS[name] for name in names], ids=names, indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,8 @@ from xgrad import nn, optim
 from xgrad.capturing import CaptureWarning
 from xgrad.capturing.listing import WIDTH, listing
 
+WAY = "planned at once"
+
 
 def adam_step():
     """Return a captured step of a network of three layers, recorded."""

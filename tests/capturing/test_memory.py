@@ -12,6 +12,8 @@ import xgrad
 from capturing.twins import array, batch, training
 from xgrad import nn, optim
 
+WAY = "planned at once"
+
 
 @pytest.fixture
 def no_collector():

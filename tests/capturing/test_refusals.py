@@ -256,6 +256,15 @@ def module(w, kept):
     return step
 
 
+@pytest.fixture
+def _only_new_objects():
+    """Leave what there was before out of the search for what is left: it takes most of the time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_only_new_objects")
 @pytest.mark.parametrize("name", STEPS)
 def test_the_line_is_named_once_and_results_are_right(name):
     make, why = STEPS[name]
@@ -324,14 +333,14 @@ def test_a_result_with_a_graph_can_be_walked():
     nothing_recorded_is_left()
 
 
-@pytest.mark.parametrize("name", ["strict", "torch"])
-def test_devices_that_cannot_replay(name):
-    pytest.importorskip("array_api_strict" if name == "strict" else "torch")
+def test_devices_that_cannot_replay(device):
+    if xgrad.Device(device).backend.replays:
+        pytest.skip(f"{device} can replay")
     step = xgrad.capture(lambda x: x * 2)
-    x = xgrad.ones(3, device=name)
+    x = xgrad.ones(3, device=device)
     with pytest.warns(CaptureWarning, match="cannot be replayed yet"):
         assert step(x).cpu().tolist() == [2, 2, 2]
-    assert step(x).device.type == name
+    assert str(step(x).device) == device
 
 
 def test_a_training_that_is_refused_goes_on_as_it_began():

@@ -13,6 +13,8 @@ from xgrad.capturing import CaptureWarning
 from xgrad.parity.evaluate import options, quiet, rounded, tensors
 from xgrad.parity.table import OPS
 
+WAY = "planned later"  # each op is replayed three times: twice without a plan, then with one
+
 CPU = xgrad.Device("cpu")
 REFUSED = {
     "repeat by an array": "the shape of what repeat returns depends on values",

@@ -416,8 +416,6 @@ def test_ctrl_c_ends_it_between_whole_files(tmp_path):
 
 
 def test_without_matplotlib_pictures_are_left_out(run, tmp_path, monkeypatch):
-    monkeypatch.delattr(xgrad.cli, "plots", raising=False)
-    monkeypatch.delitem(sys.modules, "xgrad.cli.plots", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

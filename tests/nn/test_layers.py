@@ -18,13 +18,6 @@ def _seeded():
     xgrad.manual_seed(0)
 
 
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
-    torch.set_num_threads(1)
-    return torch
-
-
 def close(ours: xgrad.Tensor, theirs, tolerance: float = 1e-5) -> bool:
     np.testing.assert_allclose(ours.detach().cpu().numpy(), theirs.detach().numpy(), tolerance, tolerance)
     return True

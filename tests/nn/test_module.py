@@ -293,8 +293,7 @@ def test_repr():
     assert repr(Wordy()) == "Wordy(\n  one\n  two\n)"
 
 
-def test_repr_is_that_of_pytorch():
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+def test_repr_is_that_of_pytorch(torch):
     ours, theirs = (
         m.Sequential(m.Linear(2, 3), m.Sequential(m.ReLU(), m.Identity()), m.Tanh()) for m in (nn, torch.nn)
     )

@@ -170,8 +170,7 @@ def test_pieces_change_no_bit(name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 @pytest.mark.parametrize("seed", range(6))
-def test_as_pytorch_whatever_happens_between_steps(name, seed):
-    torch = pytest.importorskip("torch")
+def test_as_pytorch_whatever_happens_between_steps(name, seed, torch):
     random.seed(seed)
     model, optimizer = model_and_optimizer(name, lr=0.05, weight_decay=0.01)
     params = [xgrad.Tensor(p.detach().numpy().astype(np.float64), requires_grad=True) for p in model.parameters()]

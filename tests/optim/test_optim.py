@@ -64,9 +64,7 @@ def give(params, grads) -> None:
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_each_step_is_that_of_pytorch(name, options, dtype, device):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
-    torch.set_num_threads(1)
+def test_each_step_is_that_of_pytorch(name, options, dtype, device, torch):
     ours = parameters(device, getattr(xgrad, dtype))
     theirs = [torch.tensor(p.tolist(), dtype=getattr(torch, dtype), requires_grad=True) for p in ours]
     optimizer = kind(name)(ours, lr=0.05, **options)
@@ -89,8 +87,7 @@ def test_each_step_is_that_of_pytorch(name, options, dtype, device):
             np.testing.assert_allclose(p.tolist(), q.tolist(), tolerance, tolerance)
 
 
-def test_the_defaults_are_those_of_pytorch():
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+def test_the_defaults_are_those_of_pytorch(torch):
     for name in ("SGD", "Adam", "AdamW"):
         theirs = getattr(torch.optim, name)([torch.ones(1, requires_grad=True)]).defaults
         ours = kind(name)([xgrad.ones(1, requires_grad=True)]).defaults

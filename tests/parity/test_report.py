@@ -15,12 +15,13 @@ from xgrad.parity.table import OPS, find
 from xgrad.parity.text import as_text, number
 
 CPU, STRICT = xgrad.Device("cpu"), xgrad.Device("strict")
+ROWS = [*OPS[::25], find("getitem with a mask")]  # all of them are compared in test_compare.py
 
 
 @pytest.fixture(scope="module")
 def report():
     """Everything, in one dtype and a few steps."""
-    return module.run(OPS, [CPU, STRICT], ["float32"], steps=5)
+    return module.run(ROWS, [CPU, STRICT], ["float32"], steps=5)
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_the_schema_of_the_json_is_what_programs_rely_on(report):
     assert found["fused"] == []  # for no device here has such kernels
     assert set(found["seeds"][0]) == {"device", "what", "dtype", "equal", "note"}
     assert set(found["tolerances"][0]) == {"name", "value", "gradient", "reason", "per_element", "conditioned"}
-    assert [op["op"] for op in found["ops"]] == [op.name for op in OPS]
+    assert [op["op"] for op in found["ops"]] == [op.name for op in ROWS]
     assert found["devices"]["cpu"].startswith("NumPy") and found["versions"]["xgrad"] == xgrad.__version__
 
 
@@ -87,7 +88,7 @@ class Reader(HTMLParser):
 def test_the_page_has_every_op_and_needs_nothing_else(report):
     page = as_page(report)
     reader = Reader(page)
-    for op in OPS:
+    for op in ROWS:
         assert f">{op.name}</a>" in page and "op-" + op.name.replace(" ", "-") in reader.ids
     assert len(reader.ids) == len(set(reader.ids))
     assert {link[1:] for link in reader.links} <= set(reader.ids), "every link leads somewhere"
@@ -112,17 +113,18 @@ def test_what_is_not_ours_is_escaped(report):
 
 def test_the_text_has_a_line_for_each_op(report):
     lines = as_text(report).splitlines()
-    for op in OPS:
+    for op in ROWS:
         assert any(line.startswith(f"{op.name}  ") for line in lines)
     assert lines[-1].startswith("PASSED: ") and "cpu, strict in float32" in lines[-1]
-    assert len(as_text(report, verbose=True).splitlines()) > 4 * len(lines)
+    cells = sum(len(op.cells) for op in report.ops)
+    assert len(as_text(report, verbose=True).splitlines()) >= len(lines) + cells
 
 
 def test_the_text_of_a_failure_names_op_input_and_code(failed):
     text = as_text(failed)
     assert re.search(r"^multiply .*!", text, re.MULTILINE)
     assert re.search(r"FAILED: multiply, .* the gradient of x2 at \[.*the input is x1 = ", text)
-    assert "    x1 = xgrad.asarray(" in text
+    assert re.search(r"^    x\d = xgrad.asarray\(", text, re.MULTILINE)
     assert text.splitlines()[-1].startswith("FAILED: 1 op past the tolerance")
 
 

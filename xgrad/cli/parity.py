@@ -22,7 +22,13 @@ from xgrad.parity.text import as_text
 
 
 def run(argv: Sequence[str]) -> int:
-    """Compare, and return 0 where all agree, 1 where something is past its tolerance, 2 where a device is missing."""
+    """Compare devices.
+
+    Returns
+    -------
+    int
+        0 where all agree, 1 where something is past its tolerance or nothing was compared, 2 where a device is missing.
+    """
     args = parser().parse_args(argv)
     ops = select(args.ops) if "ops" in args else OPS
     usable, missing = sort_devices(args.devices) if "devices" in args else (installed()[0], {})
@@ -41,7 +47,7 @@ def run(argv: Sequence[str]) -> int:
         write(args.json, as_json(report).encode())
     if "html" in args:
         write(args.html, as_page(report).encode())
-    return {"pass": 0, "fail": 1, "incomplete": 2}[report.verdict]
+    return {"pass": 0, "fail": 1, "empty": 1, "incomplete": 2}[report.verdict]
 
 
 def parser() -> Parser:

@@ -1,20 +1,21 @@
-"""Pictures of a training: its curves, and the images that it got wrong. Needs matplotlib."""
+"""Pictures of a training: its curves, and the images that it got wrong. They need matplotlib, of the extra ``cli``."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.figure import Figure  # no pyplot: it would hold every figure, and may look for a display
 
 COLUMNS, ROWS = 8, 5
 
 
 def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
     """Return a PNG of loss and accuracy by epoch, on the training and the test images."""
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = _figure(9, 3.6)
     figure.suptitle(title)
     epochs = [line["epoch"] for line in metrics]
     for axes, what, factor in zip(figure.subplots(1, 2), ("loss", "accuracy"), (1, 100), strict=True):
@@ -38,7 +39,7 @@ def mistakes(
     shown = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][: COLUMNS * ROWS]
     rows = max(1, -(-len(shown) // COLUMNS))
     height, width = images.shape[1:]
-    figure = Figure(figsize=(1.1 * COLUMNS, 1.3 * rows + 0.5), layout="constrained")
+    figure = _figure(1.1 * COLUMNS, 1.3 * rows + 0.5)
     which = f", the surest {len(shown)}" if len(shown) < len(wrong) else ""
     figure.suptitle(f"{len(wrong)} of {len(labels)} test images wrong{which}: true → predicted")
     axes = figure.subplots()  # one for all: forty would take a second
@@ -53,7 +54,16 @@ def mistakes(
     return _png(figure)
 
 
-def _png(figure: Figure) -> bytes:
+def _figure(width: float, height: float) -> Any:
+    """Return an empty figure of a size in inches; ImportError says what to install."""
+    try:
+        module = import_module("matplotlib.figure")  # no pyplot: it would hold every figure, and may need a display
+    except ImportError as error:
+        raise ImportError(f"matplotlib is missing ({error}): pip install 'xgrad[cli]'") from error
+    return module.Figure(figsize=(width, height), layout="constrained")
+
+
+def _png(figure: Any) -> bytes:
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=120)
     return file.getvalue()

@@ -16,6 +16,7 @@ import numpy as np
 
 import xgrad
 from xgrad import nn, optim
+from xgrad.cli import plots
 from xgrad.cli.info import versions
 from xgrad.cli.progress import Progress
 from xgrad.data import DataLoader, Dataset, Split, TensorDataset
@@ -300,13 +301,11 @@ class Training:
 
     def draw(self) -> None:
         """Draw the pictures, or say what it takes."""
-        try:
-            from xgrad.cli import plots
-        except ImportError as error:
-            note(f"pictures are left out, for want of matplotlib ({error}): pip install 'xgrad[cli]'")
-            return
         title = f"{self.data.name}, {self.options.optimizer}, seed {self.options.seed}"
         certain = probabilities(self.model, self.test.tensors[0])
         test = self.data.test
-        write(self.out / "curves.png", plots.curves(self.metrics, title))
-        write(self.out / "mistakes.png", plots.mistakes(test.images, test.labels, certain))
+        try:
+            write(self.out / "curves.png", plots.curves(self.metrics, title))
+            write(self.out / "mistakes.png", plots.mistakes(test.images, test.labels, certain))
+        except ImportError as error:
+            note(f"pictures are left out: {error}")

@@ -76,6 +76,11 @@ class Comparison:
     timing: list[Timing] = field(default_factory=list)
 
     @property
+    def compared(self) -> bool:
+        """Whether a device could run it, rather than the reference alone."""
+        return any(cell.device not in (DIFFERENCES, PYTORCH) for cell in self.cells)
+
+    @property
     def failures(self) -> list[Cell]:
         """The cells past their tolerance."""
         return [cell for cell in self.cells if not cell.passed]
@@ -97,7 +102,7 @@ def compare(op: Op, devices: Sequence[Device], dtypes: Sequence[str], time: bool
     result = Comparison(op.name, op.tolerance.name, len(samples))
     result.skipped = {str(d): op.not_on[d.type] for d in devices if d.type in op.not_on}
     if missing := op.missing():
-        result.skipped = {str(d): f"pip install {missing}" for d in devices}
+        result.skipped = {str(d): f"needs {missing}" for d in devices}
         return result
     usable = [device for device in devices if device.type not in op.not_on]
     worst: dict[tuple[str, str, str], _Found] = {}
@@ -154,6 +159,13 @@ def _check_alike(op: Op, got: Run, want: Run, dtype: str) -> None:
         raise Mismatch(f"expected {expected}, got {found}")
 
 
+def _check_shapes(got: Run, want: Run) -> None:
+    """Raise `Mismatch` where results or gradients are of other shapes or kinds than those of PyTorch."""
+    ours, theirs = ([(x.shape, x.dtype.kind) for part in run for x in part] for run in (got, want))
+    if ours != theirs:
+        raise Mismatch(f"expected shapes and kinds {theirs}, got {ours}")
+
+
 def _against_reference(
     op: Op, sample: Sample, special: bool, device: str, dtype: str, got: Run, want: Run, slopes: Differences | None
 ) -> Iterator[_Found]:
@@ -170,7 +182,12 @@ def _against_pytorch(op: Op, sample: Sample, special: bool, run: Run, slopes: Di
     """Yield how far the reference is from PyTorch's functions and PyTorch's own derivatives."""
     if op.torch is None or not pytorch.installed():
         return
-    theirs = by_pytorch(op, sample, "float64")
+    try:
+        theirs = by_pytorch(op, sample, "float64")
+        _check_shapes(run, theirs)
+    except Exception as error:
+        yield _raised(op, sample, PYTORCH, "float64", error)
+        return
     limit = max(PYTORCH_LIMIT, op.loose[0] if op.loose else 0.0)
     for quantity, ours, expected, extra in _quantities(op, special, run, theirs, slopes):
         errors = [

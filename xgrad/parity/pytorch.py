@@ -11,9 +11,11 @@ import numpy as np
 
 
 class _PyTorch:
-    """PyTorch, imported at the first look at an attribute: the table is used without it, too."""
+    """PyTorch, imported when a function of it is first used: the table is also used without it."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # introspection, as by doctest, which must not need PyTorch
+            raise AttributeError(name)
         return getattr(import_module("torch"), name)
 
 

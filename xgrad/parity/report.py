@@ -59,9 +59,18 @@ class Report:
         return not all(map(all, ([not op.failures for op in self.ops], *runs)))
 
     @property
+    def compared(self) -> int:
+        """The number of rows of ops that were compared on a device."""
+        return sum(op.compared for op in self.ops)
+
+    @property
     def verdict(self) -> str:
-        """``"fail"``, ``"incomplete"`` where a device that was asked for could not be used, or ``"pass"``."""
-        return "fail" if self.failed else "incomplete" if self.missing else "pass"
+        """``"fail"``, ``"empty"`` if nothing was compared, ``"incomplete"`` if a device is missing, or ``"pass"``."""
+        if self.failed:
+            return "fail"
+        if not (self.compared or self.fused or self.training or self.seeds):
+            return "empty"
+        return "incomplete" if self.missing else "pass"
 
 
 def run(

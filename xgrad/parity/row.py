@@ -102,7 +102,7 @@ class Op:
         return pytorch.spelled(self.torch) if isinstance(self.torch, str) else self.torch
 
     def missing(self) -> str:
-        """Return which of the packages that it needs are not installed, or nothing."""
+        """Return the packages that it needs and that are not installed, separated by commas."""
         return ", ".join(name for name in ("scipy", "mpmath") if not find_spec(name)) if self.kernel else ""
 
     def complex_samples(self) -> list[Sample]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from xgrad.parity.compare import DIFFERENCES, PYTORCH, UNITS, Cell, Comparison
@@ -20,6 +21,7 @@ def as_text(report: Report, verbose: bool = False) -> str:
         lines += ["", *_training(report)]
     if report.seeds:
         lines += ["", *_seeds(report, verbose)]
+    lines += ["", *_skipped(report)]
     lines += list(failures(report))
     lines += ["", *[f"{name}: not usable: {why}" for name, why in report.missing.items()]]
     if report.absent:
@@ -36,10 +38,11 @@ def verdict(report: Report) -> str:
     counts = [(ops, "op"), (kernels, "fused kernel"), (trainings, "training"), (seeds, "seeded draw")]
     what = ", ".join(f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count)
     names = ", ".join(report.devices)
-    rows = len(report.ops)
-    compared = f"{rows} row{'s' * (rows > 1)} of ops" if rows else " and ".join(report.parts)
+    rows, some = len(report.ops), f"{report.compared} of " * (report.compared < len(report.ops))
+    compared = f"{some}{rows} row{'s' * (rows > 1)} of ops" if rows else " and ".join(report.parts)
     result = {
         "fail": f"FAILED: {what} past the tolerance",
+        "empty": "NOTHING COMPARED",
         "incomplete": f"INCOMPLETE: {', '.join(report.missing)} cannot be used; the others agree",
         "pass": "PASSED",
     }[report.verdict]
@@ -79,6 +82,9 @@ def _ops(report: Report, verbose: bool) -> Iterator[str]:
     yield f"{'':{width}}" + "".join(f"{name:>16}" for name in columns) + "  tolerance"
     for op in report.ops:
         cells = ""
+        if not op.compared and len(reasons := set(op.skipped.values())) == 1:
+            yield f"{op.op:{width}}  skipped: {reasons.pop()}"
+            continue
         for name in columns:
             if name in op.skipped:
                 cells += f"{'skipped':>16}"
@@ -99,6 +105,13 @@ def _ops(report: Report, verbose: bool) -> Iterator[str]:
                 yield f"    {timing.device:12}{timing.dtype:9}{timing.small:.0f} µs with its gradient{large}"
             for device, why in op.skipped.items():
                 yield f"    {device:12}skipped: {why}"
+
+
+def _skipped(report: Report) -> Iterator[str]:
+    """Yield how many rows of ops were not compared on any device, by reason."""
+    found = Counter(reason for op in report.ops if not op.compared for reason in set(op.skipped.values()))
+    for reason, count in found.items():
+        yield f"skipped: {count} row{'s' * (count > 1)} of ops: {reason}"
 
 
 def short(cell: Cell) -> str:

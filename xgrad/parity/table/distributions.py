@@ -52,7 +52,7 @@ ROWS: list[Op] = [
     binary("binom", (3, 5), (0.5, 2), None),
     binary("poch", (0.3, 3), (0.3, 3), None),
     Op("special.multigammaln", lambda a: special.multigammaln(a, 3), multigammaln,
-       [Sample((values(shape, 1.3, 4, "multigammaln"),), layout=layout) for shape, layout in SHAPES], COMPOSED),
+       [Sample((values(shape, 1.3, 4, "multigammaln"),), layout=layout) for shape, layout in SHAPES], COMPOSED, kernel=True),
     # angles
     unary("sindg", -80, 80, lambda x: torch.sin(x * DEGREE)),
     unary("cosdg", -80, 80, lambda x: torch.cos(x * DEGREE)),
