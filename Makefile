@@ -1,12 +1,16 @@
 # Every target sets up what it needs, on a machine with only Python (3.11 or newer) and pip.
 #
-#   make train       train a network, on MNIST where there is one, else on the digits that come with xgrad
-#   make test        lint, types and tests; PEERS="torch==2.13.0" also compares with PyTorch
-#   make bench       xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
-#   make gpu-check   the tests and a short training on a GPU; results as JSON
-#   make conformance SUITE=FOLDER  the array API standard's own suite, of which FOLDER is a checkout
-#   make lint        ruff alone
-#   make clean       remove what these targets made
+#   make train        train a network, on MNIST where there is one, else on the digits that come with xgrad
+#   make test         the tests
+#   make check        lint, types and tests; make lint, make types for one of them
+#   make test-all     the tests, with those that show again what others show
+#   make test-peers   the tests that need PyTorch or JAX, which it installs beside, into .venv-peers
+#   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
+#   make test-extras  the wheel with each combination of extras, each in an environment of its own
+#   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
+#   make gpu-check    the tests and a short training on a GPU; results as JSON
+#   make conformance  the array API standard's own suite, of which SUITE=FOLDER is a checkout
+#   make clean        remove what these targets made
 #
 # The environment VENV is made with PYTHON. Where VENV is empty, PYTHON itself is used and nothing is installed.
 # ARGS go to the command: make train ARGS="--epochs 3".
@@ -14,7 +18,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 CUDA ?= 12
-PEERS ?=
+PEERS ?= torch==2.13.0 jax==0.10.2
 BENCH ?= all
 SUITE ?= ../array-api-tests
 ARGS ?=
@@ -27,25 +31,53 @@ else
 RUN := $(VENV)/bin/python
 has = $(VENV)/.has-$(subst $(comma),-,$(1))
 endif
+PIP_INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-# Only where there is a GPU is it worth to install a gigabyte of CuPy and CUDA.
+# One thread for each of the workers: two threads of each of two workers on two cores wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
+
+# CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
 gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
-.PHONY: train test lint bench conformance gpu-check clean peers
+.PHONY: train test check lint types test-all test-peers with-peers test-oldest with-oldest test-extras bench \
+        conformance gpu-check clean
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 
 train: $(call has,cli)
 	$(RUN) -m xgrad train mnist --no-download --fallback digits $(ARGS)
 
-# Two threads of each of two workers on two cores get in each other's way.
-test: lint peers
-	$(RUN) -m mypy
-	OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto $(ARGS)
+test: $(call has,test)
+	$(PYTEST) $(ARGS)
 
-lint: $(call has,test)
+check: lint types test
+
+lint: $(call has,check)
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
+
+types: $(call has,check)
+	$(RUN) -m mypy
+
+test-all: $(call has,test)
+	$(PYTEST) --all $(ARGS)
+
+# Environments of their own, so that `make test` stays what it is on a machine without these packages.
+test-peers:
+	@$(MAKE) --no-print-directory with-peers VENV="$(VENV:%=%-peers)"
+
+with-peers: $(call has,test)
+	$(if $(strip $(VENV)),$(PIP_INSTALL) $(PEERS:%='%'))
+	$(PYTEST) --peers $(ARGS)
+
+test-oldest:
+	@$(MAKE) --no-print-directory with-oldest VENV="$(VENV:%=%-oldest)"
+
+with-oldest: $(if $(strip $(VENV)),$(VENV)/.has-oldest,$(call has,test))
+	$(PYTEST) $(ARGS)
+
+test-extras:
+	$(PYTHON) tests/extras.py $(ARGS)
 
 bench: $(call has,benchmarks)
 	$(RUN) -m benchmarks $(BENCH) --save $(ARGS)
@@ -56,17 +88,19 @@ conformance: $(call has,test)
 gpu-check: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)
 
-peers: $(call has,test)
-	$(if $(and $(strip $(VENV)),$(PEERS)),$(RUN) -m pip install --quiet $(foreach peer,$(PEERS),'$(peer)'))
-
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV:%=%-check) $(VENV:%=%-peers) $(VENV:%=%-oldest) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.has-oldest: pyproject.toml tests/oldest.py
+	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) --editable . $$($(PYTHON) tests/oldest.py special cli test)
+	touch $@
 
 # The stamp of a set of extras, which are installed again when what they are may have changed.
 $(VENV)/.has-%: pyproject.toml
 	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[$(subst -,$(comma),$*)]'
+	$(PIP_INSTALL) --editable '.[$(subst -,$(comma),$*)]'
 	touch $@
 
 # Without an installation, this is what the backends are found by.

@@ -1,0 +1,63 @@
+"""Install the wheel with each combination of extras, each in an environment of its own, and check what it brings.
+
+``python tests/extras.py`` needs the standard library alone; ``python tests/extras.py '' special,cli`` takes some
+combinations. Environments are made with the running Python, two at a time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MATRIX = ("", "special", "cli", "special,cli", "test")
+PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
+
+
+def built(folder: Path) -> Path:
+    """Return a wheel, made of a copy of the source: setuptools leaves files beside what it builds."""
+    ignored = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "runs")
+    shutil.copytree(ROOT, folder / "source", ignore=ignored)
+    command = [sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, folder / "source"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def checked(extras: str, wheel: Path, folder: Path) -> tuple[int, str]:
+    """Return the exit status and the output of the checks with some extras."""
+    place = folder / f"extras-{extras or 'none'}"
+    venv.create(place, with_pip=True)
+    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    script = shutil.copy(ROOT / "tests" / "installed.py", place)
+    commands = [[*PIP, "install", f"{wheel}[{extras}]" if extras else str(wheel)], ["-I", script, extras]]
+    for command in commands:
+        done = subprocess.run([python, *command], cwd=place, capture_output=True, text=True)
+        if done.returncode:
+            return done.returncode, done.stdout + done.stderr
+    shutil.rmtree(place)
+    return 0, done.stdout
+
+
+def main(matrix: Sequence[str]) -> int:
+    """Check all combinations, and return how many failed."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as threads:
+        folder = Path(name)
+        results = threads.map(partial(checked, wheel=built(folder), folder=folder), matrix)
+        for extras, (status, output) in zip(matrix, results, strict=True):
+            print(f"[{extras}] {'FAILED' if status else 'passed'}\n{output}", end="", flush=True)
+            failed += bool(status)
+    print(f"{len(matrix) - failed} passed, {failed} failed")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or MATRIX))

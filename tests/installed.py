@@ -1,0 +1,122 @@
+"""Check an installed xgrad with some of its extras: ``python installed.py special,cli`` in their environment.
+
+It is run outside the repository, so that the installed package is found and no other, and needs the standard library
+alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import xgrad
+
+EXTRAS: set[str] = set()  # those that are installed
+PLUGINS = ("xgrad_numpy", "xgrad_cupy", "xgrad_strict", "xgrad_torch")
+
+
+def check(holds: object, message: str) -> None:
+    """End with a message unless something holds."""
+    if not holds:
+        sys.exit(f"with the extras {sorted(EXTRAS) or 'none'}: {message}")
+
+
+def modules() -> Iterator[str]:
+    """Yield the names of all modules but those that run when they are imported."""
+    for root in ("xgrad", *PLUGINS):
+        yield root
+        found = pkgutil.walk_packages(importlib.import_module(root).__path__, f"{root}.")
+        yield from (module.name for module in found if not module.name.endswith("__main__"))
+
+
+def every_module_imports() -> str:
+    names = list(modules())
+    for name in names:
+        importlib.import_module(name)
+    return f"{len(names)} modules import"
+
+
+def what_is_missing_names_its_extra() -> str:
+    try:
+        xgrad.special.gammaln(xgrad.asarray(3.0))
+    except ImportError as error:
+        check("special" not in EXTRAS, f"special.gammaln: {error}")
+        check("pip install 'xgrad[special]'" in str(error), f"no extra is named: {error}")
+    else:
+        check("special" in EXTRAS, "SciPy is installed")
+    return "special functions work" if "special" in EXTRAS else "special functions name their extra"
+
+
+def the_example_of_the_readme_runs() -> str:
+    text = metadata.metadata("xgrad").get_payload()  # type: ignore[attr-defined]
+    program = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    printed = run("-c", program)
+    check(re.search(r"test accuracy 9[5-9]\.\d%", printed), f"the example of the README printed {printed!r}")
+    return printed.strip()
+
+
+def the_command_line_works() -> str:
+    printed = run("-m", "xgrad", "train", "digits", "--epochs", "2", "--out", "run", "--quiet")
+    pictures = {path.name for path in Path("run").glob("*.png")}
+    check(bool(pictures) == ("cli" in EXTRAS), f"pictures {pictures}, printed {printed!r}")
+    check("cli" in EXTRAS or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
+    report = json.loads(run("-m", "xgrad", "info", "--json"))
+    check(report["devices"][0]["usable"], f"xgrad info: {report['devices']}")
+    return f"xgrad train and xgrad info work, pictures: {sorted(pictures) or 'none'}"
+
+
+def parity_compares_what_it_can() -> str:
+    options = ("--devices", "cpu", "--parts", "ops", "--dtypes", "float64")
+    missing = "" if "test" in EXTRAS else "needs mpmath" if "special" in EXTRAS else "needs scipy, mpmath"
+    status = 1 if missing else 0
+    last = run("-m", "xgrad", "parity", *options, "--ops", "special.gammaln", status=status).splitlines()
+    check(bool(missing) == last[-1].startswith("NOTHING COMPARED"), f"xgrad parity: {last[-1]}")
+    if EXTRAS - {"special"}:  # with the others there is no row more, and with `test` the tests compare them
+        return last[-1]
+    lines = run("-m", "xgrad", "parity", *options).splitlines()
+    skipped = [line for line in lines if line.startswith("skipped: ")]
+    check(skipped and all(missing in line for line in skipped), f"xgrad parity: {skipped}")
+    check(re.match(r"PASSED: \d+ of \d+ rows of ops", lines[-1]), f"xgrad parity: {lines[-1]}")
+    return lines[-1]
+
+
+def run(*command: str, status: int = 0) -> str:
+    """Return what Python prints for a command, which must end with a status."""
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=".")
+    check(
+        done.returncode == status, f"{' '.join(command[:6])}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    )
+    return done.stdout + done.stderr
+
+
+STEPS = (
+    every_module_imports,
+    what_is_missing_names_its_extra,
+    the_example_of_the_readme_runs,
+    the_command_line_works,
+    parity_compares_what_it_can,
+)
+
+
+def main(extras: str) -> None:
+    EXTRAS.update(filter(None, extras.split(",")))
+    if "test" in EXTRAS:
+        EXTRAS.update({"special", "cli"})
+    check("site-packages" in str(xgrad.__file__), f"expected an installed xgrad, got {xgrad.__file__}")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for step in STEPS:
+            print(f"  {step()}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
