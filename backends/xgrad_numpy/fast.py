@@ -12,6 +12,7 @@ _BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float
 _FLOAT32 = np.dtype("float32")
 _NUMBERS = frozenset({int, float})
 _add: Any = np.add.reduce
+_mean: Any = np.mean  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
 _maximum: Any = np.maximum.reduce
 _minimum: Any = np.minimum.reduce
 _LARGE = 1 << 10  # elements, from which more calls and fewer mispredicted branches pay
@@ -34,7 +35,7 @@ def _ones(n: int, dtype: Any) -> np.ndarray:
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Average, without the wrapper, which takes as long as 8000 elements."""
     if x.dtype not in _BLAS or not x.size:
-        return np.mean(x, axis=axis, keepdims=keepdims)
+        return _mean(x, axis=axis, keepdims=keepdims)
     total = _add(x, axis, None, None, keepdims)
     return total / (x.size // total.size)
 
