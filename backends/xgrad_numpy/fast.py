@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,9 @@ def matrix_transpose(x: Any, /) -> Any:
 
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """Return the elements in another shape."""
-    return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
+    if copy is None:
+        return x.reshape(shape)
+    return import_module("array_api_compat.numpy").reshape(x, shape, copy=copy)  # NumPy's has no `copy` before 2.1
 
 
 def squeeze(x: Any, /, axis: Any) -> Any:
