@@ -21,6 +21,8 @@ _PLACES, _UNSIGNED = np.dtype(np.intp), np.dtype(np.uintp)
 _BY_STRIDES = frozenset({np.power, np.float_power})  # which compute x**2 otherwise where all exponents are one number
 _POSITIVE = frozenset({np.exp, np.exp2})  # of whose results a sum is never -0
 _PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # which does not ask whether arrays are of another library
+#: Before NumPy 2.2 a sum runs backwards through negative strides, but not where it is given an array to write to.
+_TURNS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 _FEW = 1 << 11  # elements up to which a branch at each is sooner done than three passes
 
 
@@ -95,6 +97,8 @@ class Forms(Planning):
         given = dict(zip(REDUCTIONS, call.args[1:], strict=False)) | call.options
         if self._plan_pair(call, owner, given):
             return True
+        if _TURNS and type(call.args[0]) is Value and min(call.args[0].strides, default=0) < 0:
+            return False
         x, out = self._given(call.args[0]), self._new(result)
         rest = {name: self._given(given[name]) for name in ("initial", "where") if name in given}
         self._add(function, x, given.get("axis", 0), given.get("dtype"), out, given.get("keepdims", False), **rest)
