@@ -7,6 +7,7 @@ import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 README = Path(__file__).parent.parent / "README.md"
@@ -24,6 +25,8 @@ PRINTED = [
 
 @pytest.mark.parametrize(("program", "pattern"), list(zip(PROGRAMS, PRINTED, strict=True)))
 def test_programs_of_the_readme_run(program: str, pattern: str) -> None:
+    if "from_dlpack" in program and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("NumPy 2.0 takes all memory as read-only, and cannot give it away as that: it is copied")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(program, str(README), "exec"), {})

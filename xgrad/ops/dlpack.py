@@ -117,5 +117,10 @@ def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool 
     signals = max_version is not None and max_version[0] >= 1
     with x.device.active():
         own = x.device.xp.asarray(raw, copy=True) if copy else None
-        raw = backend.lend(raw, read_only=signals, copy=copy is None) if own is None else own
-        return raw.__dlpack__(stream=stream, **({} if max_version is None else {"max_version": max_version}))
+        lent = backend.lend(raw, read_only=signals, copy=copy is None) if own is None else own
+        if max_version is not None:
+            try:
+                return lent.__dlpack__(stream=stream, max_version=max_version)
+            except (TypeError, NotImplementedError):  # of a library from before DLPack 1.0, such as NumPy 2.0
+                lent = backend.lend(raw, read_only=False, copy=copy is None) if own is None else own
+        return lent.__dlpack__(stream=stream)
