@@ -133,17 +133,17 @@ def _to_raw(
         if dtype != moved.dtype:
             check_cast("asarray", moved.dtype, dtype)
             if host:
-                _check_range(raw, target.backend.numpy_dtype(dtype))
+                check_range("asarray", raw, target.backend.numpy_dtype(dtype))
             return target.xp.astype(moved, dtype), target
         return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
 
 
-def _check_range(values: np.ndarray, dtype: np.dtype) -> None:
+def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
     """Raise OverflowError of Python's integers that a dtype of integers does not hold."""
     if values.size and values.dtype.kind in "iu" and dtype.kind in "iu":
         least, most, limits = int(values.min()), int(values.max()), np.iinfo(dtype)
         if least < limits.min or most > limits.max:
-            raise OverflowError(f"asarray: expected integers that {dtype} holds, got {least} to {most}")
+            raise OverflowError(f"{name}: expected integers that {dtype} holds, got {least} to {most}")
 
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:

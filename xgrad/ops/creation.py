@@ -16,7 +16,7 @@ from xgrad.dtypes import DEFAULTS, FLOATING, INTEGER, KINDS, float32
 from xgrad.function import Function
 from xgrad.grad_mode import grad_enabled
 from xgrad.inputs import as_tensor
-from xgrad.ops.conversion import asarray
+from xgrad.ops.conversion import asarray, check_range
 from xgrad.ops.data_types import result_type
 from xgrad.ops.manipulation import broadcast_to, reshape
 from xgrad.ops.storage import astype, check_cast, native_dtype
@@ -185,6 +185,9 @@ def full(
     value_dtype = asarray(fill_value).dtype
     dtype = value_dtype if dtype is None else dtype
     check_cast("full", value_dtype, dtype)
+    if isinstance(fill_value, int):  # which NumPy before 2.1 would cut off
+        place = current_device() if device is None else Device(device)
+        check_range("full", np.asarray(fill_value), place.backend.numpy_dtype(native_dtype(dtype, place)))
     return _make("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
