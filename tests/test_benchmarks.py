@@ -247,6 +247,8 @@ def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_runs_and_writes(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if name == "reach":
+        pytest.importorskip("scipy", "1.17")  # whose call paths are listed
     result = run(name, tmp_path, "--peers", SMALL[name])
     text = (tmp_path / f"{name}.md").read_text("utf-8")
     assert text.startswith(f"# {name}\n")

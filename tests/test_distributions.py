@@ -11,7 +11,7 @@ from xgrad.ops import distributions
 from xgrad.parity.multiprecision import Multiprecision
 from xgrad.testing import gradcheck, gradgradcheck
 
-pytest.importorskip("scipy.special", reason="SciPy, whose kernels they are, is not installed")
+scipy = pytest.importorskip("scipy", reason="SciPy, whose kernels they are, is not installed")
 
 P, X, COUNT, TRIALS = [0.2, 0.5, 0.7], [0.5, 1.0, 2.0], [0, 1, 2], [5, 6, 7]
 CASES: dict[str, tuple[list[int] | list[float], ...]] = {
@@ -50,7 +50,8 @@ def test_values_are_those_of_mpmath(name: str, device: str) -> None:
     want = getattr(Multiprecision(), name)(*[c.astype(np.longdouble) for c in columns]).astype(np.float64)
     got = getattr(special, name)(*[xgrad.asarray(c, device=device) for c in columns])
     assert got.dtype == xgrad.float64
-    np.testing.assert_allclose(got.cpu().numpy(), want, rtol=1e-12, atol=1e-15)
+    old = name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0"  # whose kernel has 10 digits
+    np.testing.assert_allclose(got.cpu().numpy(), want, rtol=1e-10 if old else 1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", CASES)

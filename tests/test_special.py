@@ -18,6 +18,7 @@ from xgrad import special
 from xgrad.ops import distributions
 from xgrad.parity.multiprecision import Multiprecision
 
+scipy = pytest.importorskip("scipy", reason="SciPy, whose kernels they are, is not installed")
 sc = pytest.importorskip("scipy.special", reason="SciPy, whose kernels they are, is not installed")
 
 # Any number is right for what takes all, in the order of magnitude of the others.
@@ -120,7 +121,10 @@ def test_pairs_of_special_values(name: str, device: str) -> None:
         x, y = (part[np.isfinite(x) & np.isfinite(y)] for part in (x, y))
     want = getattr(sc, name)(x, y)
     got = getattr(special, name)(tensor(x, device), tensor(y, device))
-    np.testing.assert_allclose(host(got), want, rtol=1e-12)
+    near = (x != y) & np.isclose(x, y)
+    exact = name != "rel_entr" or np.lib.NumpyVersion(scipy.__version__) >= "1.15.0"  # before, SciPy's has 8 digits
+    np.testing.assert_allclose(host(got), np.where(near & (not exact), host(got), want), rtol=1e-12)
+    np.testing.assert_allclose(host(got)[near], want[near], rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["xlogy", "rel_entr", "huber", "beta", "gammainc"])
@@ -379,6 +383,7 @@ NOT_DISPATCHED = set("erfcinv gammasgn ive iv jv kv kve yv".split()) | {"softmax
 
 def test_scipys_own_functions_find_these() -> None:
     """``scipy.special.erf(tensor)`` is differentiable, without a word of SciPy's about xgrad."""
+    pytest.importorskip("scipy", "1.17")  # before, SciPy hands on fewer functions
     place = [0.3, 0.6]
     counts = {name: len(columns) for name, columns in KERNELS.items()} | dict.fromkeys(BINARY, 2) | GENERIC
     counts |= {"entr": 1, "expit": 1, "sinc": 1, "polygamma": 2}

@@ -88,11 +88,11 @@ fdtrc = kernel("fdtrc", "dfn dfd x",
     doc="Return 1 - fdtr(dfn, dfd, x), exact where that is small.", example="2.0, 4.0, [1.0, 2.0] -> [0.444..., 0.25      ]")
 fdtri = kernel("fdtri", "dfn dfd p",
     missing("fdtri", "dfn"), missing("fdtri", "dfd"), lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out),
-    doc="Return the inverse of `fdtr` in `x`.", example="2.0, 4.0, [0.2, 0.5] -> [0.236..., 0.828... ]")
+    doc="Return the inverse of `fdtr` in `x`.", example="2.0, 4.0, [0.2, 0.5] -> [0.236..., 0.828...]")
 stdtr = kernel("stdtr", "df t", missing("stdtr", "df"), lambda g, xp, df, t: g * _t_density(xp, df, t),
     doc="Return the distribution function of Student's t distribution.", example="3.0, [0.0, 1.0] -> [0.5      , 0.804...]")
 stdtrit = kernel("stdtrit", "df p", missing("stdtrit", "df"), lambda g, xp, df, out: g / _t_density(xp, df, out),
-    doc="Return the inverse of `stdtr` in `t`.", example="3.0, [0.5, 0.9] -> [0.       , 1.637...]")
+    doc="Return the inverse of `stdtr` in `t`.", example="3.0, [0.75, 0.9] -> [0.764..., 1.637...]")
 
 # Transformations to something more like a normal distribution
 
