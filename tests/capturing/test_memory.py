@@ -117,7 +117,8 @@ def test_a_replay_takes_no_more_memory_than_the_step(network, algorithm, often, 
         tracemalloc.stop()
     assert captured.recordings == 1
     assert [run.planned for run in planned(captured)] == [often == 0]
-    assert peaks[1] + sum(run.nbytes for run in planned(captured)) <= peaks[0]
+    buffer = 4 * rows * sizes[-1] if np.lib.NumpyVersion(np.__version__) < "2.3.0" else 0  # of sums along an axis
+    assert peaks[1] + sum(run.nbytes for run in planned(captured)) <= peaks[0] + buffer
 
 
 def planned(captured):
