@@ -222,8 +222,8 @@ def _reversed(args: tuple[Any, ...]) -> bool:
     return False
 
 
-def _computes_in(function: np.ufunc, args: tuple[Any, ...]) -> list[Any]:
-    """Return the dtype in which an elementwise function takes each operand; None where it is left alone."""
+def _computes_in(function: Any, args: tuple[Any, ...]) -> list[Any]:  # NumPy 2.0 declares no resolve_dtypes
+    """Return the dtype in which a ufunc takes each operand; None where it is left alone."""
     given = []
     for arg in args:
         value = arg.value if type(arg) is Number else arg

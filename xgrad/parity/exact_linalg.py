@@ -36,7 +36,7 @@ def _stacked(one: Callable[..., Any], *stacks: np.ndarray) -> Any:
     batch = np.broadcast_shapes(*[x.shape[:-2] for x in stacks])
     stacks = tuple([np.broadcast_to(x, batch + x.shape[-2:]) for x in stacks])
     found = [one(*[x[place] for x in stacks]) for place in np.ndindex(batch)]
-    found = found or [one(*[np.eye(*x.shape[-2:], dtype=x.dtype) for x in stacks])]
+    found = found or [one(*[np.eye(x.shape[-2], x.shape[-1], dtype=x.dtype) for x in stacks])]
 
     def together(parts: list[np.ndarray]) -> Any:
         return np.stack(parts)[: int(np.prod(batch))].reshape(batch + parts[0].shape)

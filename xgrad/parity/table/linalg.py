@@ -19,7 +19,7 @@ from xgrad.parity.row import INF, Op, Sample, a, row
 from xgrad.parity.tolerance import EXACT, MATRICES, ROUNDED, SUMS
 
 
-def regular(*shape: int, key: Any = 0) -> np.ndarray:
+def regular(*shape: int, key: Any = 0) -> Any:
     """Return matrices that are far from singular."""
     return a(*shape, key=key) + 3 * np.eye(shape[-1])
 
