@@ -1,0 +1,57 @@
+"""The lowest versions that pyproject.toml allows, one ``name==version`` a line: ``python tests/oldest.py special cli``.
+
+The arguments are extras; the dependencies of xgrad itself are always among the lines, of which pip makes an
+environment: ``pip install --editable . $(python tests/oldest.py special cli test)``. Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(\[(?P<extras>[^]]*)\])?\s*(?P<bounds>[^;]*)")
+BOUND = re.compile(r">=\s*(\d+(\.\d+)*)")
+
+
+def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, str]:
+    """Return the lowest version of each package that a project, a table of pyproject.toml, requires with some extras.
+
+    Of a package that is required more than once it is the lowest bound, although no one environment may meet all of
+    its requirements with that: `special` allows an older SciPy than `test` does, whose bound is for a list of call
+    paths alone, and the tests of this list skip themselves with any other SciPy.
+
+    Examples
+    --------
+    >>> project = {"name": "us", "dependencies": ["numpy>=2.0"]}
+    >>> project["optional-dependencies"] = {"test": ["us[fast]", "scipy>=1.17,<1.18"], "fast": ["scipy>=1.9"]}
+    >>> lowest(project)
+    {'numpy': '2.0'}
+    >>> lowest(project, ["test"])
+    {'numpy': '2.0', 'scipy': '1.9'}
+    """
+    found: dict[str, str] = {}
+    for name, version in _bounds(project, extras):
+        found[name] = min(found.get(name, version), version, key=lambda text: [*map(int, text.split("."))])
+    return found
+
+
+def _bounds(project: Mapping[str, Any], extras: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the lower bound of each requirement, those of extras that an extra names included."""
+    for text in chain(project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)):
+        match = REQUIREMENT.fullmatch(text)
+        if match and match["name"] == project["name"]:
+            yield from _bounds(project, re.findall(r"[\w-]+", match["extras"]))
+        elif match and (bound := BOUND.search(match["bounds"])):
+            yield match["name"], bound[1]
+        else:
+            raise ValueError(f"expected a requirement with a lower bound and no marker, got {text!r}")
+
+
+if __name__ == "__main__":
+    table = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    print(*(f"{name}=={version}" for name, version in lowest(table, sys.argv[1:]).items()), sep="\n")
