@@ -21,22 +21,20 @@ BOUND = re.compile(r">=\s*(\d+(\.\d+)*)")
 def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, str]:
     """Return the lowest version of each package that a project, a table of pyproject.toml, requires with some extras.
 
-    Of a package that is required more than once it is the lowest bound, although no one environment may meet all of
-    its requirements with that: `special` allows an older SciPy than `test` does, whose bound is for a list of call
-    paths alone, and the tests of this list skip themselves with any other SciPy.
+    For a package that is required more than once it is the highest of its bounds, which meets them all.
 
     Examples
     --------
     >>> project = {"name": "us", "dependencies": ["numpy>=2.0"]}
-    >>> project["optional-dependencies"] = {"test": ["us[fast]", "scipy>=1.17,<1.18"], "fast": ["scipy>=1.9"]}
+    >>> project["optional-dependencies"] = {"test": ["us[fast]", "scipy>=1.17"], "fast": ["scipy>=1.9"]}
     >>> lowest(project)
     {'numpy': '2.0'}
     >>> lowest(project, ["test"])
-    {'numpy': '2.0', 'scipy': '1.9'}
+    {'numpy': '2.0', 'scipy': '1.17'}
     """
     found: dict[str, str] = {}
     for name, version in _bounds(project, extras):
-        found[name] = min(found.get(name, version), version, key=lambda text: [*map(int, text.split("."))])
+        found[name] = max(found.get(name, version), version, key=lambda text: [*map(int, text.split("."))])
     return found
 
 

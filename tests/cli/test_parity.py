@@ -64,6 +64,39 @@ def test_a_device_that_was_asked_for_and_is_missing_makes_it_incomplete(run, mon
     assert (status, out) == (2, "") and err == "xgrad parity: cuda: no GPU: see nvidia-smi\n"
 
 
+@pytest.fixture
+def _no_mpmath(monkeypatch):
+    monkeypatch.setattr("xgrad.parity.row.find_spec", lambda name: None if name == "mpmath" else object())
+
+
+@pytest.mark.usefixtures("_no_mpmath")
+def test_a_row_that_needs_a_missing_package_is_skipped_and_counted(run):
+    status, out, _ = run("parity", "--devices", "cpu", "--parts", "ops", "--ops", "add,special.gammaln")
+    assert status == 0 and "\nspecial.gammaln    skipped: needs mpmath\n" in out
+    assert "\nskipped: 1 row of ops: needs mpmath\n" in out and "\nPASSED: 1 of 2 rows of ops on cpu in " in out
+
+
+@pytest.mark.usefixtures("_no_mpmath")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--parts", "ops", "--ops", "special.gammaln"), "NOTHING COMPARED: 0 of 1 row of ops on cpu in "),
+        (("--parts", "fused"), "NOTHING COMPARED: fused on cpu in "),  # of which NumPy has none
+    ],
+)
+def test_where_nothing_is_compared_it_fails(run, tmp_path, options, said):
+    status, out, _ = run("parity", "--devices", "cpu", *options, "--json", "p.json", "--html", "p.html")
+    assert status == 1 and out.splitlines()[-1].startswith(said)
+    assert json.loads((tmp_path / "p.json").read_text("utf-8"))["verdict"] == "empty"
+    assert said in (tmp_path / "p.html").read_text("utf-8")
+
+
+def test_a_row_that_a_device_cannot_run_is_not_compared_there(run):
+    options = "--parts", "ops", "--ops", "unique_values"
+    assert run("parity", "--devices", "strict", *options).status == 1
+    assert run("parity", "--devices", "cpu,strict", *options).status == 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+import xgrad
+from xgrad.parity.evaluate import evaluate, quiet
+from xgrad.parity.reference import reference
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS, find
 from xgrad.parity.tolerance import CLASSES, DISTRIBUTIONS, EXACT
@@ -36,6 +39,21 @@ def test_wide_samples_are_within_the_range(op: Op):
     assert sample.columns
     for x, (low, high) in zip(sample.inputs, op.wide, strict=True):
         assert x.shape == (15 if op.kernel else 257,) and low <= x.min() and x.max() <= high
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if not op.kernel], ids=str)
+def test_rows_without_a_kernel_of_scipy_need_neither_scipy_nor_mpmath(op: Op, monkeypatch):
+    """Others are skipped where one of them is missing."""
+
+    class Missing:
+        def __getattr__(self, name):
+            raise ModuleNotFoundError(name)
+
+    for device in (xgrad.Device("cpu"), reference().device):
+        monkeypatch.setattr(device.xp, "special", Missing())
+    with quiet():
+        evaluate(op, op.samples[0], reference().device, "float64")
+        evaluate(op, op.samples[0], xgrad.Device("cpu"), "float64")
 
 
 def test_an_installed_package_has_the_table_without_tests_or_pytorch():
