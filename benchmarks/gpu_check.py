@@ -168,12 +168,22 @@ def _resolved(word: str, folder: str) -> str:
     return sys.executable if word == "python" else re.sub("^TMP", lambda _: folder, word)
 
 
+def _interruptible() -> None:
+    """Let a child end by SIGINT, which it inherits as ignored where a shell has started this in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _run(command: Sequence[str], limit: float) -> tuple[str, str]:
     """Run a command, and return how it ended and what it printed."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
         try:
             process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+                command,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_interruptible if os.name == "posix" else None,
             )
         except OSError as error:
             return f"cannot run: {error.strerror}: {Path(command[0]).name}", ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -110,6 +111,16 @@ def test_a_part_that_takes_too_long_may_still_report(check: Any) -> None:
     record = check.run_part(check.Part("slow", python(code), 60, check.last_line), 1.5)
     assert record["status"] == "out of time after 2 s"
     assert record["seconds"] < 10
+    assert record["figures"] == {"done": 7}
+
+
+def test_a_part_is_interrupted_in_the_background_as_well(check: Any) -> None:
+    code = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('{\"done\": 7}')"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell without job control starts a command with &
+    try:
+        record = check.run_part(check.Part("slow", python(code), 60, check.last_line), 1.5)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert record["figures"] == {"done": 7}
 
 
