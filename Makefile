@@ -3,7 +3,7 @@
 #   make train        train a network, on MNIST where there is one, else on the digits that come with xgrad
 #   make test         the tests
 #   make check        lint, types and tests; make lint, make types for one of them
-#   make test-all     the tests, with those that show again what others show
+#   make test-all     the tests, with those that duplicate others
 #   make test-peers   the tests that need PyTorch or JAX, which it installs beside, into .venv-peers
 #   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
 #   make test-extras  the wheel with each combination of extras, each in an environment of its own
@@ -41,6 +41,7 @@ gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
 .PHONY: train test check lint types test-all test-peers with-peers test-oldest with-oldest test-extras bench \
         conformance gpu-check clean
+.NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 
@@ -67,7 +68,7 @@ test-peers:
 	@$(MAKE) --no-print-directory with-peers VENV="$(VENV:%=%-peers)"
 
 with-peers: $(call has,test)
-	$(if $(strip $(VENV)),$(PIP_INSTALL) $(PEERS:%='%'))
+	$(if $(and $(strip $(VENV)),$(strip $(PEERS))),$(PIP_INSTALL) $(PEERS:%='%'))
 	$(PYTEST) --peers $(ARGS)
 
 test-oldest:
@@ -94,7 +95,7 @@ clean:
 
 $(VENV)/.has-oldest: pyproject.toml tests/oldest.py
 	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) --editable . $$($(PYTHON) tests/oldest.py special cli test)
+	lowest=$$($(PYTHON) tests/oldest.py special cli test) && $(PIP_INSTALL) --editable . $$lowest
 	touch $@
 
 # The stamp of a set of extras, which are installed again when what they are may have changed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -19,11 +20,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add = parser.addoption
     add("--device", action="append", help="run the tests that take a device on this one, and only those; repeatable")
     add("--peers", action="store_true", help="run only the tests that need PyTorch or JAX")
-    add("--all", action="store_true", help="also run the tests that show again what others show")
+    add("--all", action="store_true", help="also run the tests that duplicate others")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "repeats(reason): run with --all only, since another test shows the same")
+    config.addinivalue_line("markers", "repeats(reason): run with --all only, since it duplicates another test")
+    if config.getoption("--peers"):  # or all that needs them would be skipped
+        for peer in sorted(PEERS):
+            import_module(peer)
+        xgrad.Device("torch")
 
 
 def usable(name: str) -> bool:

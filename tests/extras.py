@@ -6,6 +6,7 @@ combinations. Environments are made with the running Python, two at a time.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -34,12 +35,13 @@ def built(folder: Path) -> Path:
 def checked(extras: str, wheel: Path, folder: Path) -> tuple[int, str]:
     """Return the exit status and the output of the checks with some extras."""
     place = folder / f"extras-{extras or 'none'}"
-    venv.create(place, with_pip=True)
+    venv.create(place, with_pip=True, symlinks=sys.platform != "win32")
     python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}  # which may name the source
     script = shutil.copy(ROOT / "tests" / "installed.py", place)
     commands = [[*PIP, "install", f"{wheel}[{extras}]" if extras else str(wheel)], ["-I", script, extras]]
     for command in commands:
-        done = subprocess.run([python, *command], cwd=place, capture_output=True, text=True)
+        done = subprocess.run([python, *command], cwd=place, env=env, capture_output=True, text=True)
         if done.returncode:
             return done.returncode, done.stdout + done.stderr
     shutil.rmtree(place)

@@ -69,6 +69,21 @@ def test_rules_of_ours_ask_for_what_there_is(name: str) -> None:
     assert function.defaults == {p.name: p.default for p in given}
 
 
+def test_a_forward_rule_with_options_and_more_of_them() -> None:
+    class Scaled(xgrad.Function):
+        @staticmethod
+        def forward(xp: Any, x: Any, *, k: int = 1, **rest: Any) -> Any:
+            return x * k
+
+        @staticmethod
+        def backward(xp: Any, g: Any, k: int) -> Any:
+            return g * k
+
+    x = xgrad.ones(2)
+    assert Scaled(k=2)(x).tolist() == Scaled()(x, k=2).tolist() == [2, 2]
+    assert str(Scaled(k=2).signature) == "(x, *, k=2, **rest)"
+
+
 def test_a_lazy_signature_is_a_signature() -> None:
     made = []
 

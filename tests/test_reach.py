@@ -5,35 +5,25 @@ Each subject is tried in a process of its own, since SciPy reads SCIPY_ARRAY_API
 
 from __future__ import annotations
 
-from importlib import metadata
-
 import numpy as np
 import pytest
 
 import xgrad
 from benchmarks.harness import Options, Worker
 from benchmarks.peers.ours import pullback
+from benchmarks.reach import unlisted
 from benchmarks.reach.needs import recorded
 from benchmarks.reach.path import FLOWS, constant, exactly, normal, path, verdict
 from benchmarks.reach.verdicts import SUBJECTS
 
 OPTIONS = Options().filled(threads=1)
-LISTED = {"scipy": "1.17", "scikit-learn": "1.9"}  # what stops in these may flow in others, and the reverse
-
-
-def version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "none"
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_gradients_flow_but_where_the_list_says_why_not(subject: str) -> None:
-    needed = list(LISTED)[: 1 + subject.startswith("sklearn")]
-    for package in needed:
-        if not (found := version(package)).startswith(f"{LISTED[package]}."):
-            pytest.skip(f"the list is for {package} {LISTED[package]}, found {found}")
+    for package in ["scipy", "scikit-learn"][: 1 + subject.startswith("sklearn")]:
+        if reason := unlisted(package):
+            pytest.skip(reason)
     worker = Worker("benchmarks.reach.verdicts:Verdicts", {"target": "ours:pullback", "subject": subject}, OPTIONS)
     try:
         verdicts, stops = worker.ask("verdicts"), worker.ask("stops")

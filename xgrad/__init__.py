@@ -186,7 +186,7 @@ __array_api_version__ = "2024.12"
 newaxis = None
 
 #: Modules and functions that are loaded when they are first asked for, since not all programs need them.
-_MODULES = ("data", "fft", "linalg", "nn", "optim", "special", "testing")
+_MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
     "capturing": ("capture",),
     "io": ("load", "save"),

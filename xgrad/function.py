@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
@@ -78,7 +78,7 @@ class Function:
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
+    _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -87,7 +87,7 @@ class Function:
                 raise TypeError(f"{type(self).__name__}: expected a static method {method}(xp, ...)")
         self._given = options
         self._declare(getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True)
-        reads(self, self.backward)  # which raises where it asks for what there is not
+        reads(self, self.backward)  # which raises TypeError for unknown parameters
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._given is None:  # one of ours, found by its name
@@ -110,11 +110,11 @@ class Function:
         self.name, self.rules, self.joint = name, rules, joint or self.variadic
         count = len(positional) if self.joint else len(rules)
         self.inputs, self.positional = positional[:count], positional[count:]
-        self.options = (*self.positional, *(self.keywords or keywords))
+        self.options = (*self.positional, *(self._keywords or keywords))
         if unknown := given.keys() - set(self.options):
             raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
         self.nullable = any(defaults.get(n, n) is None for n in self.inputs)
-        defaults = {**defaults, **self.keywords, **given}
+        defaults = {**defaults, **self._keywords, **given}
         self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
         self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
@@ -123,10 +123,10 @@ class Function:
         # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
         self.plans: tuple[dict[int, Plan], dict[int, Plan]] = {}, {}
 
-    @property
+    @cached_property
     def signature(self) -> inspect.Signature:
         """The inputs and options that a call takes, with their defaults."""
-        return public_signature(self.forward, self.defaults)
+        return public_signature(self.forward, self.defaults, self._keywords)
 
     def kernel(self, device: Device) -> Callable[..., Any]:
         """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""

@@ -86,7 +86,7 @@ def _choice(parameters: tuple[str, ...]) -> Any:
     """
     first, *rest = parameters
     return eval(
-        f"lambda generic, name: lambda {', '.join(parameters)}: generic({', '.join(parameters)}) if "
-        f"(kernels := {first}.__dict__.get('kernels')) is None or (kernel := kernels.get(name)) is None else "
+        f"lambda _generic, _name: lambda {', '.join(parameters)}: _generic({', '.join(parameters)}) if "
+        f"(kernels := {first}.__dict__.get('kernels')) is None or (kernel := kernels.get(_name)) is None else "
         f"kernel({', '.join(rest)})"
     )

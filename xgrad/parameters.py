@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -58,12 +58,24 @@ class LazySignature(Signature):
         return self._make().__reduce__()
 
 
-def public_signature(forward: Callable[..., Any], options: dict[str, Any]) -> Signature:
-    """Return the signature of a forward rule without the namespace and annotations, with the defaults of `options`."""
+def public_signature(
+    forward: Callable[..., Any], defaults: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> Signature:
+    """Return the signature of a forward rule without the namespace and annotations.
+
+    Parameters
+    ----------
+    forward : callable
+        The rule, whose first parameter is the namespace.
+    defaults : mapping
+        Defaults that take the place of those of `forward`.
+    keywords : mapping
+        The options, with their defaults, that `forward` takes as ``**name``; where there are none, that stays.
+    """
     found = []
     for p in list(inspect.signature(forward).parameters.values())[1:]:
-        if p.kind == p.VAR_KEYWORD:
-            found += [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in options.items()]
+        if keywords and p.kind == p.VAR_KEYWORD:
+            found += [Parameter(name, Parameter.KEYWORD_ONLY, default=keywords[name]) for name in keywords]
         else:
-            found.append(p.replace(default=options.get(p.name, p.default), annotation=p.empty))
+            found.append(p.replace(default=defaults.get(p.name, p.default), annotation=p.empty))
     return Signature(found)

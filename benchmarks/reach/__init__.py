@@ -8,12 +8,27 @@ namespace and of arrays, is what it asked of xgrad's while it ran. Where none of
 
 from __future__ import annotations
 
+from importlib import metadata
+
 from benchmarks.harness import Options, begin, crew
 from benchmarks.reach.path import FLOWS
 from benchmarks.reach.verdicts import SUBJECTS
 from benchmarks.report import Cells, Result, Table, Words
 
+#: The versions that the list is for: what stops in these may flow in others, and the reverse.
+LISTED = {"scipy": "1.17", "scikit-learn": "1.9"}
 PEERS = {"xgrad": "ours:pullback", "PyTorch": "pytorch:pullback"}
+
+
+def unlisted(package: str) -> str:
+    """Return why the list is not for what is installed of a package, or nothing."""
+    try:
+        found = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return f"needs {package}"
+    return (
+        "" if found.startswith(f"{LISTED[package]}.") else f"the list is for {package} {LISTED[package]}, not {found}"
+    )
 
 
 def run(options: Options) -> Result:

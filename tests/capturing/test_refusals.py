@@ -258,7 +258,7 @@ def module(w, kept):
 
 @pytest.fixture
 def _only_new_objects():
-    """Leave what there was before out of the search for what is left: it takes most of the time."""
+    """Exclude objects that existed before the test from the search for leaks, which takes most of the time."""
     gc.freeze()
     yield
     gc.unfreeze()

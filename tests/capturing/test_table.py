@@ -13,7 +13,7 @@ from xgrad.capturing import CaptureWarning
 from xgrad.parity.evaluate import options, quiet, rounded, tensors
 from xgrad.parity.table import OPS
 
-WAY = "planned later"  # each op is replayed three times: twice without a plan, then with one
+WAY = "planned later"  # each op is replayed four times: twice without a plan, twice with one
 
 CPU = xgrad.Device("cpu")
 REFUSED = {
@@ -69,9 +69,9 @@ def test_replayed_is_eager_to_the_bit(op, kind, dtype):
     dtype = np.dtype(dtype)
     for sample in op.samples if kind == "real" else op.complex_samples():
         with quiet():
-            given = [inputs_of(op, sample, dtype, factor) for factor in (1, 1, 0.875, 1.125)]
+            given = [inputs_of(op, sample, dtype, factor) for factor in (1, 1, 0.875, 1.125, 0.75)]
             wanted = [op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in given[0]]
-            scales = [xgrad.asarray(s, dtype=dtype) for s in (1.0, 1.0, -0.5, 0.75)]
+            scales = [xgrad.asarray(s, dtype=dtype) for s in (1.0, 1.0, -0.5, 0.75, 1.25)]
             step = step_of(op, sample, wanted)
             captured = xgrad.capture(step)
             for xs, scale in zip(given, scales, strict=True):

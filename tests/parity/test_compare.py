@@ -54,6 +54,28 @@ def test_a_broken_rule_fails_on_what_is_independent_of_it(broken_multiply):
 
 
 @pytest.mark.usefixtures("torch")
+def test_values_and_gradients_are_compared_with_pytorch():
+    found = compare(find("divide"), [CPU], ["float32"], time=False)
+    assert {(c.dtype, c.quantity) for c in found.cells if c.device == PYTORCH} == {
+        ("float64", "value"),
+        ("float64", "gradient"),
+    }
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_broken_derivative_rule_fails_against_pytorch(broken_multiply):
+    failures = compare(broken_multiply, [CPU], ["float64"], time=False).failures
+    assert {(c.device, c.quantity) for c in failures} == {(DIFFERENCES, "gradient"), (PYTORCH, "gradient")}
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_result_of_another_shape_than_that_of_pytorch_is_a_failure():
+    op = dataclasses.replace(find("sin"), fn=lambda x: xgrad.sin(x)[None])
+    failures = compare(op, [CPU], ["float64"], time=False).failures
+    assert {c.device for c in failures} == {PYTORCH} and "expected shapes and kinds" in failures[0].note
+
+
+@pytest.mark.usefixtures("torch")
 def test_a_broken_forward_rule_fails_against_pytorch():
     softplus = dataclasses.replace(find("softplus"), fn=lambda x: xgrad.softplus(x) + 1e-9)
     failures = compare(softplus, [CPU], ["float64"], time=False).failures

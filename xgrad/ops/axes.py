@@ -116,8 +116,8 @@ def along_axes(
         given=given,
         value=value,
     )
-    keywords = {name: default for name, default, *_ in options}
-    function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, keywords=keywords, native=not some)
+    defaults = {name: default for name, default, *_ in options}
+    function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, _keywords=defaults, native=not some)
     return public(function, text, "xgrad.ops." + section)
 
 

@@ -82,7 +82,7 @@ def _ops(report: Report, verbose: bool) -> Iterator[str]:
     yield f"{'':{width}}" + "".join(f"{name:>16}" for name in columns) + "  tolerance"
     for op in report.ops:
         cells = ""
-        if not op.compared and len(reasons := set(op.skipped.values())) == 1:
+        if not op.cells and len(reasons := set(op.skipped.values())) == 1:
             yield f"{op.op:{width}}  skipped: {reasons.pop()}"
             continue
         for name in columns:
