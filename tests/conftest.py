@@ -26,9 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "repeats(reason): run with --all only, since it duplicates another test")
     if config.getoption("--peers"):  # or all that needs them would be skipped
-        for peer in sorted(PEERS):
-            import_module(peer)
-        xgrad.Device("torch")
+        try:
+            for peer in sorted(PEERS):
+                import_module(peer)
+            xgrad.Device("torch")
+        except (ImportError, DeviceError) as error:
+            raise pytest.UsageError(f"--peers: expected PyTorch and JAX: {error}: make test-peers") from error
 
 
 def usable(name: str) -> bool:

@@ -26,9 +26,8 @@ def unlisted(package: str) -> str:
         found = metadata.version(package)
     except metadata.PackageNotFoundError:
         return f"needs {package}"
-    return (
-        "" if found.startswith(f"{LISTED[package]}.") else f"the list is for {package} {LISTED[package]}, not {found}"
-    )
+    listed = LISTED[package]
+    return "" if found.startswith(f"{listed}.") else f"the list is for {package} {listed}, not {found}"
 
 
 def run(options: Options) -> Result:

@@ -72,7 +72,7 @@ def test_a_broken_derivative_rule_fails_against_pytorch(broken_multiply):
 def test_a_result_of_another_shape_than_that_of_pytorch_is_a_failure():
     op = dataclasses.replace(find("sin"), fn=lambda x: xgrad.sin(x)[None])
     failures = compare(op, [CPU], ["float64"], time=False).failures
-    assert {c.device for c in failures} == {PYTORCH} and "expected shapes and kinds" in failures[0].note
+    assert "expected shapes and kinds" in next(c.note for c in failures if c.device == PYTORCH)
 
 
 @pytest.mark.usefixtures("torch")
