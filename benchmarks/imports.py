@@ -1,4 +1,4 @@
-"""What importing a library costs, in fresh interpreters, beyond what Python itself takes to start and to end.
+"""Time of an import in a fresh interpreter, without that in which Python itself starts and ends.
 
 It fails where the import of xgrad takes more than 1.3 times that of NumPy, by the median of the rounds.
 """

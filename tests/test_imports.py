@@ -52,7 +52,7 @@ print(len(compiled), len(made), plans, objects, *sorted(set(sys.modules) - modul
 
 
 def test_import_does_little_work() -> None:
-    """What keeps the bound of 1.3 times the import of NumPy, which ``python -m benchmarks import`` measures."""
+    """Counts that keep the bound of 1.3 times the import of NumPy, which ``python -m benchmarks import`` measures."""
     done = subprocess.run([sys.executable, "-I", "-c", COUNTS], capture_output=True, text=True, timeout=60, check=True)
     compiled, signatures, plans, objects, *modules = done.stdout.split()
     assert int(compiled) <= 10, "functions are written out when they are first called"
