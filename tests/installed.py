@@ -57,7 +57,7 @@ def what_is_missing_names_its_extra() -> str:
 
 
 def the_example_of_the_readme_runs() -> str:
-    text = metadata.metadata("xgrad").get_payload()  # type: ignore[attr-defined]
+    text = metadata.distribution("xgrad").read_text("METADATA") or ""
     program = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
     printed = run("-c", program)
     check(re.search(r"test accuracy 9[5-9]\.\d%", printed), f"the example of the README printed {printed!r}")

@@ -531,16 +531,16 @@ def matrices(shape: tuple[int, ...], dtype: str, lies: str, rng: np.random.Gener
     x = rng.standard_normal((*shape, 2)).astype("f8")
     values = (x[..., 0] + 1j * x[..., 1] if dtype.startswith("c") else x[..., 0]).astype(dtype)
     if lies == "T":
-        return XP.asarray(values.swapaxes(-1, -2).copy()).swapaxes(-1, -2)  # type: ignore[no-any-return]
+        return XP.asarray(values.swapaxes(-1, -2).copy()).swapaxes(-1, -2)
     if lies == "part":
         wide = np.full((*shape[:-1], shape[-1] + 3), np.nan, dtype)
         wide[..., : shape[-1]] = values
-        return XP.asarray(wide)[..., : shape[-1]]  # type: ignore[no-any-return]
+        return XP.asarray(wide)[..., : shape[-1]]
     if lies == "apart":
         wide = np.full((*shape[:-1], 2 * shape[-1]), np.nan, dtype)
         wide[..., ::2] = values
-        return XP.asarray(wide)[..., ::2]  # type: ignore[no-any-return]
-    return XP.asarray(values)  # type: ignore[no-any-return]
+        return XP.asarray(wide)[..., ::2]
+    return XP.asarray(values)
 
 
 @pytest.fixture

@@ -141,8 +141,10 @@ def test_a_reference_that_raises_is_a_failure():
     def fn(x):
         raise ValueError("nowhere")
 
-    (failure,) = compare(dataclasses.replace(find("sin"), fn=fn), [CPU], ["float32"], time=False).failures
+    found = compare(dataclasses.replace(find("sin"), fn=fn), [CPU], ["float32"], time=False)
+    (failure,) = found.failures
     assert failure.device == REFERENCE and "nowhere" in failure.note
+    assert not found.compared
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ class Comparison:
 
     @property
     def compared(self) -> bool:
-        """Whether a device could run it, rather than the reference alone."""
-        return any(cell.device not in (DIFFERENCES, PYTORCH) for cell in self.cells)
+        """Whether it was compared on a device, rather than on the reference alone."""
+        return any(cell.device not in (DIFFERENCES, PYTORCH, REFERENCE) for cell in self.cells)
 
     @property
     def failures(self) -> list[Cell]:
