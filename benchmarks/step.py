@@ -3,9 +3,8 @@
 ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch, and its first five losses
 must be those of NumPy in float64, within a hundredth of what they fall; so all compute the same.
 
-What it costs to record a step is the time of a captured step's first two calls, the recording and the first replay, in
-eager steps; the optimizer has taken steps before. All that is done once is what its first hundred calls take longer
-than later ones: the recording, replays without a plan, and the plan.
+The cost of a recording with planning is the time of the first captured call, in eager steps: trace, passes and plan. The
+optimizer has taken its first step eagerly before.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ RATIOS = {
 }
 NETWORKS = (((2, 16, 16, 2), 32), ((784, 128, 10), 32), ((784, 256, 128, 10), 128), ((784, 1024, 1024, 10), 256))
 QUICK = (((5, 4, 3), 8),)
-RECORDED = {"first two calls": "ours:recording", "all that is done once": "ours:settling"}
+RECORDED = {"recording with planning": "ours:recording"}
 
 
 class Recording:
-    """The worker's side of what a recording costs."""
+    """The worker's side of the cost of a recording."""
 
     def __init__(self, target: str, case: Mapping[str, Any]) -> None:
         self.steps = peer(target)(**case)
@@ -70,7 +69,7 @@ def run(options: Options) -> Result:
     if "xgrad captured" in peers:
         arguments = {name: {"case": case} for name, case in cases.items()}
         costs = once(result, RECORDED, "benchmarks.step:Recording", arguments, options)
-        result.tables.append(Table("Cost of recording a step, in eager steps", "", costs))
+        result.tables.append(Table("Cost of a recording, in eager steps", "", costs))
     return result
 
 

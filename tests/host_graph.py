@@ -37,6 +37,11 @@ def flush() -> None:
 
 
 reserved = 0  # bytes of all pools, those included that are no more
+capacity: int | None = None  # bytes that the device has
+
+
+class OutOfMemoryError(MemoryError):
+    pass
 
 
 def _reserve(nbytes: int) -> None:
@@ -59,6 +64,10 @@ class MemoryPool:
         free = self.free.get(size)
         if free:
             return Pointer(Memory(free.pop(), self))
+        if capacity is not None and reserved + size > capacity:
+            self._free()
+            if reserved + size > capacity:
+                raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes")
         self.total += size
         _reserve(size)
         buffer = np.empty(size + 512, np.uint8)
@@ -69,6 +78,11 @@ class MemoryPool:
         return self.total
 
     def free_all_blocks(self) -> None:
+        if self is default:
+            log.append("freed")
+        self._free()
+
+    def _free(self) -> None:
         given_back = sum(len(buffer) for buffers in self.free.values() for buffer in buffers)
         self.free.clear()
         self.total -= given_back
@@ -191,8 +205,9 @@ class Event:
         self.stream = stream.ptr
 
     def synchronize(self) -> None:
-        log.append("waited for a copy")
-        flush()
+        if self.stream is not None:  # recorded, or there is nothing to wait for
+            log.append("waited for a copy")
+            flush()
 
 
 class Graph:
@@ -251,6 +266,7 @@ class Array:
 
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
+    itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.size * self.dtype.itemsize)
     device = property(lambda self: Device())
     flags = property(lambda self: self.raw.flags)
@@ -445,6 +461,18 @@ def product(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def join(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a join that is refused while a stream captures where CuPy copies the addresses of arrays from the host."""
+
+    @wraps(function)
+    def call(arrays: Any, /, **options: Any) -> Any:
+        if get_current_stream().nodes is not None and len(arrays) > 8 and len({x.dtype for x in arrays}) == 1:
+            raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
+        return function(arrays, **options)
+
+    return call
+
+
 Array.__matmul__ = lambda x, y: launch(product(np.matmul), x, y)  # type: ignore[attr-defined]
 
 
@@ -461,6 +489,7 @@ def namespace(source: Any = compat) -> SimpleNamespace:
             found[name] = value
         else:
             value = product(value) if name in ("matmul", "tensordot", "vecdot") else value
+            value = join(value) if name in ("concat", "stack") else value
             found[name] = wraps(value)(partial(_created if name in _CREATES else launch, value))
     if source is compat:
         found |= {"linalg": _linalg(), "fft": _fft()}
@@ -656,6 +685,7 @@ def module(library: Library) -> Any:
     cp.moveaxis = partial(launch, np.moveaxis)
     cp.ascontiguousarray = partial(launch, np.ascontiguousarray)
     cp.broadcast_to = partial(launch, np.broadcast_to)
+    cp.get_default_memory_pool = lambda: default
     cp.empty = lambda shape, dtype: Array((shape,) if isinstance(shape, int) else shape, dtype)
     cp.zeros = lambda shape, dtype: launch(np.zeros, shape, dtype)
     cp.empty_like = lambda x: Array(x.shape, x.dtype)

@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 from xgrad import autograd, ops, random
 from xgrad.backend import DeviceError
+from xgrad.capture import capture
 from xgrad.device import Device
 from xgrad.devices import default_device, devices, set_tf32
 from xgrad.dtypes import (
@@ -176,7 +177,6 @@ from xgrad.tensor import Tensor
 
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
-    from xgrad.capturing import capture
     from xgrad.io import load, save
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
@@ -188,7 +188,6 @@ newaxis = None
 #: Modules and functions that are loaded when they are first asked for, since not all programs need them.
 _MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
-    "capturing": ("capture",),
     "io": ("load", "save"),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }

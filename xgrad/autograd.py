@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from xgrad.device import Place
+from xgrad.device import Place, tracing
 from xgrad.engine import walk
 from xgrad.graph import Edge
 from xgrad.tensor import Tensor, placed
@@ -152,7 +152,8 @@ def _start(
                     f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype} without one: take a "
                     "real part, an absolute value or the like of it, or give a gradient"
                 )
-            gradient = placed(_ones(tensor._place, tensor._data.shape), tensor._place)
+            ones = _ones if tracing.get() is None else _ones.__wrapped__  # arrays of a trace belong to it alone
+            gradient = placed(ones(tensor._place, tensor._data.shape), tensor._place)
         else:
             tensor._check_gradient(name, gradient)
         earlier = start.get(tensor._edge)

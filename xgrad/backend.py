@@ -41,8 +41,8 @@ class Backend:
         Whether products of float32 may take 10 bits of mantissa: see `set_tf32`.
     piece : int, optional
         How many elements at a time elementwise work on large arrays should take, to stay in a cache.
-    replays : str, optional
-        The module whose ``Replay`` runs programs that `xgrad.capture` has recorded; without one steps run eagerly.
+    executor : str, optional
+        The module whose ``Executor`` runs the programs of `xgrad.capture`; without one steps run eagerly.
     """
 
     library: ClassVar[str]
@@ -53,7 +53,7 @@ class Backend:
     writes: bool = False
     tf32: bool = False
     piece: int | None = None
-    replays: ClassVar[str | None] = None
+    executor: ClassVar[str | None] = None
 
     def count(self) -> int:
         """Return the number of devices."""
@@ -107,10 +107,6 @@ class Backend:
         """Return whether an array of one bool is true, which is the check of an argument."""
         return bool(condition)
 
-    def transparent(self, function: Any) -> bool:
-        """Return whether a function calls methods of its arrays and functions that a recording sees by itself."""
-        return False
-
     def references(self, x: Any) -> int | None:
         """Return a number that grows when another array comes to share the memory of `x`, or None if none is known."""
         return None
@@ -130,6 +126,12 @@ class Backend:
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
         """Return `count` integers of `width` random bits, 16, 32 or 64, signed: to the bit those of `philox.bits`."""
         return self.from_host(philox.bits(seed, call, width, count), index)
+
+    def from_words(
+        self, make: Callable[[np.ndarray], np.ndarray], seed: int, call: int, count: int, shape: Any, index: int
+    ) -> Any:
+        """Return what a function of the host makes of `count` words of random bits, in a shape."""
+        return self.from_host(make(philox.words(seed, call, count)).reshape(shape), index)
 
     def set_tf32(self, enabled: bool) -> None:
         """Let products of float32 take 10 bits of mantissa, or not; DeviceError where that cannot be had."""

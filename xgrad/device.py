@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.discovery import open_backend
 from xgrad.scipy_kernels import SciPyKernels
+
+#: The trace of a step that runs in this thread or task, which sees tracing devices in the place of others: see
+#: `xgrad.capture.trace`.
+tracing: ContextVar[Any] = ContextVar("xgrad_tracing", default=None)
 
 
 class Device:
@@ -43,10 +48,14 @@ class Device:
     floats: tuple[Any, ...]
     guard: Callable[[], AbstractContextManager[Any]] | None
     native: Any
-    key: Any  # what functions keep its kernels under: another while a step is recorded, which has others
     places: Places
 
     def __new__(cls, name: str | Device) -> Device:
+        device, trace = cls._find(name), tracing.get()
+        return device if trace is None else trace.device_for(device)
+
+    @classmethod
+    def _find(cls, name: str | Device) -> Device:
         if isinstance(name, Device):
             return name
         if not isinstance(name, str):
@@ -67,7 +76,7 @@ class Device:
     def of(cls, kind: str, backend: Backend, index: int = 0) -> Device:
         """Return a device of a backend that need not be installed: only who holds it can use it."""
         device = object.__new__(cls)
-        device.type, device.index, device.backend, device.key = kind, index, backend, device
+        device.type, device.index, device.backend = kind, index, backend
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
             device.xp.special = SciPyKernels(backend)
@@ -102,11 +111,10 @@ class Device:
 class Place:
     """A device and a dtype of its library: of each pair there is one, so that two are compared at a glance."""
 
-    __slots__ = ("complex", "device", "dtype", "floating", "key")
-    key: Any  # what functions keep their short ways under: none while a step is recorded
+    __slots__ = ("complex", "device", "dtype", "floating")
 
     def __init__(self, device: Device, dtype: Any) -> None:
-        self.device, self.dtype, self.key = device, dtype, self
+        self.device, self.dtype = device, dtype
         kind = device.backend.numpy_dtype(dtype).kind
         self.floating, self.complex = kind in "fc", kind == "c"
 

@@ -100,7 +100,7 @@ _default: ContextVar[Device | None] = ContextVar("xgrad_default_device", default
 
 def current_device() -> Device:
     """Return the device where new tensors are made: the innermost `default_device`, else the CPU."""
-    return _default.get() or Device("cpu")
+    return Device(_default.get() or "cpu")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from xgrad import errors
-from xgrad.device import Place
+from xgrad.device import Place, tracing
 from xgrad.dtypes import is_complex
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, Leaf, Node, Output, clock
@@ -67,6 +67,8 @@ def walk(
                 errors.check_unchanged(node)
             if node.place.device is not here:
                 here = node.place.device
+                if (trace := tracing.get()) is not None and here is not trace.device:
+                    trace.refuse("a graph from before the step is walked")
                 places.close()
                 if here.guard is not None:
                     places.enter_context(here.guard())

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xgrad.backend import DeviceError
+from xgrad.capture.errors import CaptureError
+from xgrad.device import tracing
 from xgrad.dtypes import SCALARS
 from xgrad.graph import Leaf, Node
 from xgrad.tensor import Tensor
@@ -25,6 +28,20 @@ def _describe(function: Function, inputs: Sequence[Any]) -> str:
 def mixed_devices(function: Function, inputs: Sequence[Any]) -> str:
     places = [f"{name} on {x.device}" for name, x in function.named(inputs) if isinstance(x, Tensor)]
     return f"{function.name}: expected tensors of one device, got {', '.join(places)}: move them with .to(device)"
+
+
+def on_one_device(function: Function, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Raise DeviceError; while a step is traced, return inputs in which foreign tensors are constants of the trace."""
+    trace = tracing.get()
+    admitted: Sequence[Any] | None = None if trace is None else trace.admit(function.name, inputs)
+    if trace is None and any(hasattr(x._place.device, "real") for x in inputs if isinstance(x, Tensor)):
+        raise CaptureError(
+            f"{function.name}: a tensor is used that another thread's step is being traced with: wait for that step, "
+            "or give each thread tensors of its own"
+        )
+    if admitted is None:
+        raise DeviceError(mixed_devices(function, inputs))
+    return admitted
 
 
 def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exception:

@@ -9,8 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from xgrad import errors
-from xgrad.backend import DeviceError
-from xgrad.device import Device
+from xgrad.device import Device, tracing
 from xgrad.devices import transfer
 from xgrad.dtypes import COMPLEX, SCALARS, promote
 from xgrad.grad_mode import grad_enabled
@@ -119,7 +118,7 @@ class Function:
         self._names = frozenset(self.options)
         self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
         self._exempt = ~self._differentiable if any(rules) else 0  # indices, conditions, which need not be of one kind
-        self._kernels: dict[Any, Callable[..., Any]] = {}  # by the key of a device
+        self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
         # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
         self.plans: tuple[dict[int, Plan], dict[int, Plan]] = {}, {}
 
@@ -165,7 +164,7 @@ class Function:
                 raw, place, edge = x._data, x._place, x._edge
                 if place.device is not device:
                     if device is not None:
-                        raise DeviceError(errors.mixed_devices(self, inputs))
+                        return self(*errors.on_one_device(self, inputs), **options)
                     device = place.device
                 if not bit & exempt:
                     mixed = mixed or (dtype is not None and place.dtype is not dtype)
@@ -183,12 +182,15 @@ class Function:
             bit += bit
         if device is None:
             return self(*lift(self, inputs, scalars=True), **options)
+        trace = tracing.get()
+        if trace is not None and device is not trace.device and (admitted := trace.admit(self.name, inputs)):
+            return self(*admitted, **options)
         if self.lowest is not None and (mixed or dtype not in device.floats):
             raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if exempt >> i & 1]))
         if options.get("dtype") is not None and not self.joint:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
-        kernel = self._kernels.get(device.key) or self._kernels.setdefault(device.key, self.kernel(device))
+        kernel = self._kernels.get(device) or self._kernels.setdefault(device, self.kernel(device))
         try:
             if device.guard is None:
                 out = kernel(*raws, **options)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad import philox, variates
-from xgrad.device import Device
+from xgrad import variates
+from xgrad.device import Device, tracing
 from xgrad.devices import current_device
 from xgrad.dtypes import float32, float64, int64
 from xgrad.tensor import Tensor, wrap
@@ -72,6 +72,8 @@ class Generator:
     def _next(self) -> tuple[int, int]:
         """Return the seed and the number of the call that now begins."""
         seed, call = self._state
+        if (trace := tracing.get()) is not None:
+            trace.check_generator(seed)
         self._state = seed, call + 1
         return seed, call
 
@@ -104,8 +106,7 @@ class Generator:
         self, make: Callable[[np.ndarray], np.ndarray], count: int, shape: tuple[int, ...], device: str | Device | None
     ) -> Tensor:
         place = _place(device)
-        host = make(philox.words(*self._next(), count)).reshape(shape)
-        return wrap(place.backend.from_host(host, place.index), place)
+        return wrap(place.backend.from_words(make, *self._next(), count, shape, place.index), place)
 
     def rand(
         self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
@@ -551,12 +552,14 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _seed(name: str, seed: Any) -> int:
-    if not _is_int(seed):
-        raise TypeError(f"{name}: expected an int as the seed, got {seed!r}")
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"{name}: expected a seed from 0 to 2**64 - 1, got {seed}")
-    return int(seed)
+def _seed(name: str, seed: Any) -> Any:
+    trace = tracing.get()
+    number = seed if trace is None else trace.value_of(seed)
+    if not _is_int(number):
+        raise TypeError(f"{name}: expected an int as the seed, got {number!r}")
+    if not 0 <= number < 2**64:
+        raise ValueError(f"{name}: expected a seed from 0 to 2**64 - 1, got {number}")
+    return int(number) if trace is None else trace.seed(seed)
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:

@@ -9,23 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from xgrad.device import tracing
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node, clock
 
 if TYPE_CHECKING:
     from xgrad.function import Function
 
-_numbers, _recording, _new = clock.numbers, grad_enabled.get, object.__new__
+_numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
 
 
 def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     """Return a call of one input, of this name, which finds its function when it has to."""
-    ways: dict[Any, Any] = {}  # what is to be known in a place, by its key
+    ways: dict[Any, Any] = {}  # what is to be known in a place
 
     def call_with_one(x: Any, /, *more: Any, **given: Any) -> Any:
         try:
             a, place, edge = x._data, x._place, x._edge
-            kernel, plans, array_type, tensor, function = ways[place.key]
+            kernel, plans, array_type, tensor, function = ways[place]
+            if (trace := _tracing()) is not None and place.device is not trace.device:
+                raise LookupError
             options = function.defaults
             if more or given:
                 if (more and given) or len(more) > len(function.positional) or "dtype" in given:
@@ -63,7 +66,9 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     def call_with_two(x1: Any, x2: Any, /) -> Any:
         try:
             a, place, e1 = x1._data, x1._place, x1._edge
-            kernel, plans, array_type, tensor, _ = ways[place.key]
+            kernel, plans, array_type, tensor, _ = ways[place]
+            if (trace := _tracing()) is not None and place.device is not trace.device:
+                raise LookupError
             kind = type(x2)
             if kind is float or kind is int:
                 b, e2 = x2, None
@@ -104,7 +109,7 @@ def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
     place: Any = getattr(inputs[0], "_place", None)
     if place is not None and place not in ways and type(result) is not tuple and result._place is place:
         device, alike = place.device, all(getattr(x, "_place", place) is place for x in inputs)
-        if alike and device.guard is None and device.key is device:  # while a step is recorded kernels are others
+        if alike and device.guard is None:
             plans = function.plans[place.complex and function.holomorphic]
             ways[place] = function.kernel(device), plans, device.array_type, type(result), function
     return result

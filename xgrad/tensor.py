@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.device import Device, Place
+from xgrad.device import Device, Place, tracing
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, clock
 from xgrad.lost_gradients import blame, lost
@@ -126,7 +126,7 @@ class Tensor(Operators):
         return place
 
     def __repr__(self) -> str:
-        name, host = type(self).__name__, self.device.backend.to_host(self._data)
+        name, host = type(self).__name__, self._to_host()
         text = np.array2string(host, separator=", ", prefix=f"{name}(")
         if not self.size:
             text += f", shape={self.shape}"
@@ -254,6 +254,8 @@ class Tensor(Operators):
     def _change(self, raw: Any, place: Place) -> None:
         """Take another value behind the graph's back, and note when, for the graph to compare."""
         edge, owner, when = self._edge or self._leaf, getattr(self, "_owner", None), clock.change()
+        if (trace := tracing.get()) is not None:
+            trace.check_device(self.device, "a tensor is assigned to")
         if edge is not None:
             edge.change(raw.shape, place, when)  # which may refuse
         if owner is not None:
@@ -282,6 +284,13 @@ class Tensor(Operators):
 
     # Conversions
 
+    def _to_host(self) -> np.ndarray:
+        """Return the values as a NumPy array, in shared memory where that is possible."""
+        if (trace := tracing.get()) is not None:
+            trace.refuse("the value of a tensor is read")
+        host: np.ndarray = self.device.backend.to_host(self._data)
+        return host
+
     def to(self, device: str | Device | None = None, *, dtype: Any = None) -> Tensor:
         """Return this tensor on another device, in another dtype, or both; gradients come back the same way."""
         if not isinstance(device, (str, Device, type(None))):  # to(float32), as PyTorch has it
@@ -304,7 +313,7 @@ class Tensor(Operators):
                 "NumPy conversion: this tensor needs a gradient, which would be lost: use .detach(), or a function of "
                 f"xgrad in the place of NumPy's, at {blame()}"
             )
-        view = self.device.backend.to_host(self._data).view()
+        view = self._to_host().view()
         view.flags.writeable = False
         return view
 
@@ -319,7 +328,7 @@ class Tensor(Operators):
         """Return the values as nested lists of Python scalars."""
         if self._edge is not None:
             lost("tolist")
-        return self.device.backend.to_host(self._data).tolist()
+        return self._to_host().tolist()
 
     def item(self) -> Any:
         """Return the only element as a Python scalar; ValueError if there is another number of them."""
@@ -330,7 +339,7 @@ class Tensor(Operators):
             lost(how)
         if self.size != 1:
             raise ValueError(f"item: expected one element, got shape {self.shape}")
-        return self.device.backend.to_host(self._data).item()
+        return self._to_host().item()
 
     def __format__(self, spec: str) -> str: return format(self._number() if spec else str(self), spec)
     def __bool__(self) -> bool: return bool(self._number())
@@ -356,7 +365,7 @@ class Tensor(Operators):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError("copy: expected a leaf, got a computed tensor, whose graph stays: use .detach()")
-        host = self.device.backend.to_host(self._data)
+        host = self._to_host()
         return _rebuild, (type(self), host, self.device, self.requires_grad)
 
     # Writing

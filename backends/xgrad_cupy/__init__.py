@@ -12,7 +12,7 @@ What is not as on ``cpu``:
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
-`xgrad.capture` records a step as a CUDA graph (`xgrad_cupy.replay`), which has not yet run on a GPU.
+`xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`), which has not yet run on a GPU.
 
 Fused kernels (`xgrad_cupy.kernels`) take the place of generic rules that would be several launches. They were
 compiled by CuPy for compute capability 8.0 and 9.0, and run on the host, and have not yet run on a GPU.
@@ -57,7 +57,7 @@ class CupyBackend(Backend):
     library = "cupy"
     asynchronous = True
     writes = True
-    replays = "xgrad_cupy.replay"
+    executor = "xgrad_cupy.cuda_graph"
 
     def __init__(self) -> None:
         self._cp, count = _open_cupy()

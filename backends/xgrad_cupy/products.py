@@ -1,9 +1,8 @@
-"""The products of the array API standard as products of matrices by `Cublas`, so that a CUDA graph can have them."""
+"""The products of the array API standard by `Cublas`, which a CUDA graph can contain."""
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,39 +10,40 @@ import numpy as np
 
 from xgrad_cupy.cublas import Cublas, layout, takes
 
-_NAMES = frozenset("matmul dot tensordot vecdot".split())
-
 
 class Products:
-    """What stands for functions that would go through CuPy's handle of cuBLAS.
+    """Products by an own handle of cuBLAS, in the place of functions that use CuPy's.
 
     Parameters
     ----------
     cp : module
         CuPy.
     cublas : Cublas
-        Who multiplies.
+        The handle.
     """
 
     def __init__(self, cp: Any, cublas: Cublas) -> None:
         self._cp, self._cublas = cp, cublas
+        self._functions: dict[str, Callable[..., Any]] = {
+            "matmul": self.matmul,
+            "imatmul": self.matmul,  # CuPy's arrays have no @= that writes in place
+            "tensordot": self.tensordot,
+            "vecdot": self.vecdot,
+        }
 
-    def stands_for(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what to call in place of a function: that itself, if it is no product."""
-        if function is operator.imatmul:
-            raise NotImplementedError("CuPy has no @= that writes in place")
-        name = getattr(function, "__name__", "").lstrip("_")
-        if name not in _NAMES:
+    def capturable(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what to call in place of a function of the standard or of ``operator``: itself if it is no product."""
+        own = self._functions.get(getattr(function, "__name__", "").lstrip("_"))
+        if own is None:
             return function
-        own = getattr(self, name)
 
-        def product(x1: Any, x2: Any, *args: Any, **options: Any) -> Any:
-            floating = takes(np.result_type(x1.dtype, x2.dtype))
-            return own(x1, x2, *args, **options) if floating else function(x1, x2, *args, **options)
+        def product(x1: Any, x2: Any, /, *args: Any, **options: Any) -> Any:
+            chosen = own if takes(np.result_type(x1.dtype, x2.dtype)) else function  # integers are kernels of CuPy's
+            return chosen(x1, x2, *args, **options)
 
         return product
 
-    def matmul(self, x1: Any, x2: Any, out: Any = None) -> Any:
+    def matmul(self, x1: Any, x2: Any, /, out: Any = None) -> Any:
         """Return the product of matrices or stacks of them; vectors are a row on the left, a column on the right."""
         dtype = np.result_type(x1.dtype, x2.dtype)
         a, b = (x if x.dtype == dtype else x.astype(dtype) for x in (x1, x2))
@@ -95,12 +95,6 @@ class Products:
     def _lying(self, x: Any) -> Any:
         """Return a matrix in a form that cuBLAS takes: itself, by rows or by columns, or else a copy."""
         return x if layout(x.shape, x.strides, x.dtype.itemsize) else self._cp.ascontiguousarray(x)
-
-    def dot(self, x1: Any, x2: Any, out: Any = None) -> Any:
-        """Return the product of vectors and matrices."""
-        if x1.ndim > 2 or x2.ndim > 2 or not x1.ndim or not x2.ndim:
-            raise NotImplementedError(f"dot of shapes {x1.shape} and {x2.shape}")
-        return self.matmul(x1, x2, out)
 
     def tensordot(self, x1: Any, x2: Any, /, *, axes: int | Sequence[Sequence[int]] = 2) -> Any:
         """Return the sums of products over axes, by one product of matrices."""

@@ -26,10 +26,6 @@ var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
-_TRANSPARENT = frozenset(
-    getattr(fast, name)
-    for name in "astype clip expand_dims matmul matrix_transpose max mean min relu reshape squeeze sum where".split()
-)
 _FASTER = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
 
 
@@ -53,7 +49,7 @@ class NumpyBackend(Backend):
     array_type = np.ndarray
     writes = True
     piece = 1 << 16
-    replays = "xgrad_numpy.replay"
+    executor = "xgrad_numpy.executor"
 
     def __init__(self) -> None:
         self.xp = _Namespace()
@@ -74,9 +70,6 @@ class NumpyBackend(Backend):
 
     def coercer(self, index: int) -> Callable[[Any], np.ndarray]:
         return np.asarray
-
-    def transparent(self, function: Any) -> bool:
-        return function in _TRANSPARENT
 
     references: Any = staticmethod(getrefcount)  # of the base of every view, and of every view of a view
 

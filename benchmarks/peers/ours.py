@@ -44,21 +44,9 @@ def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu") -> Call
 
 
 def recording(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], float]:
-    """Return a function that tells how many eager steps the first two calls of a captured step take."""
-    return _first_calls(sizes, batch, device, 2, steady=False)
-
-
-def settling(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], float]:
-    """Return a function that tells how many eager steps the first calls of a captured step take longer than later ones.
-
-    After as many as these its program is planned.
-    """
-    return _first_calls(sizes, batch, device, 100, steady=True)
-
-
-def _first_calls(sizes: Sequence[int], batch: int, device: str, calls: int, *, steady: bool) -> Callable[[], float]:
+    """Return a function that measures the first captured call, planning included, in eager steps."""
     eager = step(sizes, batch, device)
-    for run in (eager, xgrad.capture(eager)):  # parameters are laid out, and what records is imported
+    for run in (eager, xgrad.capture(eager)):  # the optimizer packs parameters, and modules of capture are imported
         float(run())
 
     def seconds(run: Callable[[], Any], steps: int) -> float:
@@ -68,15 +56,11 @@ def _first_calls(sizes: Sequence[int], batch: int, device: str, calls: int, *, s
         float(loss)
         return time.perf_counter() - start
 
-    def least(run: Callable[[], Any]) -> float:
-        return min(seconds(run, 10) / 10 for _ in range(10))
+    def cost() -> float:
+        eager_step = min(seconds(eager, 10) / 10 for _ in range(10))
+        return seconds(xgrad.capture(eager), 1) / eager_step
 
-    def steps() -> float:
-        one, captured = least(eager), xgrad.capture(eager)
-        first = seconds(captured, calls)
-        return (first - calls * least(captured) if steady else first) / one
-
-    return steps
+    return cost
 
 
 OPS = {

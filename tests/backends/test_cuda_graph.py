@@ -1,4 +1,7 @@
-"""Captured steps on `cuda`: with what stands for CuPy, cuBLAS and CUDA graphs, and, where there is a GPU, on that."""
+"""Captured steps on `cuda`: on a stand-in for CuPy, cuBLAS and CUDA graphs, and on a GPU where there is one.
+
+Not yet run on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,14 @@ import host_cuda
 import host_graph
 import xgrad
 from xgrad import nn, optim, philox, trees
-from xgrad.capturing.captured import CaptureWarning
+from xgrad.capture import CaptureWarning
+from xgrad.capture.tracing_device import TracingDevice
 from xgrad.device import Device
 from xgrad.discovery import backend_class, entry_points, open_backend
 from xgrad.parity.evaluate import options, tensors
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS
-from xgrad_cupy import CupyBackend, cublas, replay
+from xgrad_cupy import CupyBackend, cublas, cuda_graph
 from xgrad_cupy.kernels import Kernels
 from xgrad_cupy.products import Products
 
@@ -31,7 +35,7 @@ needs_compiler = pytest.mark.skipif(host_cuda.COMPILER is None, reason="there is
 
 
 class GraphBackend(CupyBackend):
-    """The backend for CuPy, with what stands for CuPy."""
+    """The backend for CuPy, on the stand-in for CuPy."""
 
     library = "host_graph"
     fused = False
@@ -81,14 +85,15 @@ class FusedGraphBackend(GraphBackend):
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[host_graph.Library]:
-    """What stands for cuBLAS, with all else in its place."""
+    """The stand-in for cuBLAS; those for all else are installed."""
     library = host_graph.Library()
     monkeypatch.setitem(sys.modules, "cupy", host_graph.module(library))
     pinned = SimpleNamespace(empty_pinned=np.empty)
     monkeypatch.setitem(sys.modules, "cupyx", pinned)
     load = cublas.load
     monkeypatch.setattr(cublas, "load", lambda cp, found=lambda name: library: load(cp, found))
-    monkeypatch.setattr(replay, "_handles", {})
+    monkeypatch.setattr(cuda_graph, "_handles", {})
+    monkeypatch.setattr(TracingDevice, "_devices", {})
     monkeypatch.setattr(Device, "_known", dict(Device._known))
     host_graph.log.clear()
     yield library
@@ -109,7 +114,7 @@ def graphs(
 
 
 class Trained:
-    """A small network that learns, with all that changes from step to step: see `test_training`."""
+    """A small network in training: dropout, a learning rate that decays, and a smaller last batch."""
 
     def __init__(self, device: Any, capture: bool, momentum: bool = False) -> None:
         xgrad.manual_seed(0)
@@ -118,7 +123,6 @@ class Trained:
         self.optimizer: Any = optim.SGD(params, lr=0.1, momentum=0.9) if momentum else optim.Adam(params, lr=0.01)
         self.device, self.generator = device, np.random.default_rng(0)
         self.step: Any = xgrad.capture(self._step) if capture else self._step
-        self.losses: list[Any] = []
 
     def _step(self, x: xgrad.Tensor, y: xgrad.Tensor) -> xgrad.Tensor:
         self.optimizer.zero_grad()
@@ -127,34 +131,36 @@ class Trained:
         self.optimizer.step()
         return loss.detach()
 
-    def run(self, steps: int, between: Callable[[], Any] = lambda: None) -> None:
+    def run(self, steps: int, between: Callable[[], Any] = lambda: None) -> list[xgrad.Tensor]:
+        """Return the losses of some steps."""
         xgrad.manual_seed(1)  # of dropout
+        losses = []
         for i in range(steps):
             size = 5 if i % 10 == 9 else 8  # a last batch that is smaller
             x = self.generator.standard_normal((size, 6)).astype(np.float32)
             y = self.generator.integers(0, 3, size)
             self.optimizer.param_groups[0]["lr"] = 0.01 / (1 + i / 10)
-            self.losses.append(self.step(xgrad.asarray(x, device=self.device), xgrad.asarray(y, device=self.device)))
+            losses.append(self.step(xgrad.asarray(x, device=self.device), xgrad.asarray(y, device=self.device)))
             between()
+        return losses
 
     def weights(self) -> list[np.ndarray]:
         return [p.detach().cpu().numpy() for p in self.model.parameters()]
 
 
 @pytest.mark.parametrize("momentum", [False, True], ids=["Adam", "SGD"])
-def test_training_on_what_stands_for_a_gpu(graphs: Device, momentum: bool) -> None:
+def test_training_on_stand_in_equals_eager(graphs: Device, momentum: bool) -> None:
     captured, eager = Trained(graphs, True, momentum), Trained(graphs, False, momentum)
-    captured.run(40)
+    losses = captured.run(40)
     replays = sum(entry[0] == "launch" for entry in host_graph.log)
     assert captured.step.refusal is None and replays >= 30
-    eager.run(40)
-    for mine, theirs in zip(captured.losses, eager.losses, strict=True):
+    for mine, theirs in zip(losses, eager.run(40), strict=True):
         np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=2e-5)
     for mine, theirs in zip(captured.weights(), eager.weights(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_kernels_are_compiled_before_a_capture(graphs: Device) -> None:
+def test_kernels_are_compiled_before_capture(graphs: Device) -> None:
     host_graph._compiled.clear()
     Trained(graphs, True).run(3)
     begin = host_graph.log.index("begin")
@@ -162,7 +168,7 @@ def test_kernels_are_compiled_before_a_capture(graphs: Device) -> None:
     assert "compiled" in host_graph.log[:begin] and "compiled" not in captured
 
 
-def test_eager_work_in_between_does_no_harm(graphs: Device) -> None:
+def test_eager_work_between_replays_leaves_results_unchanged(graphs: Device) -> None:
     captured, eager = Trained(graphs, True), Trained(graphs, False)
     captured.run(60, lambda: [xgrad.full((n,), float("nan"), device=graphs) for n in (8, 48, 24, 128, 16, 3)])
     eager.run(60)
@@ -171,10 +177,10 @@ def test_eager_work_in_between_does_no_harm(graphs: Device) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_300_steps_with_eager_work_in_between(device: str) -> None:
-    """The memory that a graph writes to must be nobody else's: what works on it in between would be overwritten."""
+def test_300_steps_with_eager_work_between_them(device: str) -> None:
+    """Eager work in between must not be given memory that a graph writes to."""
     place = Device(device)
-    if place.backend.replays is None:
+    if place.backend.executor is None:
         pytest.skip(f"{device} does not replay")
     kept: list[Any] = []
 
@@ -183,18 +189,17 @@ def test_300_steps_with_eager_work_in_between(device: str) -> None:
         kept.append(kept[-1] + kept[-2])
 
     captured, eager = Trained(place, True), Trained(place, False)
-    captured.run(300, work)
+    losses = captured.run(300, work)
     assert captured.step.refusal is None
     assert all((x == 7).all().item() for x in kept[:-1]) and (kept[-1] == 14).all().item()
-    eager.run(300)
-    for mine, theirs in zip(captured.losses, eager.losses, strict=True):
+    for mine, theirs in zip(losses, eager.run(300), strict=True):
         np.testing.assert_allclose(mine.cpu().numpy(), theirs.cpu().numpy(), rtol=1e-3, atol=1e-5)
     for mine, theirs in zip(captured.weights(), eager.weights(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-4)
 
 
-def test_memory_is_given_back(plain: Device) -> None:
-    """Of steps that are dropped, of those that cannot be captured, and of what it took to capture them."""
+def test_memory_of_graphs_is_freed(plain: Device) -> None:
+    """That of dropped steps, of failed captures, and of warm-ups."""
 
     def reserved() -> int:
         gc.collect()
@@ -204,7 +209,7 @@ def test_memory_is_given_back(plain: Device) -> None:
     before = reserved()
     trained = Trained(plain, True)
     trained.run(3)
-    assert reserved() - before == sum(f.run.nbytes for f in trained.step._ways) > 0
+    assert reserved() - before == sum(p.executor.nbytes for p in trained.step._programs.values()) > 0
     del trained
     assert reserved() == before
     refused = xgrad.capture(lambda x: xgrad.linalg.solve(x @ x + xgrad.eye(3, device=plain), x))
@@ -212,11 +217,11 @@ def test_memory_is_given_back(plain: Device) -> None:
         refused(xgrad.eye(3, device=plain))
     step, _ = captured(lambda x: x + 1, xgrad.ones(3, device=plain))
     del step
-    assert reserved() == before and not replay._pools and not replay._retired
+    assert reserved() == before and not cuda_graph._pools
 
 
-def test_plans_of_transforms_stay_as_long_as_the_graph(plain: Device) -> None:
-    """CuPy keeps the last sixteen plans; with one goes memory that the kernels in the graph use."""
+def test_plans_of_transforms_live_as_long_as_graph(plain: Device) -> None:
+    """CuPy keeps the last sixteen plans; memory that the graph uses is freed with a plan."""
     host_graph.plans.clear()
     step, _ = captured(lambda x: xgrad.fft.fft(x * 1), xgrad.ones(4, device=plain))
     for n in range(5, 30):
@@ -242,15 +247,15 @@ PURE: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", PURE)
 def test_pure_functions(name: str, device: str) -> None:
-    """Captured equals eager, for arguments that are new each time; results of before stay what they were."""
+    """Replays equal eager calls, for new arguments each time; earlier results stay as they are."""
     place = Device(device)
-    if place.backend.replays is None:
+    if place.backend.executor is None:
         pytest.skip(f"{device} does not replay")
     _compare(PURE[name], place)
 
 
 @pytest.mark.parametrize("name", PURE)
-def test_pure_functions_on_what_stands_for_a_gpu(name: str, plain: Device) -> None:
+def test_pure_functions_on_stand_in(name: str, plain: Device) -> None:
     _compare(PURE[name], plain)
     assert sum(entry[0] == "launch" for entry in host_graph.log) == 4
 
@@ -270,15 +275,14 @@ def _compare(function: Callable[..., Any], device: Device) -> None:
             np.testing.assert_allclose(x.cpu().numpy(), y.cpu().numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_memory_stays_flat(device: str) -> None:
+def test_memory_stays_constant(device: str) -> None:
     place = Device(device)
-    if place.backend.replays is None or "used" not in place.memory():
+    if place.backend.executor is None or "used" not in place.memory():
         pytest.skip(f"{device} does not replay, or tell how much memory is used")
     trained = Trained(place, True)
     found = []
     for steps in (30, 300):
         trained.run(steps)
-        trained.losses.clear()
         gc.collect()
         found.append(place.memory())
     before, after = found
@@ -286,13 +290,12 @@ def test_memory_stays_flat(device: str) -> None:
     assert after["reserved"] <= before["reserved"] + (1 << 20)
 
 
-#: What no graph can have, through CuPy: solvers wait for the GPU, SciPy's functions are on the host, and shapes that
-#: depend on values are nowhere replayed.
+#: Why ops are not captured: solvers wait for the GPU, SciPy's functions run on the host, shapes depend on values.
 NOT_CAPTURED = "cannot be part of a CUDA graph: |depends on values$|the value of a tensor is read$"
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if not op.name.startswith("special.")], ids=str)
-def test_ops_and_their_gradients_on_what_stands_for_a_gpu(op: Op, plain: Device) -> None:
+def test_ops_and_gradients_on_stand_in(op: Op, plain: Device) -> None:
     sample = op.samples[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -318,11 +321,11 @@ def test_ops_and_their_gradients_on_what_stands_for_a_gpu(op: Op, plain: Device)
     assert launches == 2 if capturing.refusal is None else re.search(NOT_CAPTURED, capturing.refusal)
 
 
-# Step by step
+# One property each
 
 
 def captured(step: Callable[..., Any], *args: Any, times: int = 1) -> Any:
-    """Capture a step, and return it after it has been recorded and replayed."""
+    """Return a captured step after a trace and some replays, and its last result."""
     step = xgrad.capture(step)
     for _ in range(1 + times):
         result = step(*args)
@@ -336,7 +339,7 @@ def plain(library: host_graph.Library, monkeypatch: pytest.MonkeyPatch) -> Devic
     return Device("graphs")
 
 
-def test_a_result_is_not_overwritten_by_the_next_replay(plain: Device) -> None:
+def test_result_is_not_overwritten_by_next_replay(plain: Device) -> None:
     step = xgrad.capture(lambda x: (x + 1, (2 * x).T, x.sum()))
     xs = [xgrad.full((2, 3), float(i), device=plain) for i in range(5)]
     results = [step(x) for x in xs]
@@ -346,7 +349,7 @@ def test_a_result_is_not_overwritten_by_the_next_replay(plain: Device) -> None:
     assert sum(entry[0] == "launch" for entry in host_graph.log) == 4
 
 
-def test_results_that_share_memory_do_so_in_a_replay(plain: Device) -> None:
+def test_results_that_share_memory_do_so_in_replay(plain: Device) -> None:
     def step(x: xgrad.Tensor) -> tuple[xgrad.Tensor, xgrad.Tensor]:
         y = x * 2
         return y, y[1:, 1]
@@ -356,7 +359,7 @@ def test_results_that_share_memory_do_so_in_a_replay(plain: Device) -> None:
     assert whole.tolist() == [[2.0, 2.0]] * 3 and part.tolist() == [2.0, 2.0] and part._data.strides == (8,)
 
 
-def test_a_view_of_an_argument_is_one_of_that_which_is_given(plain: Device) -> None:
+def test_view_of_argument_is_view_of_given_argument(plain: Device) -> None:
     step, _ = captured(lambda x: x[1:].reshape(2), xgrad.ones(3, device=plain))
     x = xgrad.asarray([1.0, 2.0, 3.0], device=plain)
     view = step(x)
@@ -364,7 +367,7 @@ def test_a_view_of_an_argument_is_one_of_that_which_is_given(plain: Device) -> N
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "backwards", "apart", "broadcast", "none"])
-def test_arguments_of_all_layouts(plain: Device, layout: str) -> None:
+def test_arguments_of_all_layouts_are_copied(plain: Device, layout: str) -> None:
     def lay(x: xgrad.Tensor) -> xgrad.Tensor:
         x = xgrad.asarray(x, device=plain)
         match layout:
@@ -387,8 +390,8 @@ def test_arguments_of_all_layouts(plain: Device, layout: str) -> None:
     assert sum(entry[0] == "launch" for entry in host_graph.log) == 2
 
 
-def test_numbers_go_through_a_ring_that_is_waited_for(plain: Device) -> None:
-    """Nobody waits for the device in between: what is in a pinned buffer must stay until it has been copied."""
+def test_buffer_of_numbers_is_reused_after_its_copy(plain: Device) -> None:
+    """Nothing waits for the device between steps: a pinned buffer must keep its contents until they are copied."""
     p = xgrad.zeros(1, device=plain, requires_grad=True)
     optimizer = optim.SGD([p], lr=1.0)
 
@@ -407,10 +410,10 @@ def test_numbers_go_through_a_ring_that_is_waited_for(plain: Device) -> None:
     waits = host_graph.log.count("waited for a copy")
     assert step.refusal is None, step.refusal
     assert [r.item() for r in results] == [-(i + 1) * (i + 2) / 2 for i in range(30)]
-    assert len(addresses) == replay._SLOTS and waits >= 30 - 3 - 2 * replay._SLOTS
+    assert len(addresses) == cuda_graph._BUFFERS and waits >= 30 - 3 - 2 * cuda_graph._BUFFERS
 
 
-def test_weak_numbers_do_not_promote(plain: Device) -> None:
+def test_numbers_do_not_promote(plain: Device) -> None:
     for dtype in ("float32", "float64"):
         p = xgrad.ones(3, dtype=dtype, device=plain, requires_grad=True)
         optimizer = optim.Adam([p], lr=0.1)
@@ -423,8 +426,120 @@ def test_weak_numbers_do_not_promote(plain: Device) -> None:
         step = xgrad.capture(step)
         for _ in range(4):
             step(xgrad.ones(3, dtype=dtype, device=plain))
-        (frame,) = step._ways
-        assert {cell.dtype for cell in frame.run.cells} == {np.dtype(dtype)} and str(p.dtype) == dtype
+        (program,) = step._programs.values()
+        assert {cell.dtype for cell in program.executor.cells} == {np.dtype(dtype)} and str(p.dtype) == dtype
+
+
+def test_seed_of_generator_made_in_step_is_constant(graphs: Device) -> None:
+    _, result = captured(
+        lambda x: x + xgrad.random.Generator(1 << 63).rand(3, device=graphs), xgrad.zeros(3, device=graphs)
+    )
+    assert result.tolist() == xgrad.random.Generator(1 << 63).rand(3).tolist()
+
+
+def test_view_of_replaced_state_is_view_of_its_last_array(plain: Device) -> None:
+    w = xgrad.zeros(3, device=plain)
+
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        view = w[1:]
+        w.data = w + x
+        return view
+
+    capturing = xgrad.capture(step)
+    results = [capturing(xgrad.ones(3, device=plain)) for _ in range(5)]
+    assert capturing.refusal is None and capturing.recordings == 1
+    assert [x.tolist() for x in results] == [[i, i] for i in range(5)] and w.tolist() == [5.0] * 3
+
+
+JOINS: dict[str, Callable[..., Any]] = {
+    "rows": lambda parts: xgrad.concat(parts),
+    "columns": lambda parts: xgrad.concat(parts, axis=-1),
+    "of different lengths": lambda parts: xgrad.concat([part[i % 3 :] for i, part in enumerate(parts)]),
+    "flat": lambda parts: xgrad.concat(parts, axis=None),
+    "of two dtypes": lambda parts: xgrad.concat([*parts, xgrad.ones((2, 4), dtype="float64", device="graphs")]),
+    "stack": lambda parts: xgrad.stack(parts),
+    "stack along the last axis": lambda parts: xgrad.stack(parts, axis=-1),
+    "the gradient of unstack": lambda parts: xgrad.grad(lambda x: sum((y**2).sum() for y in xgrad.unstack(x, axis=1)))(
+        xgrad.concat(parts[:3], axis=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("count", [9, 30])
+@pytest.mark.parametrize("name", JOINS)
+def test_joins_of_many_arrays_are_captured(name: str, count: int, plain: Device) -> None:
+    """CuPy joins more than eight arrays by a list of their addresses, which no graph can copy from the host."""
+
+    def step(x: xgrad.Tensor) -> Any:
+        return JOINS[name]([x * i for i in range(count)])
+
+    rng, capturing = np.random.default_rng(0), xgrad.capture(step)
+    for _ in range(3):
+        x = xgrad.asarray(rng.standard_normal((3, 4)), device=plain)
+        mine, theirs = capturing(x), step(x)
+        assert mine.dtype == theirs.dtype and mine.numpy().tobytes() == theirs.numpy().tobytes()
+    assert capturing.refusal is None, capturing.refusal
+    assert sum(entry[0] == "launch" for entry in host_graph.log) == 2
+
+
+def test_join_of_nine_arrays_is_refused_by_stand_in() -> None:
+    stream = host_graph.Stream(non_blocking=True)
+    parts = [host_graph.Array((2,), "f4") for _ in range(9)]
+    with stream:
+        stream.begin_capture()
+        for join in (XP.concat, XP.stack):
+            assert join(parts[:8]).shape
+            with pytest.raises(RuntimeError, match="H2D transfers are disallowed"):
+                join(parts)
+
+
+class TestOutOfMemory:
+    """A capture for which the device has no memory left frees CuPy's default pool, and is tried once more."""
+
+    @staticmethod
+    def _step(x: xgrad.Tensor) -> xgrad.Tensor:
+        return (x * 2 + 1).sum()
+
+    def _memory_of_capture(self, x: xgrad.Tensor, monkeypatch: pytest.MonkeyPatch) -> int:
+        """Return how many bytes the capture of the step takes at most, that of the warm-up included."""
+        step, _ = captured(self._step, x)
+        executor = next(iter(step._programs.values())).executor
+        executor.release()
+        before, most, reserve = host_graph.reserved, [0], host_graph._reserve
+
+        def counted(nbytes: int) -> None:
+            reserve(nbytes)
+            most.append(host_graph.reserved - before)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(host_graph, "_reserve", counted)
+            executor.link([])
+        return max(most)
+
+    @staticmethod
+    def _leave(free: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the device have some bytes in addition to those in use."""
+        gc.collect()
+        host_graph.flush()
+        host_graph.default.free_all_blocks()
+        host_graph.log.clear()
+        monkeypatch.setattr(host_graph, "capacity", host_graph.reserved + free)
+
+    def test_second_try_uses_memory_of_default_pool(self, plain: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What the first try has allocated is free by then, too."""
+        x = xgrad.ones(1 << 16, device=plain)
+        self._leave(self._memory_of_capture(x, monkeypatch) + (1 << 12), monkeypatch)
+        step = xgrad.capture(self._step)
+        assert [step(x).item() for _ in range(3)] == [3 << 16] * 3  # the trace leaves blocks in the default pool
+        assert step.refusal is None and host_graph.log.count("freed") == 1
+
+    def test_step_runs_eagerly_after_two_tries(self, plain: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        x = xgrad.ones(1 << 16, device=plain)
+        self._leave(2 << 20, monkeypatch)
+        step = xgrad.capture(self._step)
+        with pytest.warns(CaptureWarning, match="CUDA does not capture the step: OutOfMemoryError: Out of memory"):
+            assert step(x).item() == 3 << 16
+        assert step(x).item() == 3 << 16 and host_graph.log.count("freed") == 1 and not cuda_graph._pools
 
 
 REFUSED = "cannot be part of a CUDA graph:"
@@ -439,7 +554,7 @@ REFUSED = "cannot be part of a CUDA graph:"
     ],
     ids=["solve", "through the host", "random numbers of the host"],
 )
-def test_what_cannot_be_captured_is_refused_and_right(plain: Device, work: Callable[..., Any], why: str) -> None:
+def test_refused_step_runs_eagerly_with_right_result(plain: Device, work: Callable[..., Any], why: str) -> None:
     def step(x: xgrad.Tensor) -> xgrad.Tensor:
         return work(x)  # type: ignore[no-any-return]
 
@@ -457,7 +572,7 @@ def test_what_cannot_be_captured_is_refused_and_right(plain: Device, work: Calla
     assert marks in ([], ["begin", "end"]) and host_graph.get_current_stream().nodes is None
 
 
-def test_a_step_of_two_streams_is_in_order(plain: Device) -> None:
+def test_replays_on_two_streams_are_in_order(plain: Device) -> None:
     step, _ = captured(lambda x: x + 1, xgrad.ones(3, device=plain))
     host_graph.log.clear()
     x, other = xgrad.ones(3, device=plain), host_graph.Stream(non_blocking=True)
@@ -470,7 +585,7 @@ def test_a_step_of_two_streams_is_in_order(plain: Device) -> None:
                      ("launch", 0)]  # fmt: skip
 
 
-def test_a_graph_follows_parameters_that_move(plain: Device) -> None:
+def test_graph_is_captured_anew_when_state_moves(plain: Device) -> None:
     w = xgrad.ones(2, device=plain)
     step, _ = captured(lambda x: x * w, xgrad.ones(2, device=plain))
     for i in range(4):
@@ -479,7 +594,7 @@ def test_a_graph_follows_parameters_that_move(plain: Device) -> None:
     assert host_graph.log.count("begin") == host_graph.log.count("end") == 5
 
 
-def test_a_graph_that_does_not_pay_is_given_up(plain: Device) -> None:
+def test_state_that_moves_time_and_again_is_refused(plain: Device) -> None:
     w = xgrad.ones(2, device=plain)
     step, _ = captured(lambda x: x * w, xgrad.ones(2, device=plain))
 
@@ -487,14 +602,55 @@ def test_a_graph_that_does_not_pay_is_given_up(plain: Device) -> None:
         w.data = xgrad.full((2,), float(i), device=plain)
         assert step(xgrad.ones(2, device=plain)).tolist() == [i, i]
 
-    for i in range(replay._LINKS + 1):
+    for i in range(cuda_graph._FREE + 1):
         move(i)
     with pytest.warns(CaptureWarning, match="move to other memory time and again"):
         move(3)
     assert step.refusal is not None
 
 
-def test_tf32_is_in_the_graph(plain: Device, library: host_graph.Library) -> None:
+@pytest.mark.parametrize("launched", [False, True])
+def test_interrupt_leaves_state_of_step_or_none(launched: bool, plain: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal leaves the state of before where the graph was not launched, and that of the whole step otherwise."""
+
+    copy = host_graph.Pointer.copy_from_device_async
+
+    def interrupted(pointer: Any, *args: Any) -> None:
+        if ("launch", 0) in host_graph.log or not launched:
+            raise KeyboardInterrupt
+        copy(pointer, *args)
+
+    captured, eager = Trained(plain, True), Trained(plain, False)
+    for trained in (captured, eager):
+        trained.run(4)
+    for _ in range(3):
+        host_graph.log.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(host_graph.Pointer, "copy_from_device_async", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                captured.run(1)
+        if launched:
+            eager.run(1)
+        else:
+            eager.generator.standard_normal((8, 6)), eager.generator.integers(0, 3, 8)
+        mine, theirs = captured.run(2)[-1], eager.run(2)[-1]
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5)
+    assert captured.step.refusal is None
+
+
+def test_error_of_launch_runs_step_eagerly(plain: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(graph: Any, stream: Any) -> None:
+        raise RuntimeError("cudaErrorUnknown")
+
+    captured, eager = Trained(plain, True), Trained(plain, False)
+    monkeypatch.setattr(host_graph.Graph, "launch", fail)
+    with pytest.warns(CaptureWarning, match="a replay failed: RuntimeError: cudaErrorUnknown"):
+        losses = captured.run(5)
+    for mine, theirs in zip(losses, eager.run(5), strict=True):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5)
+
+
+def test_graph_is_captured_anew_when_tf32_changes(plain: Device, library: host_graph.Library) -> None:
     step, _ = captured(lambda x: x @ x, xgrad.ones((3, 3), device=plain))
     before = {call["computed"] for call in library.calls}
     xgrad.set_tf32(True, plain)
@@ -503,7 +659,7 @@ def test_tf32_is_in_the_graph(plain: Device, library: host_graph.Library) -> Non
     assert before == {68} and {call["computed"] for call in library.calls} == {77}
 
 
-def test_an_argument_that_is_changed_in_place_is(plain: Device) -> None:
+def test_argument_with_new_data_has_it(plain: Device) -> None:
     def step(x: xgrad.Tensor) -> xgrad.Tensor:
         y = x * 1
         x.data = x + 1
@@ -515,11 +671,13 @@ def test_an_argument_that_is_changed_in_place_is(plain: Device) -> None:
     assert x.tolist() == [4, 4]
 
 
-def test_the_program_can_be_read(plain: Device) -> None:
+def test_program_as_text_has_memory_and_calls(plain: Device) -> None:
     step, _ = captured(lambda x: x * 3, xgrad.ones(2, device=plain))
-    (frame,) = step._ways
-    program = step.program()
-    assert f"memory     {frame.run.nbytes:,} bytes\n" in program and "multiply(arg0, 3)  new  8  test_cuda_g" in program
+    (program,) = step._programs.values()
+    text = step.program()
+    assert (
+        f"{program.executor.nbytes:,} bytes" in text and "multiply(arg0, 3)" in text and "test_cuda_graph.py:" in text
+    )
 
 
 # Products
@@ -593,7 +751,7 @@ def test_views_are_flags_not_copies(multiplying: Products, library: host_graph.L
         assert library.calls[-1]["flags"] == flags and pool.total == 0
 
 
-def test_a_product_into_its_own_operand(multiplying: Products) -> None:
+def test_product_into_own_operand(multiplying: Products) -> None:
     a = matrices((3, 3), "f8", "C", np.random.default_rng(0))
     expected = a.raw @ a.raw
     multiplying.matmul(a, a, out=a)
@@ -610,14 +768,14 @@ def test_sums_of_products_over_axes(multiplying: Products) -> None:
     np.testing.assert_allclose(got.raw, (a.raw * a.raw).sum(-1))
 
 
-def test_integers_are_left_to_cupy(multiplying: Products) -> None:
+def test_products_of_integers_use_cupy(multiplying: Products) -> None:
     x = host_graph.namespace().asarray(np.arange(4).reshape(2, 2))
-    multiply = multiplying.stands_for(host_graph.namespace().matmul)
+    multiply = multiplying.capturable(host_graph.namespace().matmul)
     assert multiply(x, x).raw.tolist() == [[2, 3], [6, 11]]
 
 
 @pytest.mark.parametrize(("dtype", "computed"), [("f2", 68), ("f4", 77), ("c8", 77), ("f8", 70), ("c16", 70)])
-def test_tf32_is_for_what_it_is_for_in_cupy(
+def test_tf32_applies_to_dtypes_as_in_cupy(
     multiplying: Products, library: host_graph.Library, dtype: str, computed: int
 ) -> None:
     x = matrices((2, 2), dtype, "C", np.random.default_rng(0))
@@ -626,14 +784,14 @@ def test_tf32_is_for_what_it_is_for_in_cupy(
     assert library.calls[-1]["computed"] == computed
 
 
-def test_a_status_of_cublas_is_an_error(library: host_graph.Library) -> None:
+def test_status_of_cublas_is_raised(library: host_graph.Library) -> None:
     handle = cublas.Cublas(cublas.load(sys.modules["cupy"], lambda name: library))
     x = matrices((2, 2), "f4", "C", np.random.default_rng(0))
     with pytest.raises(cublas.CublasError, match="cublasGemmEx returned status 1"):  # no stream, no workspace
         handle.gemm(x, x, x)
 
 
-def test_cublas_is_looked_for_under_its_names(library: host_graph.Library) -> None:
+def test_cublas_is_loaded_by_its_names(library: host_graph.Library) -> None:
     names = []
 
     def missing(name: str) -> Any:

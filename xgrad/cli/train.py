@@ -103,7 +103,7 @@ def run(argv: Sequence[str]) -> int:
     device = open_device(args.device)
     data = find_data(args)
     options = fill_in(args, data, device)
-    can_replay = device.backend.replays is not None
+    can_replay = device.backend.executor is not None
     capture = getattr(args, "capture", can_replay)
     if capture and not can_replay:
         note(f"--capture: steps on {device} cannot be replayed yet: they run eagerly")

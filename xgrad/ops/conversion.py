@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.device import Device
+from xgrad.device import Device, tracing
 from xgrad.devices import current_device, device_of, transfer
 from xgrad.dtypes import SCALARS, check_standard, complex64, float32
 from xgrad.ops.data_types import result_type
@@ -125,6 +125,9 @@ def _to_raw(
     if device is None and isinstance(raw, np.ndarray) and not isinstance(data, Tensor):
         device = current_device()
     target = source if device is None else Device(device)
+    if (trace := tracing.get()) is not None and not isinstance(data, Tensor):
+        arrays = [x for x in (_leaves(data) if isinstance(data, (list, tuple)) else [data]) if getattr(x, "shape", ())]
+        raw = trace.convert(raw, source, type(arrays[0]).__name__ if arrays else "")
     moved = transfer(raw, source, target)
     dtype = moved.dtype if dtype is None else native_dtype(dtype, target)
     if copy is False and (moved is not raw or dtype != moved.dtype):

@@ -9,7 +9,7 @@ import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.declare import derivative, in_rule
-from xgrad.device import Device
+from xgrad.device import Device, tracing
 from xgrad.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.function import Function
 from xgrad.inputs import as_tensor
@@ -33,13 +33,19 @@ def _raw_part(key: Any, device: Device) -> Any:
         key = numbers if numbers.size else namespace.astype(numbers, np.int64)
     if isinstance(key, Tensor):
         if key.device is not device:
-            raise DeviceError(
-                f"indexing: expected a key on {device}, where the tensor is, got one on {key.device}: move it "
-                "with .to(device)"
-            )
+            trace = tracing.get()
+            raw = None if trace is None else trace.admit_key(key, device)
+            if raw is None:
+                raise DeviceError(
+                    f"indexing: expected a key on {device}, where the tensor is, got one on {key.device}: move it "
+                    "with .to(device)"
+                )
+            return _indices(raw, device)
         return _indices(key._data, device)
     # Copies: the user's may change before the backward pass.
     if isinstance(key, np.ndarray):
+        if (trace := tracing.get()) is not None:
+            trace.refuse("an array of NumPy is used as an index: pass a tensor as an argument")
         key = device.backend.from_host(np.array(key), device.index)
     elif isinstance(key, device.array_type):
         key = device.xp.asarray(key, copy=True)

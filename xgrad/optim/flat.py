@@ -14,7 +14,7 @@ from sys import getrefcount
 from typing import Any
 from weakref import ref
 
-from xgrad.device import Device, Place
+from xgrad.device import Device, Place, tracing
 from xgrad.devices import transfer
 from xgrad.graph import Leaf, clock
 from xgrad.ops import astype
@@ -319,7 +319,11 @@ class Flat:
 
     def keep_private(self) -> bool:
         """See that the parameters are views of a buffer that nobody else sees; return whether they moved."""
-        if self.private is not None and self.watchers() == self.private:
+        trace = tracing.get()
+        if trace is not None:
+            if trace.is_private(self):
+                return False
+        elif self.private is not None and self.watchers() == self.private:
             for p, place in zip(self.params, self.places, strict=True):
                 if p._data is not place._data:
                     break

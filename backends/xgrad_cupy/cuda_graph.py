@@ -1,0 +1,377 @@
+"""The executor of captured steps on CuPy: a program as a CUDA graph, one launch for all of its kernels.
+
+`Executor.link` makes the calls once while a stream captures, in memory of a pool that nothing else uses.
+`Executor.run` copies inputs and numbers to where the graph reads them, launches it on the current stream, and copies
+its results. Not yet run on a GPU: ``tests/host_graph.py`` stands for one.
+
+References
+----------
+.. [1] NVIDIA, "CUDA Programming Guide", https://docs.nvidia.com/cuda/cuda-programming-guide/: "CUDA Graphs".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from itertools import accumulate, cycle
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from xgrad.capture.errors import Unusable
+from xgrad.capture.memory import owner_of
+from xgrad.capture.numbers import Number
+from xgrad.capture.program import Call, Program, Value
+from xgrad_cupy import cublas, takes_tf32
+from xgrad_cupy.interpreter import Cell, Interpreter
+from xgrad_cupy.products import Products
+
+_BUFFERS = 8  # runs whose numbers may be on their way at a time
+_WIDTH = 16  # bytes for a number
+_FREE, _PAID = 16, 8  # captures allowed at first, and runs that allow one more
+_JOINED = 8  # arrays that CuPy joins without a list of their addresses
+_JOINS = frozenset({"concat", "concatenate", "stack"})
+
+_handles: dict[int, cublas.Cublas] = {}  # by the number of the device
+_lock = Lock()  # a handle works on one stream at a time
+_pools: dict[Any, Any] = {}  # pools with memory, each with its device once that memory is no longer needed
+
+
+class Executor(Interpreter):
+    """What executes a program as a CUDA graph.
+
+    `run` takes the arrays of the inputs and the values of the numbers; it returns a tuple of the outputs, or an
+    exception if the graph was not launched. After the launch `done` has the outputs, until it is cleared. `nbytes` is
+    the size of its memory.
+
+    Raises
+    ------
+    Unusable
+        If CUDA, CuPy or cuBLAS cannot capture the program: raised here and by `link`, before anything is written.
+    """
+
+    _arrays: list[Any]  # of the state
+    _inputs: list[tuple[Any, int]]  # copies that the graph reads: see `_zeros_like`
+    _views: list[tuple[int, Value, Any]]  # outputs that are views: of the state, with the array, or of inputs
+    _new: list[int]  # other outputs
+    _plans: list[Any]  # of transforms
+
+    def __init__(self, program: Program) -> None:
+        inputs = {value.storage for value in program.inputs}
+        for call in program.calls:
+            if call.name == "from_words":
+                raise Unusable("random numbers are made on the host, which a CUDA graph cannot repeat", call.line)
+            if not inputs.isdisjoint([value.storage for value in call.writes]):
+                raise Unusable("an argument shares memory that the step writes to", call.line)
+        super().__init__(program)
+        self._cp: Any = import_module("cupy")
+        self._device = self._cp.cuda.Device()  # the current one
+        self._links = self._runs = self.nbytes = 0
+        self.done: list[tuple[Any, ...]] = []
+        self._pool: Any = None
+        self._last_stream: Any = None
+        self._clear()
+
+    def number_dtype(self, call: Call, number: Number) -> Any:
+        """Return the dtype that a call takes a number in: fused kernels take float64."""
+        fused = getattr(call.function, "__module__", "") == "xgrad_cupy.kernels"
+        if fused and call.reads[0].dtype in (np.float32, np.float64):
+            return np.dtype(np.float64)
+        return super().number_dtype(call, number)
+
+    def function_of(self, call: Call) -> Callable[..., Any]:
+        """Return what is called: products and joins in the form that a stream can capture."""
+        if call.name in _JOINS:
+            return partial(_join, self._cp, call.function)
+        return self._products.capturable(call.function)
+
+    def reason(self, call: Call, error: Exception) -> str:
+        """Return why a step cannot be replayed of which a call fails."""
+        text = str(error).strip().partition("\n")[0]
+        return f"{call.name} cannot be part of a CUDA graph: {type(error).__name__}: {text}"
+
+    # Capture
+
+    def link(self, arrays: Sequence[Any]) -> None:
+        """Capture the graph with these arrays of the state, whose addresses are part of it."""
+        self.release()
+        self._links += 1
+        if self._links > _FREE + self._runs // _PAID:
+            raise Unusable(
+                "parameters or gradients move to other memory time and again, and each time a graph is captured"
+            )
+        for last in (False, True):
+            try:
+                with _lock, self._device:
+                    self._capture(list(arrays))
+                return
+            except Exception as error:
+                self.release()
+                if isinstance(error, Unusable):
+                    raise
+                if last or not isinstance(error, MemoryError):
+                    raise Unusable(f"CUDA does not capture the step: {type(error).__name__}: {error}") from error
+            _free_retired()  # now that the error is gone, which referred to memory
+            with self._device:
+                self._cp.get_default_memory_pool().free_all_blocks()
+
+    def _capture(self, arrays: list[Any]) -> None:
+        cp, program, pool = self._cp, self.program, _new_pool(self._cp)
+        self._pool, self._arrays, self._tf32 = pool, arrays, takes_tf32(cp)
+        stream = self._stream = cp.cuda.Stream(non_blocking=True)
+        self._device.synchronize()  # the stream does not wait for others
+        with stream:
+            with cp.cuda.using_allocator(pool.malloc):
+                self._products = Products(cp, self._handle(stream))
+                self._inputs = [self._zeros_like(value) for value in program.inputs]
+                self._numbers = Numbers(cp, self.cells)
+            self._numbers.copy_in([number.value for number in program.numbers], stream)
+            inputs = {value.number: x for value, (x, _) in zip(program.inputs, self._inputs, strict=True)}
+            self._warm_up(inputs)
+            with cp.cuda.using_allocator(pool.malloc):
+                outputs = self._record(inputs)
+            self._graph.upload(stream)
+        # CuPy drops a plan, and with it memory that the graph uses, when sixteen others came after it.
+        self._plans = [node.plan for _, node in cp.fft.config.get_plan_cache()]
+        stream.synchronize()
+        self._plan_results(outputs, inputs)
+        self.nbytes = int(pool.total_bytes())
+
+    def _handle(self, stream: Any) -> cublas.Cublas:
+        """Return the handle of cuBLAS for the device, set to a stream and to memory of the graph."""
+        if self._device.id not in _handles:
+            _handles[self._device.id] = cublas.Cublas(cublas.load(self._cp))
+        handle = _handles[self._device.id]
+        handle.tf32 = self._tf32
+        self._workspace = self._cp.empty(cublas.workspace_size(self._device.compute_capability), np.uint8)
+        handle.use(stream.ptr, self._workspace.data.ptr, self._workspace.nbytes)
+        return handle
+
+    def _record(self, inputs: dict[int, Any]) -> list[Any]:
+        """Return the outputs of all calls, made while the stream captures; a capture always ends."""
+        self._stream.begin_capture()
+        try:
+            outputs = self._execute(inputs, self._arrays)
+        except BaseException:
+            with contextlib.suppress(Exception):  # of a capture that has failed
+                self._stream.end_capture()
+            raise
+        self._graph = self._stream.end_capture()
+        return outputs
+
+    def _warm_up(self, inputs: dict[int, Any]) -> None:
+        """Make all calls on copies of the state, so that kernels are compiled and loaded.
+
+        Inputs are zeros, which are valid as indices, too.
+        """
+        pool = _new_pool(self._cp)
+        try:
+            with self._cp.cuda.using_allocator(pool.malloc):
+                state, copies = _Copies(self._cp, self._arrays).new()
+                _call_all(copies)
+                self._execute(inputs, state)
+                del state, copies
+                self._stream.synchronize()
+        finally:
+            _retire(self._device, pool)
+
+    def _execute(self, inputs: dict[int, Any], state: list[Any]) -> list[Any]:
+        arrays = inputs | {value.number: x for value, x in zip(self.program.state, state, strict=True)}
+        return self.execute(arrays, self._numbers.arrays)
+
+    def _zeros_like(self, value: Value) -> tuple[Any, int]:
+        """Return zeros with the layout of a value, and the number of bytes to copy at once, 0 if it has gaps."""
+        cp, strides = self._cp, value.strides or ()
+        low, high = _extent(value.shape, strides, value.dtype.itemsize)
+        memory = cp.zeros(high - low, np.uint8).data
+        array = cp.ndarray(value.shape, value.dtype, memory + -low, strides)
+        return array, value.nbytes if not low and high == value.nbytes else 0
+
+    def _plan_results(self, outputs: list[Any], given: dict[int, Any]) -> None:
+        """Tell apart views of inputs and of the state, and results, which are copied: the next run overwrites them."""
+        inputs, state = {id(owner_of(x)) for x, _ in self._inputs}, {id(owner_of(x)) for x in self._arrays}
+        for i, (value, array) in enumerate(zip(self.program.outputs, outputs, strict=True)):
+            if id(owner_of(array)) in inputs:
+                self.view(value, given)  # raises if it cannot be followed
+                self._views.append((i, value, None))
+            elif id(owner_of(array)) in state:
+                self._views.append((i, value, array))
+            else:
+                self._new.append(i)
+        self._copies = _Copies(self._cp, [outputs[i] for i in self._new])
+
+    # Execution
+
+    def run(self, *given: Any) -> Any:
+        """Launch the graph on the current stream: see the class."""
+        with self._device:
+            try:
+                outputs, copies = self._outputs(given)
+                stream = self._cp.cuda.get_current_stream()
+                self._copy_in(given, stream)
+                _call_all([partial(self._graph.launch, stream), partial(self.done.append, outputs), *copies])
+            except Exception as error:
+                if self.done:
+                    raise
+                return error
+            self._runs += 1
+            return outputs
+
+    def _outputs(self, given: Sequence[Any]) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
+        """Return the outputs of a run, and functions that copy results to them."""
+        if takes_tf32(self._cp) is not self._tf32:  # which is part of the graph
+            self.link(self._arrays)
+        outputs: list[Any] = [None] * len(self.program.outputs)
+        results, copies = self._copies.new()
+        for i, array in zip(self._new, results, strict=True):
+            outputs[i] = array
+        inputs = {value.number: x for value, x in zip(self.program.inputs, given, strict=False)}
+        for i, value, array in self._views:
+            outputs[i] = (self.view(value, inputs) if array is None else array).view()  # optimizers count it
+        return tuple(outputs), copies
+
+    def _copy_in(self, given: Sequence[Any], stream: Any) -> None:
+        """Queue copies of inputs and numbers to where the graph reads them, after what other streams have queued."""
+        if self._last_stream is not None and self._last_stream != stream:
+            stream.wait_event(self._last_stream.record())
+        self._last_stream = stream
+        self._numbers.copy_in(given[len(self._inputs) :], stream)
+        for (static, nbytes), array in zip(self._inputs, given, strict=False):
+            if nbytes:
+                static.data.copy_from_device_async(array.data, nbytes, stream)
+            else:
+                static[...] = array
+
+    def release(self) -> None:
+        """Drop the graph, its memory and the arrays of the state, after its last run has finished."""
+        if self._last_stream is not None:
+            with contextlib.suppress(Exception), self._device:
+                self._device.synchronize()
+        pool = self._pool
+        self._clear()
+        if pool is not None:
+            _retire(self._device, pool)
+
+    def _clear(self) -> None:
+        self._graph = self._pool = self._last_stream = self._workspace = self._stream = None
+        self._arrays, self._inputs, self._views, self._new, self._plans = [], [], [], [], []
+        self._copies, self._numbers = _Copies(self._cp, []), Numbers(self._cp, [])
+
+
+class Numbers:
+    """Numbers on their way to a GPU: in one copy a run, through a ring of pinned buffers.
+
+    Several runs may be queued while the next ones are prepared. A buffer is filled again once its copy is done.
+    `arrays` are those on the GPU that calls read, by the cell.
+    """
+
+    def __init__(self, cp: Any, cells: list[Cell]) -> None:
+        self._cells, self._nbytes, self.arrays = cells, _WIDTH * len(cells), dict[Cell, Any]()
+        if not cells:
+            return
+        starts = [(cell, _WIDTH * i) for i, cell in enumerate(cells)]
+        self._memory = cp.empty(self._nbytes, np.uint8).data
+        self.arrays = {cell: cp.ndarray((), cell.dtype, self._memory + i) for cell, i in starts}
+        ring = []
+        for row in import_module("cupyx").empty_pinned((_BUFFERS, self._nbytes), np.uint8):
+            places = [row[i : i + cell.dtype.itemsize].view(cell.dtype).reshape(()) for cell, i in starts]
+            ring.append((row.ctypes.data, places, cp.cuda.Event(disable_timing=True)))
+        self._ring = cycle(ring)
+
+    def copy_in(self, numbers: Sequence[Any], stream: Any) -> None:
+        """Queue a copy of numbers, in the order of `Program.numbers`, on a stream."""
+        if self._cells:
+            address, places, copied = next(self._ring)
+            copied.synchronize()
+            for place, cell in zip(places, self._cells, strict=True):
+                place[()] = numbers[cell.source]
+            self._memory.copy_from_host_async(address, self._nbytes, stream)
+            copied.record(stream)
+
+
+class _Copies:
+    """Copies of arrays with their layouts, which share memory as those do: one copy for each allocation."""
+
+    def __init__(self, cp: Any, arrays: list[Any]) -> None:
+        self._cp, self._count = cp, len(arrays)
+        owners: dict[int, list[tuple[int, Any]]] = {}
+        for i, x in enumerate(arrays):
+            owners.setdefault(id(owner_of(x)), []).append((i, x))
+        self._groups = list(map(_span, owners.values()))
+
+    def new(self) -> tuple[list[Any], list[Callable[[], Any]]]:
+        """Return new arrays, and functions that queue copies to them on the current stream."""
+        arrays: list[Any] = [None] * self._count
+        copies: list[Callable[[], Any]] = []
+        for source, nbytes, parts in self._groups:
+            memory = self._cp.cuda.alloc(nbytes)
+            if nbytes:
+                copies.append(partial(memory.copy_from_device_async, source, nbytes))
+            for i, shape, dtype, offset, strides in parts:
+                arrays[i] = self._cp.ndarray(shape, dtype, memory + offset, strides)
+        return arrays, copies
+
+
+def _call_all(functions: Sequence[Callable[[], Any]]) -> None:
+    """Call functions of C, with no signal handler between them."""
+    deque(map(operator.call, functions), 0)
+
+
+def _span(members: list[tuple[int, Any]]) -> tuple[Any, int, list[tuple[Any, ...]]]:
+    """Return where arrays of one allocation begin, how many bytes they span, and what makes them of a copy of these."""
+    spans = [(x.data.ptr + i, x.data.ptr + j) for _, x in members for i, j in [_extent(x.shape, x.strides, x.itemsize)]]
+    begin, end = min([begin for begin, _ in spans]), max([end for _, end in spans])
+    parts = [(i, x.shape, x.dtype, x.data.ptr - begin, x.strides) for i, x in members]
+    first = members[0][1].data
+    return first + (begin - first.ptr), end - begin, parts
+
+
+def _join(cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """Join arrays; by assignments where CuPy would copy a list of their addresses from the host."""
+    if len(arrays) <= _JOINED or len({x.dtype for x in arrays}) > 1:
+        return function(arrays, axis=axis)
+    if function.__name__ == "stack":
+        arrays = [cp.expand_dims(x, axis) for x in arrays]
+    elif axis is None:
+        arrays, axis = [x.ravel() for x in arrays], 0
+    first, ends = arrays[0], [*accumulate([x.shape[axis] for x in arrays])]
+    axis %= first.ndim
+    out = cp.empty((*first.shape[:axis], ends[-1], *first.shape[axis + 1 :]), first.dtype)
+    for x, end in zip(arrays, ends, strict=True):
+        out[(slice(None),) * axis + (slice(end - x.shape[axis], end),)] = x
+    return out
+
+
+def _new_pool(cp: Any) -> Any:
+    """Return a pool, which is referred to until its memory is free: blocks would be lost that come back later."""
+    pool = cp.cuda.MemoryPool()
+    _pools[pool] = None
+    return pool
+
+
+def _retire(device: Any, pool: Any) -> None:
+    """Free the memory of a pool, which CuPy does not do when it drops one; later, what is still referred to."""
+    _pools[pool] = device
+    _free_retired()
+
+
+def _free_retired() -> None:
+    for pool, device in list(_pools.items()):
+        if device is not None:
+            with contextlib.suppress(Exception), device:  # another thread may be at it
+                pool.free_all_blocks()
+                if not pool.total_bytes():
+                    _pools.pop(pool, None)
+
+
+def _extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """Return where an array begins and ends in memory, in bytes from its first element."""
+    if 0 in shape:
+        return 0, 0
+    steps = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
+    return sum(s for s in steps if s < 0), sum(s for s in steps if s > 0) + itemsize

@@ -1,0 +1,176 @@
+"""Code generation: instructions, and a Python function that executes them.
+
+Python handles signals between bytecodes. All that follows the first write to memory of the caller is therefore one call
+into C where no instruction there returns anything: a signal then comes before or after all writes, and after them the
+outputs are in `Code.done`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby, starmap
+from typing import Any, TypeAlias
+
+from xgrad.capture.program import leaves, map_leaves
+
+_MANY = 32  # instructions from which a loop in C, 25 ns slower for each, is worth the time to compile lines
+_LITERALS = frozenset({bool, int, type(None)})
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """An operand that stands for an array or a number.
+
+    A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one has the
+    same array from one `link` to the next. If others determine it, `find` computes it: it is a dependent of these, and
+    comes later in the `order`.
+    """
+
+    dynamic: bool = False
+    early: bool = False
+    find: Callable[[], Any] = lambda: None
+    order: int = 0
+    array: Any = None
+    dependents: list[Slot] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Instruction:
+    """A call with slots, constants, and tuples, lists and slices of them; `result` are dynamic slots."""
+
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]
+    options: dict[str, Any]
+    result: Slot | tuple[Slot, ...] | None = None
+    slots: list[Slot] = field(init=False)  # among the operands
+
+    def __post_init__(self) -> None:
+        self.slots = slots_in((self.operands, *self.options.values()))
+
+    def entry(self) -> tuple[Any, ...]:
+        """Return the arguments of ``operator.call`` that make a call of static slots."""
+        operands: Any = (self.function, *map_leaves(_resolve, self.operands))
+        return (partial(*operands, **map_options(_resolve, self.options)),) if self.options else operands
+
+
+def _resolve(operand: Any) -> Any:
+    return operand.array if type(operand) is Slot else operand
+
+
+def map_options(new: Callable[[Any], Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return options with the results of a function in the place of all that is no tuple, list or slice."""
+    return {name: map_leaves(new, value) for name, value in options.items()}
+
+
+def slots_in(operands: Any) -> list[Slot]:
+    """Return the slots among operands."""
+    return [operand for operand in leaves(operands) if type(operand) is Slot]
+
+
+Slots: TypeAlias = Sequence[Slot]
+Instructions: TypeAlias = Sequence[Instruction]
+
+
+class Code:
+    """A function, `run`, with its `source` and `scope`.
+
+    It takes the parameters and returns the outputs as a tuple, or an exception of the instructions `before` the first
+    write to memory of the caller.
+    """
+
+    def __init__(self, parameters: Slots, before: Instructions, after: Instructions, outputs: Slots) -> None:
+        self.scope: dict[str, Any] = {"call": operator.call, "partial": partial, "starmap": starmap}
+        self.scope["consume"] = deque[Any](maxlen=0).extend
+        self.done: list[Any] = []
+        self._names: dict[int, tuple[str, Any]] = {}  # and what has them, by id
+        self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # where static slots are in loops
+        self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *slots_in(x.result))}
+        for slot in outputs:
+            self._last.pop(id(slot), None)
+        lines = self._lines(before)
+        if lines:
+            lines = ["try:", *["    " + line for line in lines]]
+            lines += ["except Exception as error:", "    return error.with_traceback(None)"]
+        if after and all(x.result is None for x in after):
+            groups = [(static, list(xs)) for static, xs in groupby(after, _is_static)]
+            parts = [f"*{self._loop(xs)}" if static else ", ".join(map(self._entry, xs)) for static, xs in groups]
+            self.scope["finish"] = self.done.append
+            lines.append(f"consume(starmap(call, ({', '.join(parts)}, (finish, {self._text(tuple(outputs))}))))")
+        else:
+            lines += self._lines(after)
+        names = ", ".join(map(self._text, parameters))
+        self.source = "\n    ".join([f"def run({names}):", *lines, f"return {self._text(tuple(outputs))}"])
+        exec(compile(self.source, "<captured step>", "exec"), self.scope)
+        self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle
+
+    def update(self, slots: Iterable[Slot]) -> None:
+        """Use the arrays that static slots have now."""
+        for slot in slots:
+            if id(slot) in self._names:
+                self.scope[self._names[id(slot)][0]] = slot.array
+            for entries, i, instruction in self._entries.get(slot, ()):
+                entries[i] = instruction.entry()
+
+    def _lines(self, instructions: Iterable[Instruction]) -> list[str]:
+        lines: list[str] = []
+        for static, group in groupby(instructions, _is_static):
+            members = list(group)
+            if static and len(members) >= _MANY:
+                lines.append(f"consume(starmap(call, {self._loop(members)}))")
+                continue
+            for x in members:
+                lines.append(self._line(x))
+                slots = dict.fromkeys([slot for slot in (*slots_in(x.result), *x.slots) if slot.dynamic])
+                dead = [self._text(slot) for slot in slots if not slot.early and self._last.get(id(slot)) == id(x)]
+                if dead:  # or memory is in use for longer than without a program
+                    lines.append(f"del {', '.join(dead)}")
+        return lines
+
+    def _loop(self, instructions: Sequence[Instruction]) -> str:
+        """Return the name of a list of static calls."""
+        entries = [instruction.entry() for instruction in instructions]
+        for i, instruction in enumerate(instructions):
+            for slot in instruction.slots:
+                self._entries.setdefault(slot, []).append((entries, i, instruction))
+        return self._text(entries)
+
+    def _line(self, x: Instruction) -> str:
+        function, *arguments = self._arguments(x)
+        if x.function is operator.setitem:
+            return f"{arguments[0]}[{arguments[1]}] = {arguments[2]}"
+        text = f"{function}({', '.join(arguments)})"
+        return text if x.result is None else f"{self._text(x.result)} = {text}"
+
+    def _entry(self, x: Instruction) -> str:
+        arguments = ", ".join(self._arguments(x))
+        return f"(partial({arguments}),)" if x.options else f"({arguments},)"
+
+    def _arguments(self, x: Instruction) -> list[str]:
+        options = [f"{name}={self._text(value)}" for name, value in x.options.items()]
+        return [self._text(x.function), *map(self._text, x.operands), *options]
+
+    def _text(self, operand: Any) -> str:
+        """Return the expression of an operand."""
+        kind = type(operand)
+        if kind in _LITERALS:
+            return repr(operand)
+        if kind is not Slot and slots_in(operand):
+            members = (operand.start, operand.stop, operand.step) if kind is slice else operand
+            parts = "".join([f"{self._text(member)}, " for member in members])
+            return f"[{parts}]" if kind is list else f"slice({parts})" if kind is slice else f"({parts})"
+        if id(operand) not in self._names:
+            name = f"x{len(self._names)}"
+            self._names[id(operand)] = name, operand
+            if kind is not Slot:
+                self.scope[name] = operand
+            elif not operand.dynamic:
+                self.scope[name] = operand.array
+        return self._names[id(operand)][0]
+
+
+def _is_static(x: Instruction) -> bool:
+    return x.result is None and not any(slot.dynamic for slot in x.slots)

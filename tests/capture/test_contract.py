@@ -1,0 +1,943 @@
+"""The rules of the documentation of `xgrad.capture`, one after the other; `test_changes` has the 5th and the 6th."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import inspect
+import pickle
+import random
+import types
+import warnings
+import weakref
+from collections import OrderedDict, UserDict, deque, namedtuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from capture import twins
+from capture.twins import Capture, array, assert_same, batch, compare, compare_replays, eager, replayed, snapshot
+from xgrad import nn, optim
+from xgrad.capture import Captured, CaptureError, CaptureWarning
+from xgrad.capture.arrays import TracedArray
+from xgrad.capture.numbers import Number
+from xgrad.graph import Node
+from xgrad.nn import functional
+
+Step = Callable[..., Any]
+Pair = namedtuple("Pair", "first second")
+ignored = pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
+
+
+# 1. Inputs are the tensors among the arguments, in nested containers
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda a, b: ((a, b), {}),
+        lambda a, b: (([a, [b]],), {}),
+        lambda a, b: (({"a": a, "b": (b, 3, "text", None)},), {}),
+        lambda a, b: ((Pair(a, [b]),), {}),
+        lambda a, b: ((a,), {"more": {"b": b}}),
+        lambda a, b: ((OrderedDict(a=a), [], {}, (), b), {}),
+    ],
+)
+def test_tensors_in_nested_arguments_are_inputs(build: Callable[..., Any]) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        def step(*args: Any, **options: Any) -> Any:
+            a, b = [x for _, x in xgrad.trees.leaves((args, options)) if isinstance(x, xgrad.Tensor)]
+            return {"sum": a + b, "given": [a * 2, (b,)]}
+
+        captured = capture(step)
+        for i in range(4):
+            args, options = build(array(3, seed=i), array(3, seed=i + 9))
+            yield captured(*args, **options)
+
+    compare_replays(scenario, traces=1)
+
+
+@replayed
+def test_results_of_all_kinds_are_rebuilt(capture: Capture) -> Iterator[Any]:
+    @capture
+    def step(x: Any) -> Any:
+        y = x * 2
+        ones = xgrad.ones((2, 3)).T
+        shared = {"y": y, "transposed": y.T, "row": y[0], "twice": [y, y], "ones": ones}
+        return {"x": x, "view": x.T, "none": None, "three": 3, "tuple": (x,), "leaf": (x + 1).requires_grad_()} | shared
+
+    for i in range(4):
+        results = step(array(2, 3, seed=i))
+        yield results, results["y"] is results["twice"][0] is results["twice"][1], results["x"] is results["tuple"][0]
+
+
+def test_results_of_replays_are_the_callers_own() -> None:
+    step = xgrad.capture(lambda x: (xgrad.exp(x), x * 2, xgrad.ones(3)))
+    kept = [step(array(3, seed=i)) for i in range(6)]
+    kept[2][2][0] = 5.0
+    for i, (a, b, ones) in enumerate(kept):
+        np.testing.assert_array_equal(a.numpy(), np.exp(array(3, seed=i).numpy()))
+        np.testing.assert_array_equal(b.numpy(), 2 * array(3, seed=i).numpy())
+        assert ones.tolist() == [5.0 if i == 2 else 1.0, 1, 1]
+    assert step(array(3))[2].tolist() == [1, 1, 1] and step.recordings == 1
+
+
+# 2. State is what is found from the function, and what `state=` names
+
+
+class Plain:
+    """An object that holds a tensor, and uses it."""
+
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+    def step(self, x: Any) -> Any:
+        return x * self.w
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.w
+
+
+@dataclass(slots=True)
+class Slotted:
+    """A `Plain` with slots."""
+
+    w: Any
+
+    def step(self, x: Any) -> Any:
+        return x * self.w
+
+
+shared: Any = None
+library = types.ModuleType("library")
+
+
+def times_shared(x: Any) -> Any:
+    """Multiply by a global tensor."""
+    return x * shared
+
+
+def in_closure(w: Any) -> Any:
+    def replace(new: Any) -> None:
+        nonlocal w
+        w = new
+
+    return lambda x: x * w, replace
+
+
+def in_item(container: Any, key: Any) -> Any:
+    return lambda x: x * container[key], lambda new: container.__setitem__(key, new)
+
+
+def in_global(w: Any, names: dict[str, Any], step: Step) -> Any:
+    names["shared"] = w
+    return step, lambda new: names.update(shared=new)
+
+
+def in_attribute(thing: Any, step: Step) -> Any:
+    return step, lambda new: setattr(thing, "w", new)
+
+
+def in_state_option(w: Any) -> Any:
+    hidden = SimpleNamespace(inner=SimpleNamespace(inner=SimpleNamespace(ws=[w])))
+    ws = hidden.inner.inner.ws
+    return lambda x: x * hidden.inner.inner.ws[0], lambda new: ws.__setitem__(0, new), ws
+
+
+#: Where a tensor is found: a function that returns a step, one that replaces the tensor, and the argument `state`; and
+#: the name of the tensor.
+PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "closure": (in_closure, "w"),
+    "closure of a called function": (lambda w: ((f := in_closure(w)) and (lambda x: f[0](x) + 1), f[1]), "w"),
+    "default": (lambda w: (lambda x, w=w: x * w, None), "default[0]"),
+    "keyword default": (
+        lambda w: ((f := lambda x, *, w=w: x * w), lambda new: f.__kwdefaults__.update(w=new)),
+        "default['w']",
+    ),
+    "global": (lambda w: in_global(w, globals(), lambda x: x * shared), "shared"),
+    "global of a module": (lambda w: in_global(w, vars(library), lambda x: x * library.shared), "library.shared"),
+    "global of a called function": (lambda w: in_global(w, globals(), lambda x: times_shared(x) + 1), "shared"),
+    "list": (lambda w: in_item([w], 0), "container[0]"),
+    "dict": (lambda w: in_item({"a": w}, "a"), "container['a']"),
+    "deque": (lambda w: in_item(deque([w]), 0), "container[0]"),
+    "OrderedDict": (lambda w: in_item(OrderedDict(a=w), "a"), "container['a']"),
+    "UserDict": (lambda w: in_item(UserDict(a=w), "a"), "container['a']"),
+    "nested containers": (lambda w: in_item({0: [w]}[0], 0), "container[0]"),
+    "tuple": (lambda w: ((lambda pair: lambda x: x * pair.first)(Pair(w, 0)), None), "pair[0]"),
+    "method": (lambda w: in_attribute(p := Plain(w), p.step), "self.w"),
+    "callable object": (lambda w: in_attribute(p := Plain(w), p), "w"),
+    "attribute": (lambda w: in_attribute(p := Plain(w), lambda x: x * p.w), "p.w"),
+    "slot": (lambda w: in_attribute(p := Slotted(w), lambda x: x * p.w), "p.w"),
+    "method of slots": (lambda w: in_attribute(p := Slotted(w), p.step), "self.w"),
+    "partial": (lambda w: (functools.partial(lambda a, x: x * a, w), None), "[0]"),
+    "partial method": (lambda w: in_attribute(p := Plain(w), functools.partial(Plain.step, p)), "[0].w"),
+    "decorated function": (lambda w: (functools.lru_cache(maxsize=0)(lambda x: x * w), None), "w"),
+    "state=": (in_state_option, "state[0]"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tensor_of_the_state_is_found_named_and_followed(place: str) -> None:
+    make, name = PLACES[place]
+    w = array(3, seed=1)
+    step, replace, *state = make(w)
+    captured = xgrad.capture(step, state=state[0] if state else None)
+    assert [found for found, x in captured.state() if x is w] == [name]
+    for i in range(6):
+        if i == 2:
+            w[0] = 5.0
+        if i == 3:
+            w.data = array(3, seed=7)
+        if i == 4:
+            w *= 2
+        assert_same([snapshot(step(array(3, seed=i)))], [snapshot(captured(array(3, seed=i)))])
+    assert captured.recordings == 1 and captured.refusal is None
+    if replace is not None:
+        for seed in (8, 9):
+            replace(array(3, seed=seed))
+            for i in range(2):
+                assert_same([snapshot(step(array(3, seed=i)))], [snapshot(captured(array(3, seed=i)))])
+        assert captured.refusal is None
+
+
+def test_state_lists_tensors_modules_optimizers_and_generators_with_names() -> None:
+    model, optimizer, step = twins.training(xgrad.capture)
+    generator, w = xgrad.random.Generator(1), array(2)
+    step = xgrad.capture(step._step, state={"noise": generator, "w": w})
+    found = dict(step.state())
+    assert found["model"] is model and found["optimizer"] is optimizer and found["model.3"] is model[3]
+    assert found["model.0.weight"] is model[0].weight and found["state['w']"] is w
+    assert found["state['noise']"] is generator and found["xgrad.random"] is xgrad.random._default
+
+
+HOLDERS: dict[str, Callable[[Any, Step], Step]] = {
+    "closure": lambda holder, use: lambda x: use(holder, x),
+    "default": lambda holder, use: lambda x, holder=holder: use(holder, x),
+    "dict": lambda holder, use: (lambda d: lambda x: use(d["a"], x))({"a": holder}),
+    "attribute": lambda holder, use: (lambda p: lambda x: use(p.w, x))(Plain(holder)),
+    "slot": lambda holder, use: (lambda p: lambda x: use(p.w, x))(Slotted(holder)),
+    "partial": lambda holder, use: functools.partial(use, holder),
+}
+
+
+@pytest.mark.parametrize("place", HOLDERS)
+@pytest.mark.parametrize("kind", ["module", "generator", "optimizer"])
+def test_module_generator_or_optimizer_of_the_state_is_followed(kind: str, place: str) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        xgrad.manual_seed(0)
+        layer = nn.Linear(3, 3)
+        optimizer = optim.SGD(layer.parameters(), lr=0.1)
+
+        def use(holder: Any, x: Any) -> Any:
+            if kind == "module":
+                return holder(x).detach()
+            if kind == "generator":
+                return x * xgrad.random.rand(3, generator=holder)
+            holder.zero_grad()
+            (sum((p * p).sum() for p in holder.param_groups[0]["params"]) * x.mean()).backward()
+            return holder.step()
+
+        holder = {"module": layer, "generator": xgrad.random.Generator(4), "optimizer": optimizer}[kind]
+        step = capture(HOLDERS[place](holder, use))
+        for i in range(6):
+            if i == 3:
+                layer.weight.data = layer.weight.detach() * 2
+            yield step(array(2, 3, seed=i)), layer.state_dict()
+
+    compare_replays(scenario)
+
+
+# 3. All else is a constant of the trace
+
+
+class Config:
+    """Configuration, as an object and as a class."""
+
+    k = 2.0
+
+    def __init__(self) -> None:
+        self.inner = SimpleNamespace(k=2.0)
+
+
+factor = 2.0
+
+
+def _closure_number() -> Any:
+    k = 2.0
+
+    def change() -> None:
+        nonlocal k
+        k = 3.0
+
+    return lambda x: x * k, change
+
+
+def _of(thing: Any, step: Step, change: Callable[[Any], Any]) -> Any:
+    return lambda x: step(thing, x), lambda: change(thing)
+
+
+#: Python values that a step uses: a function that returns a step that multiplies by 2 until the value is changed, when
+#: it multiplies by something else; and a function that changes the value.
+CONSTANTS: dict[str, Callable[[], Any]] = {
+    "number of a closure": _closure_number,
+    "global number": lambda: (lambda x: x * factor, lambda: globals().update(factor=3.0)),
+    "number of a list": lambda: _of([2.0], lambda ks, x: x * ks[0], lambda ks: ks.__setitem__(0, 3.0)),
+    "number of an attribute": lambda: _of(Config(), lambda c, x: x * c.k, lambda c: setattr(c, "k", 3.0)),
+    "number far down": lambda: _of(Config(), lambda c, x: x * c.inner.k, lambda c: setattr(c.inner, "k", 3.0)),
+    "string": lambda: _of(["a"], lambda c, x: x * 2 if c[0] == "a" else x, lambda c: c.__setitem__(0, "b")),
+    "control flow": lambda: _of([True], lambda c, x: x * 2 if c[0] else x, lambda c: c.__setitem__(0, False)),
+    "called function": lambda: _of([lambda x: x * 2], lambda f, x: f[0](x), lambda f: f.insert(0, lambda x: x * 3)),
+    "key of a dict": lambda: _of(["a"], lambda p, x: x * {"a": 2, "b": 3}[p[0]], lambda p: p.insert(0, "b")),
+    "class attribute set on a subclass": lambda: _of(
+        type("Derived", (Config,), {})(), lambda c, x: x * c.k, lambda c: setattr(type(c), "k", 3.0)
+    ),
+    "length of a list": lambda: _of([1, 2], lambda log, x: x * len(log), lambda log: log.append(3)),
+    "element of an array": lambda: _of(np.full(1000, 2.0), lambda a, x: x * float(a[0]), lambda a: a.fill(3.0)),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_python_value_changed_stays_as_it_was_traced_and_verify_raises(name: str) -> None:
+    for verify in (0, 1):
+        globals()["factor"] = 2.0
+        step, change = CONSTANTS[name]()
+        captured = xgrad.capture(step, verify=verify)
+        for i in range(3):
+            np.testing.assert_array_equal(captured(array(3, seed=i)).numpy(), 2 * array(3, seed=i).numpy())
+        change()
+        assert not np.array_equal(step(array(3)).numpy(), 2 * array(3).numpy())
+        if verify:
+            with pytest.raises(CaptureError, match="differs"):
+                captured(array(3))
+        else:
+            np.testing.assert_array_equal(captured(array(3)).numpy(), 2 * array(3).numpy())
+            assert captured.recordings == 1 and captured.refusal is None
+
+
+# 4. A tensor that is neither input, nor state, nor made by the step refuses the capture
+
+
+class Hidden:
+    """Tensors that no function refers to: attributes of a class are not state."""
+
+    w: Any
+    index: Any
+    model: Any
+    optimizer: Any
+    generator: Any
+
+
+def _write(x: Any) -> Any:
+    with xgrad.no_grad():
+        Hidden.w += x  # here
+    return x * 2
+
+
+def _assign_item(x: Any) -> Any:
+    y = x * 1
+    y[0] = Hidden.w[1]  # here
+    return y
+
+
+def _assign_data(x: Any) -> Any:
+    y = x * 1
+    y.data = Hidden.w
+    return y * 2  # here
+
+
+def _train(x: Any) -> Any:
+    Hidden.model(x).sum().backward()  # here
+    Hidden.optimizer.step()
+    return x * 2
+
+
+FOREIGN: dict[str, tuple[Step, str]] = {
+    "operator": (lambda x: x * Hidden.w, "multiply"),  # here
+    "operator from the left": (lambda x: Hidden.w - x, "subtract"),  # here
+    "function": (lambda x: xgrad.maximum(x, Hidden.w), "maximum"),  # here
+    "list of tensors": (lambda x: xgrad.stack([x, Hidden.w]), "stack"),  # here
+    "three operands": (lambda x: xgrad.where(x > 0, x, Hidden.w), "where"),  # here
+    "product": (lambda x: x @ Hidden.w, "matmul"),  # here
+    "own function of it": (lambda x: x + xgrad.tanh(Hidden.w), ""),  # here
+    "nothing but it": (lambda x: xgrad.tanh(Hidden.w), ""),  # here
+    "itself": (lambda x: Hidden.w, "returned"),  # here
+    "detached": (lambda x: Hidden.w.detach(), ""),  # here
+    "view": (lambda x: x * Hidden.w[::-1], ""),  # here
+    "index": (lambda x: x[Hidden.index], "index"),  # here
+    "index of it by an input": (lambda x: Hidden.w[xgrad.argsort(x)], ""),  # here
+    "asarray": (lambda x: x * xgrad.asarray(Hidden.w), ""),  # here
+    "copy": (lambda x: x * xgrad.asarray(Hidden.w, copy=True), ""),  # here
+    "value": (lambda x: x * Hidden.w.sum().item(), "sum"),  # here
+    "value by NumPy": (lambda x: x * float(np.asarray(Hidden.w)[0]), "read"),  # here
+    "truth": (lambda x: x if Hidden.w[0] > 0 else -x, "getitem"),  # here
+    "module": (lambda x: Hidden.model(x).detach(), ""),  # here
+    "generator": (lambda x: x * xgrad.random.rand(3, generator=Hidden.generator), "generator"),  # here
+    "write": (_write, ""),
+    "write of an item": (lambda x: (Hidden.w.__setitem__(0, x[1]), x * 2)[1], ""),  # here
+    "assigned item": (_assign_item, ""),
+    "assigned data": (_assign_data, ""),
+    "training": (_train, ""),
+    "by name": (lambda x: x * vars(Hidden)["w"], "multiply"),  # here
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_tensor_refuses_with_the_line_and_eager_results(name: str) -> None:
+    step, reason = FOREIGN[name]
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        xgrad.manual_seed(0)
+        Hidden.w, Hidden.index = array(3, seed=5), xgrad.asarray([2, 0])
+        Hidden.model, Hidden.generator = nn.Linear(3, 2), xgrad.random.Generator(7)
+        Hidden.optimizer = optim.SGD(Hidden.model.parameters(), lr=0.1)
+        captured = capture(step)
+        for i in range(5):
+            yield captured(array(3, seed=i)), Hidden.w, Hidden.model.state_dict()
+            if i == 2:
+                Hidden.w, Hidden.index = Hidden.w * -2, xgrad.asarray([1, 0])
+        twins.assert_concrete(Hidden.w, Hidden.model, Hidden.optimizer)
+
+    with pytest.warns(CaptureWarning) as caught:
+        (captured,) = compare(scenario)
+    assert len(caught) == 1 and captured.refusal is not None
+    assert captured.refusal.startswith(f"test_contract.py:{line_of(step)}:"), captured.refusal
+    assert reason in captured.refusal
+    if reason not in ("read",):
+        assert "state=" in captured.refusal
+
+
+def line_of(step: Any) -> int:
+    """Return the line of a function that is marked "here", or its first."""
+    source, first = inspect.getsourcelines(step)
+    return first + next((i for i, line in enumerate(source) if "# here" in line), 0)
+
+
+@replayed
+def test_tensors_of_attributes_found_by_name_are_followed(capture: Capture) -> Iterator[Any]:
+    config = SimpleNamespace(w0=array(3, seed=1), w1=array(3, seed=2))
+    step = capture(lambda x, i: x * getattr(config, f"w{i}"))
+    for i in (0, 0, 1, 0, 1, 1):
+        yield step(array(3, seed=i), i)
+        config.w1 = config.w1 * 2
+
+
+@pytest.mark.parametrize("of", ["array", "list of arrays", "dlpack"])
+def test_array_of_another_library_in_the_step_refuses(of: str) -> None:
+    values = np.ones(3, np.float32)
+    steps: dict[str, Step] = {
+        "array": lambda x: x * xgrad.asarray(values),  # here
+        "list of arrays": lambda x: x * xgrad.asarray([values, values]),  # here
+        "dlpack": lambda x: x * xgrad.from_dlpack(values),  # here
+    }
+    captured = xgrad.capture(steps[of])
+    with pytest.warns(CaptureWarning, match=rf"test_contract\.py:{line_of(steps[of])}: .*pass a tensor as an argument"):
+        captured(array(3))
+    values *= 2
+    np.testing.assert_array_equal(captured(array(3)).numpy(), steps[of](array(3)).numpy())
+
+
+# 7. What is refused, with the line
+
+
+Maker = Callable[[Any, list[Any]], Step]
+#: Functions that make a step of a leaf and a list, each with a part of the warning, which is about the line "here".
+REFUSED: dict[str, tuple[Maker, str]] = {}
+
+
+def refused(reason: str, kind: str = "", **steps: Maker) -> Callable[[Maker], Maker]:
+    """Note functions that make a step."""
+    REFUSED.update({f"{kind} {name}": (make, reason) for name, make in steps.items()})
+
+    def note(make: Maker) -> Maker:
+        REFUSED[make.__name__] = make, reason
+        return make
+
+    return note
+
+
+refused(
+    "read",
+    "value read by",
+    item=lambda w, kept: lambda x: x * x.sum().item(),  # here
+    float=lambda w, kept: lambda x: x * float(x.sum()),  # here
+    index=lambda w, kept: lambda x: x[int(xgrad.argmax(x)) :].sum(),  # here
+    range=lambda w, kept: lambda x: x * len(range(xgrad.count_nonzero(x))),  # here
+    truth=lambda w, kept: lambda x: x if x[0] > 0 else -x,  # here
+    format=lambda w, kept: lambda x: (x * 2, f"{x.sum():.3f}"),  # here
+    repr=lambda w, kept: lambda x: (x * 2, repr(x)),  # here
+    tolist=lambda w, kept: lambda x: x * sum(x.tolist()),  # here
+    numpy=lambda w, kept: lambda x: x * float(x.numpy()[0]),  # here
+    asarray=lambda w, kept: lambda x: x * float(np.asarray(x)[0]),  # here
+    dlpack=lambda w, kept: lambda x: x * float(np.from_dlpack(x)[0]),  # here
+    pickle=lambda w, kept: lambda x: (x * 2, len(pickle.dumps(x))),  # here
+)
+refused(
+    "the shape of what",
+    "shape of",
+    nonzero=lambda w, kept: lambda x: xgrad.nonzero(x > 0)[0] * 2,  # here
+    mask=lambda w, kept: lambda x: x[x > 0] * 2,  # here
+    unique=lambda w, kept: lambda x: xgrad.unique_values(x),  # here
+)
+refused(
+    "random numbers of Python or NumPy",
+    "random numbers of",
+    random=lambda w, kept: lambda x: x * random.random(),
+    gauss=lambda w, kept: lambda x: x * random.gauss(0, 1),
+    numpy=lambda w, kept: lambda x: x * float(np.random.normal()),
+    permutation=lambda w, kept: lambda x: x * float(np.random.permutation(3)[0]),
+    attribute=lambda w, kept: using(SimpleNamespace(rng=np.random.default_rng(1)), lambda t, x: x * t.rng.normal()),
+    dict=lambda w, kept: using({"rng": random.Random(1)}, lambda d, x: x if d["rng"].random() < 0.5 else -x),
+    closure=lambda w, kept: using(np.random.RandomState(1), lambda rng, x: x * rng.rand()),
+)
+refused(
+    "held elsewhere",
+    "kept:",
+    appended_and_returned=lambda w, kept: lambda x: (y := (x * 2).sum(), kept.append(y))[0],  # here
+    appended=lambda w, kept: lambda x: (kept.append(x * 2), x * 3)[1],  # here
+    with_its_graph=lambda w, kept: lambda x: (kept.append((w * x).sum()), x * 3)[1],  # here
+    view=lambda w, kept: lambda x: (y := x * 2, kept.append(y[1:]))[0],  # here
+    container=lambda w, kept: lambda x: (y := {"y": x * 2}, kept.append(y))[0],  # here
+    attribute=lambda w, kept: using(SimpleNamespace(), lambda o, x: (setattr(o, "last", x * 2), o.last)[1]),
+)
+
+
+def using(thing: Any, step: Step) -> Step:
+    """Return a step that uses an object."""
+    return lambda x: step(thing, x)
+
+
+@refused("held elsewhere")
+def kept_in_a_closure(w: Any, kept: Any) -> Step:
+    last = None
+
+    def step(x: Any) -> Any:
+        nonlocal last
+        last = x * 2  # here
+        return x * 3
+
+    return step
+
+
+def changing(thing: Any, name: str, value: Step) -> Step:
+    """Return a step that changes an attribute of an object, and uses it."""
+
+    def step(x: Any) -> Any:  # here
+        setattr(thing, name, value(getattr(thing, name, 0), x))
+        return x + getattr(thing, name)
+
+    return step
+
+
+for _thing, _name, _value in [
+    ("Linear", "count", lambda n, x: n + 1),
+    ("Module", "last", lambda n, x: x * 2),
+    ("SGD", "count", lambda n, x: n + 1),
+]:
+    refused(
+        f"the step changes {_thing}.{_name}",
+        f"attribute of {_thing}",
+        changed=lambda w, kept, kind=_thing, name=_name, value=_value: changing(
+            {"Linear": nn.Linear(3, 3), "Module": nn.Module(), "SGD": optim.SGD([w], lr=0.1)}[kind], name, value
+        ),
+    )
+
+
+@refused("")
+def state_of_an_optimizer(w: Any, kept: Any) -> Step:
+    optimizer = optim.Adam([w], lr=0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return optimizer.state_dict()
+
+    return step
+
+
+refused("graph behind it", "graph of a", result=lambda w, kept: lambda x: w * x)
+
+
+@refused("")
+def graph_assigned_to_a_tensor_of_the_state(w: Any, kept: Any) -> Step:
+    kept.append(array(3))
+
+    def step(x: Any) -> Any:
+        kept[0][0] = (w * x).sum()
+        return x * 2
+
+    return step
+
+
+@refused("graph")
+def graph_from_before_walked(w: Any, kept: Any) -> Step:
+    kept.append((w * 2).sum())
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        kept[0].backward(retain_graph=True)  # here
+        return x * 2
+
+    return step
+
+
+@ignored
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusal_names_the_line_once_and_results_are_those_of_eager(name: str) -> None:
+    make, reason = REFUSED[name]
+    runs, messages = [], []
+    for capture in (eager, xgrad.capture):
+        xgrad.manual_seed(1)
+        random.seed(0)
+        np.random.seed(0)
+        w, kept = array(3, seed=9).requires_grad_(), []
+        captured: Any = capture(make(w, kept))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            runs.append([snapshot([captured(array(3, seed=i)), w]) for i in range(5)])
+        messages = [x for x in caught if x.category is CaptureWarning]
+        runs[-1].append(snapshot(list(kept)))
+        for thing in kept:
+            if isinstance(thing, xgrad.Tensor) and thing.requires_grad:
+                w.grad = None
+                thing.sum().backward()  # its graph can be walked
+                assert w.grad is not None
+    assert_same(*runs)
+    assert len(messages) == 1
+    assert reason in captured.refusal, captured.refusal
+    step = captured.__wrapped__
+    if "# here" in inspect.getsource(step):
+        assert captured.refusal.startswith(f"test_contract.py:{line_of(step)}:"), captured.refusal
+    assert captured.refusal.startswith("test_contract.py:")
+    nothing_traced_is_left()
+
+
+def nothing_traced_is_left() -> None:
+    """Check that no tensor and no graph holds a traced array."""
+    gc.collect()
+    data = vars(xgrad.Tensor)["_data"]
+    for thing in gc.get_objects():
+        if issubclass(type(thing), xgrad.Tensor):  # isinstance would load lazy objects of other libraries
+            assert not isinstance(data.__get__(thing), TracedArray)
+        elif issubclass(type(thing), Node):
+            assert not any(isinstance(value, (TracedArray, Number)) for value in thing.kept or ())
+
+
+@pytest.fixture(autouse=True)
+def _objects_of_other_tests_are_frozen() -> Iterator[None]:
+    """Exclude objects from before the test from the search for traced arrays, which would take most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def test_argument_with_a_graph_refuses_and_the_graph_is_walked() -> None:
+    w = array(3, seed=1).requires_grad_()
+    step = xgrad.capture(lambda x: (x * x).sum())
+    with pytest.warns(CaptureWarning, match=r"test_contract.py:\d+: an argument was computed with a graph"):
+        out = step(w * 2)
+    out.backward()
+    np.testing.assert_allclose(w.grad.numpy(), 8 * w.detach().numpy(), rtol=1e-6)
+
+
+def test_result_with_a_graph_refuses_and_the_graph_is_walked() -> None:
+    w = array(3, seed=1).requires_grad_()
+    step = xgrad.capture(lambda x: (w * w * x).sum())
+    with pytest.warns(CaptureWarning, match="graph behind it"):
+        out = step(array(3))
+    for i in range(3):
+        w.grad = None
+        out.backward(retain_graph=True)
+        out.backward()
+        np.testing.assert_allclose(w.grad.numpy(), 4 * (w.detach() * array(3, seed=max(i - 1, 0))).numpy(), rtol=1e-6)
+        out = step(array(3, seed=i))
+
+
+@ignored
+def test_training_refused_at_its_first_trace_goes_on_as_eager() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, train = twins.training(eager)
+        losses: list[float] = []
+
+        @capture
+        def step(x: Any, y: Any) -> Any:
+            losses.append(train(x, y).item())
+            return xgrad.asarray(losses[-1] * len(losses))
+
+        for i in range(6):
+            yield step(*batch(i)), losses
+        yield twins.everything(model, optimizer)
+
+    (captured,) = compare(scenario)
+    assert captured.refusal is not None
+
+
+def test_warning_points_to_the_caller() -> None:
+    step = xgrad.capture(lambda x: x * x.sum().item())
+    with pytest.warns(CaptureWarning) as caught:
+        step(array(3))
+    assert caught[0].filename == __file__
+
+
+def test_random_numbers_drawn_between_calls_do_not_refuse() -> None:
+    step = xgrad.capture(lambda x: 2 * x)
+    for _ in range(4):
+        random.random()
+        np.random.normal()
+        step(array(3))
+    assert step.recordings == 1 and step.refusal is None
+
+
+@replayed
+def test_tensors_kept_by_weak_references_and_cycles_do_not_refuse(capture: Capture) -> Iterator[Any]:
+    references: list[Any] = []
+
+    @capture
+    def step(x: Any) -> Any:
+        y = x * 2
+        references.append(weakref.ref(y))
+        cycle: list[Any] = [y]
+        cycle.append(cycle)
+        try:
+            raise ValueError(y)
+        except ValueError as error:
+            return error.args[0] + 1
+
+    for i in range(4):
+        yield step(array(3, seed=i))
+
+
+# 8. Verification
+
+
+def test_verify_of_a_correct_training_changes_nothing() -> None:
+    for verify in (1, 2, 3):
+
+        def scenario(capture: Capture, verify: int = verify) -> Iterator[Any]:
+            model, optimizer, step = twins.training(lambda step: capture(step, verify=verify))
+            for i in range(10):
+                yield step(*batch(i, 6 if i % 4 else 4)), xgrad.random._default._state
+                yield twins.everything(model, optimizer, gradients=i % 2 == 0)
+
+        compare_replays(scenario)
+
+
+def test_verify_compares_every_nth_call_only() -> None:
+    k, calls = [2.0], []
+
+    def step(x: Any) -> Any:
+        calls.append(1)
+        return x * k[0], x + 1
+
+    captured = xgrad.capture(step, verify=3)
+    captured(array(3))
+    k[0] = 3.0
+    np.testing.assert_array_equal(captured(array(3))[0].numpy(), 2 * array(3).numpy())
+    with pytest.raises(CaptureError, match=r"\[0\]"):
+        captured(array(3))
+    assert captured.recordings == 1
+    captured(array(3))
+    captured(array(3))
+    with pytest.raises(CaptureError):
+        captured(array(3))
+
+
+def test_verify_names_the_first_tensor_of_the_state_that_differs_and_the_bits() -> None:
+    model, optimizer, _ = twins.training(eager)
+    k = [1.0]
+
+    @functools.partial(xgrad.capture, verify=4)
+    def step(x: Any, y: Any) -> None:
+        optimizer.zero_grad()
+        (functional.cross_entropy(model(x), y) * k[0]).backward()
+        optimizer.step()
+
+    for i in range(3):
+        step(*batch(i))
+    k[0] = 1.5
+    with pytest.raises(CaptureError, match=r"(0x[0-9a-f]+|bits)") as caught:
+        step(*batch(4))
+    assert any(name in str(caught.value) for name in ("grad", "weight", "params"))
+
+
+# The function `capture`
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"step": 3}, TypeError, "expected a function, got int"),
+        ({"step": abs, "limit": 0}, ValueError, "limit of at least 1, got 0"),
+        ({"step": abs, "limit": -1}, ValueError, "limit of at least 1, got -1"),
+        ({"step": abs, "verify": -1}, ValueError, "verify of 0 or more, got -1"),
+    ],
+)
+def test_wrong_argument_of_capture_raises(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        xgrad.capture(**options)
+    options = dict(options)
+    step = options.pop("step")
+    with pytest.raises(error, match=message):
+        xgrad.capture(**options)(step)
+
+
+def test_capture_with_options_decorates_and_keeps_name_and_documentation() -> None:
+    @xgrad.capture(limit=3, verify=2)
+    def double(x: Any) -> Any:
+        """Return twice as much."""
+        return x * 2
+
+    assert isinstance(double, Captured) and double.__name__ == "double" and double.__doc__ == "Return twice as much."
+    for _ in range(4):
+        np.testing.assert_array_equal(double(array(3)).numpy(), 2 * array(3).numpy())
+    assert double.recordings == 1 and double.refusal is None
+
+
+class Trainer:
+    """An object with a captured method."""
+
+    def __init__(self, scale: float) -> None:
+        self.layer = nn.Linear(3, 3)
+        self.layer.load_state_dict({"weight": scale * xgrad.eye(3), "bias": xgrad.zeros(3)})
+        self.optimizer = optim.SGD(self.layer.parameters(), lr=0.1)
+
+    @xgrad.capture
+    def step(self, x: Any) -> Any:
+        """Train."""
+        self.optimizer.zero_grad()
+        loss = (self.layer(x) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+class CapturedModule(nn.Module):
+    """A module with a captured method."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.dropout = nn.Linear(3, 3), nn.Dropout(0.5)
+
+    @xgrad.capture(limit=4)
+    def predict(self, x: Any) -> Any:
+        """Predict."""
+        return self.dropout(self.layer(x)).detach()
+
+
+def test_captured_method_has_a_program_for_each_instance() -> None:
+    trainers = [Trainer(1.0), Trainer(2.0)]
+    twins_ = [copy.deepcopy(trainer) for trainer in trainers]
+    for i in range(5):
+        for trainer, other in zip(trainers, twins_, strict=True):
+            assert_same(
+                [snapshot(Trainer.step.__wrapped__(other, array(2, 3, seed=i)))],
+                [snapshot(trainer.step(array(2, 3, seed=i)))],
+            )
+    assert all(trainer.step.recordings == 1 and trainer.step.refusal is None for trainer in trainers)
+    assert trainers[0].step is not trainers[1].step and isinstance(Trainer.step, Captured)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("make", [lambda: Trainer(1.0), CapturedModule])
+def test_copy_of_an_object_with_a_captured_method_works_on_its_own(make: Any, duplicate: Any) -> None:
+    thing = make()
+    name = "step" if isinstance(thing, Trainer) else "predict"
+    for i in range(3):
+        getattr(thing, name)(array(2, 3, seed=i))
+    other = duplicate(thing)
+    before = thing.layer.weight.detach().numpy().copy()
+    with xgrad.no_grad():
+        other.layer = nn.Linear(3, 3)
+        other.layer.weight[...] = 7 * xgrad.eye(3)
+    if name == "step":
+        other.optimizer = optim.SGD(other.layer.parameters(), lr=0.1)
+        expected = (other.layer(array(2, 3)) ** 2).mean()
+    else:
+        other.dropout.p = 0.0
+        expected = other.layer(array(2, 3))
+    np.testing.assert_array_equal(getattr(other, name)(array(2, 3)).detach().numpy(), expected.detach().numpy())
+    np.testing.assert_array_equal(thing.layer.weight.detach().numpy(), before)
+
+
+def test_captured_method_of_an_object_without_a_dict_raises() -> None:
+    class Slots:
+        __slots__ = ()
+
+        @xgrad.capture
+        def step(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(TypeError, match="Slots with a __dict__"):
+        Slots().step(array(3))
+
+
+def test_dropped_object_with_a_captured_method_is_freed() -> None:
+    trainer = Trainer(1.0)
+    for i in range(3):
+        trainer.step(array(2, 3, seed=i))
+    watched = [weakref.ref(x) for x in (trainer, trainer.layer, trainer.optimizer)]
+    del trainer
+    gc.collect()
+    assert [x() for x in watched] == [None] * 3
+
+
+@replayed
+def test_captured_step_within_another_is_part_of_it(capture: Capture) -> Iterator[Any]:
+    inner = capture(lambda x: x * 2 + 1)
+    w = array(3).requires_grad_()
+    outer = capture(lambda x: xgrad.autograd.grad(inner(x * w).sum(), [w]))
+    for step in (inner, outer, inner):
+        for i in range(4):
+            yield step(array(3, seed=i))
+
+
+@replayed
+def test_captured_step_that_calls_itself_is_replayed(capture: Capture) -> Iterator[Any]:
+    @capture
+    def step(x: Any) -> Any:
+        return x if x.shape[0] == 1 else step(x[1:]) * x[0]
+
+    for n in (1, 2, 1, 3, 2, 1):
+        yield step(array(n))
+
+
+TRANSFORMS: dict[str, Callable[[Any], Step]] = {
+    "grad": lambda f: xgrad.grad(f),
+    "value_and_grad": lambda f: xgrad.value_and_grad(f),
+    "grad of grad": lambda f: xgrad.grad(lambda x: xgrad.grad(f)(x).sum()),
+    "hessian": lambda f: xgrad.hessian(f),
+    "jacobian": lambda f: xgrad.jacobian(lambda x: xgrad.sin(x) * f(x)),
+    "vjp": lambda f: lambda x: xgrad.vjp(f, x)[1](xgrad.asarray(2.0)),
+    "jvp": lambda f: lambda x: xgrad.jvp(f, (x,), (xgrad.ones(3),)),
+    "hvp": lambda f: lambda x: xgrad.hvp(f, (x,), (xgrad.ones(3),)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transform_captured_is_replayed(name: str) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        w = array(3, seed=5)
+        step = capture(TRANSFORMS[name](lambda x: (xgrad.tanh(x * w) ** 2).sum()))
+        for i in range(4):
+            yield step(array(3, seed=i))
+            w[...] = w * 1.5
+
+    compare_replays(scenario, traces=1)
+
+
+@replayed
+def test_gradient_of_a_captured_function_of_containers_is_replayed(capture: Capture) -> Iterator[Any]:
+    def loss(params: Any, x: Any) -> Any:
+        return xgrad.sum(xgrad.tanh(x @ params["w"] + params["b"][0]))
+
+    value, slope = capture(loss), capture(xgrad.grad(loss))
+    for i in range(5):
+        params = {"w": array(5, 3, seed=i), "b": [array(3, seed=i + 1)]}
+        yield value(params, array(6, 5, seed=i)), slope(params, array(6, 5, seed=i))

@@ -1,0 +1,333 @@
+"""Signals, exceptions and threads: they leave the library and the state as they were before a step, or after it.
+
+``CAPTURE_SIGNALS=20000`` in the environment sends 20 000 signals.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from capture.twins import array, assert_concrete, batch, compare, eager, everything, snapshot, training
+from xgrad import nn, optim
+from xgrad.capture import CaptureError
+from xgrad.device import tracing
+
+SIGNALS = int(os.environ.get("CAPTURE_SIGNALS", 200))
+LINES = 3 * SIGNALS // 10  # at which the step is interrupted
+
+
+def begun() -> tuple[Any, Any, Any]:
+    """Return a network and an optimizer that have taken a step, and the step."""
+    model, optimizer, step = training(eager)
+    step(*batch(0))
+    return model, optimizer, step
+
+
+def state_of(model: Any, optimizer: Any) -> Any:
+    """Return all that a step changes, as it is compared."""
+    return snapshot([everything(model, optimizer), xgrad.random._default._state])
+
+
+@pytest.fixture(scope="module")
+def states() -> list[Any]:
+    """The states of the training run after each of its first steps."""
+    model, optimizer, step = begun()
+    found = [state_of(model, optimizer)]
+    for i in range(1, 6):
+        step(*batch(i))
+        found.append(state_of(model, optimizer))
+    return found
+
+
+def check_goes_on(model: Any, optimizer: Any, captured: Any, states: list[Any], before: int) -> int:
+    """Check that the state is that of `before` steps or of one more, and that the captured step goes on from there."""
+    assert_concrete(model, optimizer)
+    now = states.index(state_of(model, optimizer), before, before + 2)  # ValueError for any other state
+    for i in range(now + 1, now + 3):
+        captured(*batch(i))
+        assert state_of(model, optimizer) == states[i]
+    assert captured.refusal is None
+    return now - before
+
+
+class Interrupt(BaseException):
+    """What a signal handler raises."""
+
+
+def interrupt(*_: Any) -> None:
+    raise Interrupt
+
+
+def call_with_signal(seconds: float, call: Callable[[], Any]) -> None:
+    """Call a function, and raise `Interrupt` after a time, unless it has returned before."""
+    old = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+        call()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Interrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGALRM, old)
+
+
+def captured_after(calls: int) -> tuple[Any, Any, Any]:
+    """Return a network, its optimizer, and its captured step, which was called so many times."""
+    model, optimizer, step = begun()
+    captured = xgrad.capture(step)
+    for i in range(calls):
+        captured(*batch(1 + i))
+    return model, optimizer, captured
+
+
+@pytest.mark.parametrize("calls", [0, 2], ids=["trace", "replay"])
+def test_signal_at_any_time_leaves_the_state_before_or_after(calls: int, states: list[Any]) -> None:
+    rng, outcomes, given = np.random.default_rng(calls), [0, 0], batch(1 + calls)
+    _, _, captured = captured_after(calls)
+    start = time.perf_counter()
+    captured(*given)
+    took = time.perf_counter() - start
+    for _ in range(SIGNALS // 2):
+        model, optimizer, captured = captured_after(calls)
+        call_with_signal(rng.uniform(0, 2 * took), functools.partial(captured, *given))
+        outcomes[check_goes_on(model, optimizer, captured, states, calls)] += 1
+    assert min(outcomes) > SIGNALS // 40
+
+
+def of_the_library(frame: Any) -> bool:
+    """Return whether a frame runs code of the library, code that it has written included."""
+    return "xgrad" in frame.f_code.co_filename or frame.f_code.co_filename.startswith("<")
+
+
+def lines_of(call: Callable[[], Any], last: int = 0) -> int:
+    """Call a function, and return how many lines of the library it executes; at the `last`, raise `Interrupt`."""
+    count = 0
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal count
+        if not of_the_library(frame):
+            return None
+        count += event == "line"
+        if event == "line" and count == last:
+            sys.settrace(None)
+            raise Interrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except Interrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return count
+
+
+@pytest.mark.parametrize("calls", [0, 2], ids=["trace", "replay"])
+def test_interrupt_at_a_line_leaves_the_state_before_or_after(calls: int, states: list[Any]) -> None:
+    _, _, captured = captured_after(calls)
+    outcomes, given = [0, 0], batch(1 + calls)
+    total = lines_of(functools.partial(captured, *given))
+    for line in np.unique(np.linspace(1, total + 1, min(total, LINES)).astype(int)):
+        model, optimizer, captured = captured_after(calls)
+        lines_of(functools.partial(captured, *given), line)
+        try:
+            outcomes[check_goes_on(model, optimizer, captured, states, calls)] += 1
+        except BaseException as error:
+            raise AssertionError(f"line {line} of {total}: {error}") from error
+    assert min(outcomes) > 0
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_exception_of_the_step_leaves_what_the_eager_step_leaves(at: int) -> None:
+    def scenario(capture: Any) -> Iterator[Any]:
+        model, optimizer, _ = begun()
+        turn = 0
+
+        def fail(place: int) -> None:
+            if place == at and turn in (0, 3):
+                raise ArithmeticError(f"at {place}")
+
+        @capture
+        def step(x: Any, y: Any, turn: int) -> Any:
+            fail(0)
+            optimizer.zero_grad()
+            fail(1)
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            fail(2)
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            optimizer.param_groups[0]["lr"] *= 0.9
+            fail(3)
+            optimizer.step()
+            fail(4)
+            return loss
+
+        for turn in range(6):
+            try:
+                yield step(*batch(turn), turn)
+            except ArithmeticError as error:
+                yield str(error)
+            yield everything(model, optimizer), optimizer.param_groups[0]["lr"], xgrad.random._default._state
+            assert_concrete(model, optimizer)
+
+    (captured,) = compare(scenario)
+    assert captured.refusal is None
+
+
+def test_exception_of_a_check_in_a_replay_changes_nothing() -> None:
+    def scenario(capture: Any) -> Iterator[Any]:
+        model, optimizer, step = training(capture)
+        for i in range(9):
+            x, y = batch(i)
+            try:
+                yield step(x, y + 5 if i in (0, 4, 7) else y)
+            except IndexError as error:
+                yield str(error)
+            yield everything(model, optimizer)
+            assert_concrete(model, optimizer)
+
+    (captured,) = compare(scenario)
+    assert captured.refusal is None
+
+
+def test_exception_of_a_check_after_an_update_is_raised_with_the_state_of_eager() -> None:
+    def scenario(capture: Any) -> Iterator[Any]:
+        model, optimizer, _ = begun()
+
+        @capture
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            (model(x) ** 2).mean().backward()
+            optimizer.step()
+            return nn.functional.cross_entropy(model(x), y).detach()
+
+        for i in range(6):
+            x, y = batch(i)
+            try:
+                yield step(x, y + 5 if i == 4 else y)
+            except IndexError as error:
+                yield str(error)
+            yield everything(model, optimizer)
+
+    compare(scenario)
+
+
+# Threads
+
+
+def in_threads(*calls: Callable[[], Any]) -> None:
+    """Run functions at once, and raise what one of them raises."""
+    errors: list[BaseException] = []
+
+    def run(call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_eight_threads_that_capture_replay_and_run_eagerly_give_the_bits_of_one() -> None:
+    def run(capture: Any, seed: int) -> list[Any]:
+        rng = xgrad.random.Generator(seed)
+        model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))
+        weights = {name: array(*x.shape, seed=seed) for name, x in model.state_dict().items()}
+        model.load_state_dict(weights)
+        optimizer = optim.Adam(model.parameters(), lr=0.01)
+
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            noise = xgrad.random.rand(x.shape, generator=rng)
+            loss = nn.functional.cross_entropy(model(x + noise), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        captured = capture(step)
+        shown = [snapshot(captured(*batch(i + seed, 4 + i % 2))) for i in range(12)]
+        return [*shown, snapshot(everything(model, optimizer))]
+
+    expected = [run(eager, seed) for seed in range(8)]
+    got: list[Any] = [[] for _ in range(8)]
+
+    def work(seed: int) -> None:
+        for turn in range(5):
+            got[seed].append(run(eager if seed % 4 == 3 else xgrad.capture, seed))
+            assert tracing.get() is None, turn
+
+    in_threads(*[lambda seed=seed: work(seed) for seed in range(8)])  # type: ignore[misc]
+    assert all(each == [one] * 5 for each, one in zip(got, expected, strict=True))
+
+
+def test_captured_step_called_by_eight_threads_gives_the_bits_of_one() -> None:
+    w = array(3)
+    step = xgrad.capture(lambda x: xgrad.tanh(x * w) + x)
+    expected = [(xgrad.tanh(array(3, seed=i) * w) + array(3, seed=i)).numpy() for i in range(50)]
+
+    def call() -> None:
+        for i in range(50):
+            np.testing.assert_array_equal(step(array(3, seed=i)).numpy(), expected[i])
+
+    in_threads(*[call] * 8)
+    assert step.recordings == 1 and step.refusal is None
+
+
+def test_other_thread_during_a_trace_works_on_unless_it_uses_the_tensors_of_the_step() -> None:
+    model, optimizer, train = begun()
+    seen = []
+
+    def work() -> None:
+        other = array(3)
+        seen.append((tracing.get(), (2 * other + xgrad.zeros(3)).numpy(), str(xgrad.Device("cpu")), type(other.device)))
+        with pytest.raises(CaptureError, match="another thread"):
+            model(batch(0)[0])
+
+    @xgrad.capture
+    def step(x: Any, y: Any) -> Any:
+        loss = train(x, y)
+        if tracing.get() is not None:
+            in_threads(work)
+        return loss
+
+    for i in range(3):
+        step(*batch(i))
+    assert step.recordings == len(seen) == 1 and step.refusal is None
+    assert seen[0][0] is None and seen[0][3] is xgrad.Device
+    np.testing.assert_array_equal(seen[0][1], 2 * array(3).numpy())
+    assert_concrete(model, optimizer)
+
+
+def test_step_that_fails_once_traced_is_traced_again() -> None:
+    failing = [True]
+
+    @xgrad.capture
+    def step(x: Any) -> Any:
+        y = x * 2
+        if failing:
+            raise ArithmeticError(failing.pop())
+        return y
+
+    with pytest.raises(ArithmeticError):
+        step(array(3))
+    for i in range(3):
+        np.testing.assert_array_equal(step(array(3, seed=i)).numpy(), 2 * array(3, seed=i).numpy())
+    assert step.refusal is None

@@ -1,0 +1,276 @@
+"""Programs: which is used, how many are kept, what they cost to record, and what memory they take."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+import tracemalloc
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import xgrad
+from capture import twins
+from capture.twins import Capture, array, batch, compare, compare_replays, eager, everything, training
+from xgrad import nn, optim
+from xgrad.capture import CaptureWarning
+from xgrad.capture.arrays import TracedArray
+from xgrad.nn import functional
+
+# Which program is used
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["updated outside", "updated inside"])
+def test_gradients_accumulated_over_four_steps_take_few_traces(inside: bool) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, _ = training(eager)
+
+        @capture
+        def step(x: Any, y: Any, last: bool) -> Any:
+            loss = functional.cross_entropy(model(x), y) / 4
+            loss.backward()
+            if last and inside:
+                optimizer.step()
+                optimizer.zero_grad()
+            return loss
+
+        for i in range(40):
+            yield step(*batch(i), i % 4 == 3)
+            if i % 4 == 3 and not inside:
+                optimizer.step()
+                optimizer.zero_grad()
+            yield everything(model, optimizer)
+
+    (captured,) = compare(scenario)
+    assert captured.refusal is None and captured.recordings <= 7
+
+
+def test_trace_beyond_the_limit_is_made_after_20_replays_and_replaces_the_least_recent() -> None:
+    step = xgrad.capture(lambda x: x * 2 + 1, limit=2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(1, 30):
+            assert step(xgrad.ones(n)).tolist() == [3] * n
+        assert step.recordings == 2 and len(caught) == 1
+        for _ in range(20):
+            step(xgrad.ones(2))
+        for n in (40, 40, 41):
+            assert step(xgrad.ones(n)).tolist() == [3] * n
+        assert step.recordings == 3 and len(caught) == 1
+        assert step(xgrad.ones(2)).tolist() == [3, 3] and step.recordings == 3  # that of 1 has gone
+    assert caught[0].category is CaptureWarning and "test_programs.py:" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert step.refusal is None and step.program().count("program  ") == 2
+
+
+# What recording costs
+
+
+def calls_of(run: Callable[[], Any]) -> int:
+    """Return how many Python functions are called."""
+    count = 0
+
+    def profile(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam])
+def test_recording_makes_calls_in_proportion_to_the_layers(make: Any) -> None:
+    counts = []
+    for n in (100, 200, 400):
+        model = nn.Sequential(*[nn.Linear(2, 2) for _ in range(n)])
+        step = twins.training_step(model, make(model.parameters(), lr=0.01))
+        x, y = array(4, 2), xgrad.zeros(4, dtype=xgrad.int64)
+        step(x, y)
+        captured = xgrad.capture(step)
+        counts.append(calls_of(lambda captured=captured, given=(x, y): captured(*given)))  # type: ignore[misc]
+        assert captured.recordings == 1 and captured.refusal is None
+    assert all(larger <= 2.3 * smaller for smaller, larger in itertools.pairwise(counts)), counts
+
+
+# Memory
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def leaves_of(*trees: Any) -> list[Any]:
+    return [x for _, x in xgrad.trees.leaves(trees)]
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("look", [False, True], ids=["unseen", "seen"])
+def test_1000_replays_leave_memory_flat_and_no_cycles(look: bool) -> None:
+    model, optimizer, step = training(xgrad.capture)
+    given, objects, bytes_ = batch(0), [], []
+    tracemalloc.start(1)
+    try:
+        for i in range(1200):
+            step(*given)
+            if look:
+                assert len(leaves_of(everything(model, optimizer))) > 8
+            if i in (100, 200, 1199):
+                assert i == 100 or gc.collect() == 0
+                gc.collect()
+                objects.append(len(gc.get_objects()))
+                bytes_.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert objects[2] - objects[1] < 20 and bytes_[2] - bytes_[1] < 4000
+    assert step.refusal is None and step.recordings <= 2
+
+
+def peak_of(run: Callable[[], Any]) -> int:
+    """Return the largest amount of memory that a call takes besides what was there before."""
+    run()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    run()
+    return tracemalloc.get_traced_memory()[1] - before
+
+
+NETWORKS = {(2, 16, 16, 2): 32, (784, 128, 10): 32, (784, 256, 128, 10): 128, (784, 1024, 1024, 10): 256}
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam])
+@pytest.mark.parametrize("widths", NETWORKS)
+def test_replay_takes_at_most_the_memory_of_the_eager_step(widths: tuple[int, ...], make: Any) -> None:
+    rows, layers = NETWORKS[widths], [m for n, k in itertools.pairwise(widths) for m in (nn.Linear(n, k), nn.ReLU())]
+    model = nn.Sequential(*layers[:-1])
+    step = twins.training_step(model, make(model.parameters(), lr=0.1))
+    captured, given = xgrad.capture(step), (array(rows, widths[0]), xgrad.zeros(rows, dtype=xgrad.int64))
+    for run in (step, captured, captured, captured):
+        run(*given)
+    tracemalloc.start(1)
+    try:
+        eager_peak, peak = peak_of(lambda: step(*given)), peak_of(lambda: captured(*given))
+    finally:
+        tracemalloc.stop()
+    assert captured.recordings == 1
+    buffers = sum(program.executor.nbytes for program in captured._programs.values())
+    assert peak + buffers <= eager_peak + 4096  # of Python objects, and a buffer of NumPy's sums
+
+
+def flats_of(optimizer: Any) -> list[Any]:
+    return [flat for _, laid in optimizer.laid() for flat in laid.flats]
+
+
+def is_no_longer_counted(optimizer: Any) -> bool:
+    """Return whether references to packed parameters are those that are known: others pass for somebody who looks."""
+    return bool(flats_of(optimizer)) and all(flat.watchers() == flat.private for flat in flats_of(optimizer))
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("calls", [1, 2, 4])
+def test_dropped_step_frees_its_programs_and_leaves_parameters_where_they_are(calls: int) -> None:
+    model, optimizer, step = training(eager)
+    step(*batch(0))
+    places = [p._data.ctypes.data for p in model.parameters()]
+    captured = xgrad.capture(step)
+    for i in range(calls):
+        captured(*batch(i))
+    assert captured.recordings == 1 and is_no_longer_counted(optimizer)
+    watched = [weakref.ref(y) for x in captured._programs.values() for y in (x, x.executor)]
+    del captured
+    assert is_no_longer_counted(optimizer)
+    step(*batch(0))
+    assert [p._data.ctypes.data for p in model.parameters()] == places
+    watched += [weakref.ref(x) for x in (*model.parameters(), optimizer)]
+    del model, optimizer, step
+    gc.collect()
+    assert [x() for x in watched if x() is not None] == []
+
+
+@pytest.mark.parametrize("why", ["error", "limit", "listing"])
+def test_dropped_program_is_no_longer_counted(why: str) -> None:
+    _, optimizer, step = training(lambda step: xgrad.capture(step, limit=1))
+    for i in range(30):
+        step(*batch(i))
+    if why == "error":
+        with pytest.raises(IndexError):
+            step(batch(0)[0], batch(0)[1] + 3)
+    elif why == "limit":
+        step(*batch(0, 7))
+        assert step.recordings == 2 and step.program().count("program  ") == 1
+    step.program()
+    gc.collect()
+    assert is_no_longer_counted(optimizer)
+
+
+def test_program_of_parameters_packed_anew_is_freed_and_traced_arrays_are_not_kept() -> None:
+    before = {id(x) for x in gc.get_objects() if type(x) is TracedArray}
+    _, optimizer, step = training(xgrad.capture)
+    for i in range(4):
+        step(*batch(i))
+    former = [weakref.ref(flat) for flat in flats_of(optimizer)]
+    optimizer.add_param_group({"params": [array(2).requires_grad_()]})
+    for i in range(6):
+        step(*batch(i))
+    gc.collect()
+    kept = [flat() for flat in former if flat() is not None]
+    assert former and [x for x in kept if all(x is not flat for flat in flats_of(optimizer))] == []
+    assert [x for x in gc.get_objects() if type(x) is TracedArray and id(x) not in before] == []
+
+
+@pytest.mark.filterwarnings("ignore:.*programs were traced:xgrad.capture.CaptureWarning")
+def test_programs_beyond_the_limit_are_freed() -> None:
+    step, programs = xgrad.capture(lambda x: xgrad.tanh(x) * 2 + 1, limit=3), []
+    for n in range(1, 20):
+        for _ in range(21):
+            step(array(n))
+        programs += [weakref.ref(program) for program in step._programs.values()]
+    gc.collect()
+    assert len({id(x()) for x in programs if x() is not None}) == 3
+
+
+# Large arrays
+
+
+LARGE: dict[str, Callable[[Any, Any], Any]] = {
+    "several results": lambda x, y: (x * 2, xgrad.tanh(x * y) - 1, y + 0.5),
+    "results of results": lambda x, y: (z := x * y, z + x, xgrad.maximum(z, y)),
+    "row and column": lambda x, y: (x + y[0]) * x - y[1] + (column := y[:, :1]) * column,
+    "one element": lambda x, y: (x * y[0, 0] + x) / y[:1, :1],
+    "dtypes": lambda x, y: xgrad.where(x > y, x * 2, y - x) + xgrad.astype(x > 0, xgrad.float64),
+    "mixed orders": lambda x, y: xgrad.reshape(y, (500, 600)).mT * x + 1,
+    "strides": lambda x, y: (x[::-1, ::2] * y[:, ::2] + 1) * x[:, 1::2],
+    "shifted": lambda x, y: (x[1:] * y[:-1] + x[:-1]) - y[1:],
+    "view and a row of it": lambda x, y: (z := xgrad.reshape(x * y, (500, 600))) * z[0] + 1,
+    "view and its reverse": lambda x, y: (z := xgrad.reshape(x * y, (-1,))) * z[::-1] + 1,
+    "part and its transpose": lambda x, y: (z := (x * y)[:500]) * z.mT + 1,
+    "product between": lambda x, y: (x * 2 + y) @ (y.mT * 0.5 - 1) * 1e-3,
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_arrays_replayed_have_the_bits_of_eager(name: str) -> None:
+    def gradients(x: Any, y: Any) -> Any:
+        x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
+        sum(xgrad.sum(z * z) for z in leaves_of(LARGE[name](x, y))).backward()
+        return x.grad, y.grad
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        steps, kept = [capture(LARGE[name]), capture(gradients)], []
+        for seed in range(3):
+            kept += [step(array(600, 500, seed=seed), array(600, 500, seed=9 - seed)) for step in steps]
+        yield kept
+
+    compare_replays(scenario, 1)

@@ -1,0 +1,113 @@
+"""Every op of the table, traced and replayed: values, gradients and second gradients have the bits of eager runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from capture.twins import assert_same, snapshot
+from xgrad import trees
+from xgrad.capture import CaptureWarning
+from xgrad.parity.evaluate import options, quiet, rounded, tensors
+from xgrad.parity.row import Op, Sample
+from xgrad.parity.table import OPS
+
+CPU = xgrad.Device("cpu")
+REFUSED = {
+    "repeat by an array": "the shape of what repeat returns depends on values",
+    "getitem with a mask": "the shape of what x[mask] returns depends on values",
+    "nonzero": "the shape of what nonzero returns depends on values",
+    "unique_values": "the shape of what unique_values returns depends on values",
+    "unique_values of repeated ones": "the shape of what unique_values returns depends on values",
+    "unique_all": "the shape of what unique_all returns depends on values",
+    "unique_counts": "the shape of what unique_counts returns depends on values",
+    "unique_inverse": "the shape of what unique_all returns depends on values",
+    "special.multigammaln": "the value of a tensor is read",  # whether it is in the domain
+}
+
+
+def step_of(op: Op, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
+    """Return a function of inputs and of a factor of the first gradient, which returns values and gradients."""
+    given = options(sample, CPU)
+
+    def step(inputs: list[Any], scale: Any) -> Any:
+        xs = [x.detach().requires_grad_() if wants else x for x, wants in zip(inputs, wanted, strict=True)]
+        outs = [out for _, out in trees.leaves(op.fn(*xs, **given)) if isinstance(out, xgrad.Tensor)]
+        leaves, found = [x for x, wants in zip(xs, wanted, strict=True) if wants], []
+        ends, cotangents = [out for out in outs if out.requires_grad], []
+        for _ in range(order):
+            if ends:
+                cotangents = [scale.astype(out.dtype) * xgrad.ones_like(out.detach()) for out in ends]
+                found.append(xgrad.autograd.grad(ends, leaves, cotangents, create_graph=order > 1, allow_unused=True))
+                ends = [g for g in found[-1] if g is not None and g.requires_grad]
+        gradients = [[g if g is None else g.detach() for g in each] for each in found]
+        return [out.detach() for out in outs], gradients
+
+    return step
+
+
+def inputs_of(op: Op, sample: Sample, dtype: Any, factor: float) -> list[Any]:
+    """Return the inputs of a sample, its floating numbers multiplied by a factor, in the memory layout that it has."""
+    arrays = [
+        np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in sample.inputs
+    ]
+    return tensors(rounded(replace(sample, inputs=tuple(arrays)), dtype), CPU, dtype, False)
+
+
+CASES = [
+    pytest.param(op, kind, dtype, id=f"{op.name}{' of complex numbers' * (kind == 'complex')}-{dtype}")
+    for op in OPS
+    for kind in ("real", "complex")
+    for dtype in ("float32", "float64")
+    if kind == "real" or op.complex_samples()
+]
+
+
+@pytest.mark.parametrize(("op", "kind", "dtype"), CASES)
+def test_op_replayed_has_the_bits_of_eager(op: Op, kind: str, dtype: str) -> None:
+    for sample in op.samples if kind == "real" else op.complex_samples():
+        with quiet():
+            given = [inputs_of(op, sample, np.dtype(dtype), factor) for factor in (1, 0.875)]
+            wanted = [op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in given[0]]
+            scales = [xgrad.asarray(s, dtype=np.dtype(dtype)) for s in (1.0, -0.5)]
+            step = step_of(op, sample, wanted, 2 if any(wanted) else 0)
+            captured = xgrad.capture(step)
+            for xs, scale in zip(given, scales, strict=True):
+                expected, error = attempt(step, xs, scale)
+                with warnings.catch_warnings():
+                    if op.name in REFUSED:
+                        warnings.simplefilter("ignore", CaptureWarning)
+                    got, other = attempt(captured, xs, scale)
+                assert (type(error), str(error)) == (type(other), str(other)), sample
+                assert_same([snapshot(expected)], [snapshot(got)])
+        if op.name not in REFUSED:
+            assert captured.refusal is None and captured.recordings == 1, sample
+
+
+def attempt(step: Callable[..., Any], *args: Any) -> tuple[Any, Exception | None]:
+    """Return what a step returns, and the error that it raises."""
+    try:
+        return step(*args), None
+    except Exception as error:
+        return None, error
+
+
+def test_ops_that_are_refused_are_those_listed() -> None:
+    refused = {}
+    for op in OPS:
+        if op.name in REFUSED:
+            for sample in op.samples:
+                xs = inputs_of(op, sample, np.dtype("float32"), 1)
+                captured = xgrad.capture(step_of(op, sample, [False] * len(xs), 0))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", CaptureWarning)
+                    captured(xs, xgrad.asarray(1.0))
+                if captured.refusal:
+                    refused[op.name] = captured.refusal.partition(": ")[2]
+    assert refused == REFUSED

@@ -1,0 +1,350 @@
+"""Training runs with captured steps: weights, optimizers, gradients and random numbers have the bits of eager runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from capture import twins
+from capture.twins import Capture, array, batch, compare, compare_replays, eager, everything, replayed, training
+from xgrad import nn, optim
+from xgrad.nn import functional
+
+
+def test_300_steps_with_schedule_dropout_and_ragged_batch_take_four_traces() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        xgrad.manual_seed(7)
+        model = twins.network()
+        optimizer = optim.Adam(model.parameters(), lr=0.02, weight_decay=0.01)
+        data = [batch(i, 6 if i % 5 else 4) for i in range(15)]
+
+        @capture
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(x), y, label_smoothing=0.1)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        @capture
+        def evaluate(x: Any, y: Any) -> Any:
+            with xgrad.no_grad():
+                scores = model(x)
+                correct = (xgrad.argmax(scores, axis=1) == y).astype("float32")
+                return functional.cross_entropy(scores, y), xgrad.mean(correct)
+
+        for i in range(300):
+            rate = 0.02 * (1 + math.cos(math.pi * i / 300)) / 2
+            optimizer.param_groups[0]["lr"] = [rate, np.float64(rate), np.float32(rate)][i % 3]
+            model.train()
+            yield step(*data[i % 15])
+            if i % 10 == 9:
+                model.eval()
+                yield evaluate(*data[i % 4]), evaluate(*data[4])
+            if i % 37 == 0 or i == 299:
+                yield everything(model, optimizer), xgrad.random._default._state
+
+    for captured in compare(scenario):
+        assert captured.refusal is None and captured.recordings <= 4
+
+
+class Normalized(optim.Optimizer):
+    """An optimizer that sees whole parameters, and keeps a number and an array of its own."""
+
+    def __init__(self, params: Any, lr: float) -> None:
+        super().__init__(params, {"lr": lr})
+
+    def update(self, xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+        state["last"] = xp.asarray(g, copy=True)
+        state["count"] = state.get("count", 0) + 1
+        return p - options["lr"] / state["count"] * g / xp.sqrt(xp.sum(g * g))
+
+
+class Signs(optim.Optimizer):
+    """An optimizer that updates in place, elementwise, with comparisons of numbers."""
+
+    elementwise = True
+
+    def __init__(self, params: Any, lr: float, warm: int = 3) -> None:
+        super().__init__(params, {"lr": lr, "warm": warm})
+
+    def update(self, xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+        state["step"] = step = state.get("step", 0) + 1
+        mean = state.get("mean")
+        state["mean"] = mean = g * 0.1 if mean is None else 0.9 * mean + 0.1 * g
+        p -= options["lr"] * min(1.0, step / options["warm"]) * xp.sign(mean)
+        return p
+
+
+class Alternating(optim.Optimizer):
+    """An optimizer whose odd and even steps differ."""
+
+    def __init__(self, params: Any, lr: float) -> None:
+        super().__init__(params, {"lr": lr})
+
+    def update(self, xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+        state["step"] = state.get("step", 0) + 1
+        if state["step"] % 2:
+            return p - options["lr"] * g
+        p *= 1 - options["lr"]
+        return p
+
+
+OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
+    "SGD": lambda params: optim.SGD(params, lr=0.1),
+    "SGD with int rate": lambda params: optim.SGD(params, lr=1),
+    "SGD with momentum": lambda params: optim.SGD(params, lr=0.1, momentum=0.9, dampening=0.1),
+    "SGD with nesterov": lambda params: optim.SGD(params, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.05),
+    "SGD that maximizes": lambda params: optim.SGD(params, lr=0.01, momentum=0.5, maximize=True),
+    "Adam": lambda params: optim.Adam(params, lr=0.01, weight_decay=0.1),
+    "Adam with float32 rate": lambda params: optim.Adam(params, lr=np.float32(0.01)),
+    "AdamW with amsgrad": lambda params: optim.AdamW(params, lr=0.01, amsgrad=True),
+    "AdamW that maximizes": lambda params: optim.AdamW(params, lr=0.01, maximize=True, betas=(0.8, 0.99)),
+    "whole parameters": lambda params: Normalized(params, 0.1),
+    "in place": lambda params: Signs(params, 0.05),
+    "alternating": lambda params: Alternating(params, 0.05),
+    "groups": lambda params: optim.AdamW([{"params": [p], "lr": 0.1 / (i + 1)} for i, p in enumerate(params)], lr=0.01),
+}
+
+
+@pytest.mark.parametrize("look", [False, True], ids=["seldom", "always"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizer_replayed_has_the_bits_of_eager(name: str, look: bool) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, step = training(capture, OPTIMIZERS[name])
+        for i in range(14):
+            yield step(*batch(i))
+            if look or i == 13:
+                yield everything(model, optimizer)
+
+    compare_replays(scenario)
+
+
+@pytest.mark.parametrize("name", ["SGD with momentum", "Adam"])
+@pytest.mark.parametrize("freeze", [False, True], ids=["unchanged", "frozen at step 4"])
+def test_groups_of_several_buffers_are_replayed(name: str, freeze: bool) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        xgrad.manual_seed(3)
+        model = nn.MLP([300, 250, 10])  # the first weight takes more than one piece of an update
+        params = list(model.parameters())
+        optimizer = OPTIMIZERS[name]([{"params": params[:2], "lr": 0.03}, {"params": params[2:]}])
+
+        @capture
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        for i in range(8):
+            model[0].bias.requires_grad_(not freeze or i != 4)
+            yield step(xgrad.random.randn((4, 300)))
+        yield everything(model, optimizer)
+
+    compare_replays(scenario, None if freeze else 1)
+
+
+@replayed
+def test_two_optimizers_in_one_step_are_replayed(capture: Capture) -> Iterator[Any]:
+    xgrad.manual_seed(1)
+    maker, judge = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 5)), nn.MLP([5, 4, 1])
+    first, second = optim.Adam(maker.parameters(), lr=0.01), optim.SGD(judge.parameters(), lr=0.05, momentum=0.5)
+
+    @capture
+    def step(real: Any) -> Any:
+        made = maker(xgrad.random.randn((6, 2)))
+        second.zero_grad()
+        judged = xgrad.mean(xgrad.logaddexp(0, -judge(real)) + xgrad.logaddexp(0, judge(made.detach())))
+        judged.backward()
+        second.step()
+        first.zero_grad()
+        fooled = xgrad.mean(xgrad.logaddexp(0, -judge(made)))
+        fooled.backward()
+        first.step()
+        return {"judge": judged, "maker": fooled}
+
+    for i in range(20):
+        yield step(array(6, 5, seed=i))
+    yield everything(maker, first), everything(judge, second), xgrad.random._default._state
+
+
+def clipped(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+    optimizer.zero_grad()
+    functional.cross_entropy(model(x), y).backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+    optimizer.step()
+    return norm
+
+
+def accumulating(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+    optimizer.zero_grad()
+    losses = [functional.cross_entropy(model(part), y[::2]) / 2 for part in (x[::2], x[1::2])]
+    for loss in losses:
+        loss.backward()
+    optimizer.step()
+    return losses
+
+
+def scaled_by_hand(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+    model.zero_grad()
+    loss, scale = functional.cross_entropy(model(x), y), xgrad.mean(x * x)
+    (loss * scale).backward()
+    with xgrad.no_grad():
+        for p in model.parameters():
+            p -= 0.1 * (p.grad / scale)
+    return loss
+
+
+def with_closure(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        return loss
+
+    return optimizer.step(closure)
+
+
+def penalized(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+    optimizer.zero_grad()
+    x = x.detach().requires_grad_()
+    (slope,) = xgrad.autograd.grad(xgrad.sum(xgrad.tanh(model(x))), [x], create_graph=True)
+    penalty = xgrad.mean((xgrad.sqrt(xgrad.sum(slope * slope, axis=1) + 0.01) - 1) ** 2)
+    penalty.backward()
+    optimizer.step()
+    return penalty
+
+
+def scheduled(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+    loss = twins.training_step(model, optimizer)(x, y)
+    for group in optimizer.param_groups:
+        group["lr"] *= 0.9
+    return {"loss": loss, "twice": [2 * loss.detach()]}
+
+
+def returning(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+    optimizer.zero_grad()
+    functional.cross_entropy(model(x), y).backward()
+    found = [p.grad for p in model.parameters()]
+    optimizer.step()
+    return found, list(model.parameters()), model[0].bias.detach()[1:]
+
+
+KINDS = [clipped, accumulating, scaled_by_hand, with_closure, penalized, scheduled, returning]
+
+
+@pytest.mark.parametrize("look", [False, True], ids=["seldom", "always"])
+@pytest.mark.parametrize("train", KINDS)
+def test_kind_of_step_is_replayed(train: Callable[..., Any], look: bool) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, _ = training(eager)
+        step = capture(lambda x, y: train(model, optimizer, x, y))
+        for i in range(8):
+            yield step(*batch(i)), optimizer.param_groups[0]["lr"]
+            if look or i == 7:
+                yield everything(model, optimizer)
+
+    compare_replays(scenario)
+
+
+HELD: list[Callable[[Any, Any], Any]] = [
+    lambda p, loss: loss,
+    lambda p, loss: p.detach(),
+    lambda p, loss: p.grad,
+    lambda p, loss: p.grad.numpy(),
+    lambda p, loss: p.detach().numpy(),
+    lambda p, loss: np.from_dlpack(p.detach()),
+    lambda p, loss: p.data,
+    lambda p, loss: p.detach().mT if p.ndim > 1 else p.detach()[1:],
+]
+
+
+def holding(calls: Callable[[int, int], bool], hidden: bool, kinds: list[Callable[[Any, Any], Any]]) -> twins.Scenario:
+    """Return a training run after some calls of which parameters, gradients and losses are held."""
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, _ = training(eager)
+        train = twins.training_step(model, optimizer)
+        step = capture((lambda x, y: train(x, y)) if hidden else train)
+        weights, held = list(model.parameters()), []
+        for i in range(16):
+            loss = step(*batch(i))
+            for k, take in enumerate(kinds):
+                if calls(i, k):
+                    held += [take(p, loss) for p in weights]
+            yield held
+        yield everything(model, optimizer)
+
+    return scenario
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["direct", "called"])
+@pytest.mark.parametrize("kind", range(len(HELD)))
+def test_arrays_held_between_steps_keep_their_values(kind: int, hidden: bool) -> None:
+    for calls in ((0,), (1,), (2,), (3,), (0, 1, 2, 3), (2, 5), range(16)):
+        compare_replays(holding(lambda i, k, calls=calls: i in calls, hidden, [HELD[kind]]))  # type: ignore[misc]
+    compare_replays(holding(lambda i, k: i % len(HELD) == k, hidden, HELD))
+
+
+def before_the_update(take: Callable[[Any], Any]) -> twins.Scenario:
+    """Return a scenario whose step returns what it took of a parameter before it was updated."""
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        w = xgrad.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        optimizer = optim.SGD([w], lr=0.1)
+
+        @capture
+        def step(x: Any) -> Any:
+            before = take(w)
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            gradient = w.grad.detach()
+            optimizer.step()
+            return gradient if before is None else before
+
+        for _ in range(8):
+            yield np.array(np.asarray(step(xgrad.Tensor([1.0, 2.0, 3.0])))), w
+
+    return scenario
+
+
+@pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
+@pytest.mark.parametrize("take", [lambda w: w.detach(), lambda w: w.data, lambda w: w.detach()[1:]])
+def test_view_of_a_parameter_taken_before_its_update_keeps_its_value(take: Callable[[Any], Any]) -> None:
+    compare(before_the_update(take))
+
+
+@pytest.mark.parametrize("take", [lambda w: None, lambda w: w.detach() * 1, lambda w: xgrad.exp(w.detach())])
+def test_copy_of_a_parameter_taken_before_its_update_is_replayed(take: Callable[[Any], Any]) -> None:
+    compare_replays(before_the_update(take))
+
+
+@replayed
+def test_parameters_assigned_with_another_layout_are_multiplied_as_eager_does(capture: Capture) -> Iterator[Any]:
+    """NumPy's products of a vector and a matrix depend on the strides of the matrix, in the last bit."""
+    xgrad.manual_seed(0)
+    model = nn.MLP([95, 82, 10])
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    @capture
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for i in range(12):
+        if i in (4, 7, 8):
+            state = {name: np.ascontiguousarray(value.numpy()) for name, value in model.state_dict().items()}
+            model.load_state_dict(state)
+        if i == 10:
+            model[0].weight.data = xgrad.asarray(np.ascontiguousarray(model[0].weight.detach().numpy()))
+        yield step(array(1, 95, seed=i))
+        yield everything(model, optimizer)

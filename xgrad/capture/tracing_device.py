@@ -1,0 +1,153 @@
+"""The device of tensors while a step is traced: its namespace and kernels record what they are called with."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xgrad.capture.arrays import TracedArray, record
+from xgrad.capture.numbers import Number
+from xgrad.capture.source_location import add_package
+from xgrad.device import Device, Places, tracing
+from xgrad.fused import PARTS
+from xgrad.scipy_kernels import SciPyKernels
+
+#: Functions whose results have a shape that depends on values.
+_SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
+
+
+def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Callable[..., Any]:
+    """Return a function that records its calls, and writes to the arguments at some positions."""
+    return lambda *args, **options: record(function, args, options, writes)
+
+
+def _refused(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function that records its calls, and refuses the capture."""
+
+    def refused(*args: Any, **options: Any) -> Any:
+        tracing.get().refuse(f"the shape of what {name} returns depends on values")
+        return record(function, args, options)
+
+    return refused
+
+
+def _repeat(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a recorded `repeat`, which refuses the capture where an array says how often."""
+
+    def repeat(x: Any, repeats: Any, /, **options: Any) -> Any:
+        if isinstance(repeats, TracedArray):
+            tracing.get().refuse("the shape of what repeat returns depends on values")
+        return record(function, (x, repeats), options)
+
+    return repeat
+
+
+def _recorded_kernels(kernels: Any) -> dict[str, Callable[..., Any]]:
+    recorded = {}
+    for name, kernel in kernels.items():
+        part = PARTS.get(name)
+        parameters = part.generic.__code__.co_varnames[1:] if part else ()
+        recorded[name] = _recorded(kernel, tuple([parameters.index(p) for p in part.changes]) if part else ())
+    return recorded
+
+
+class TracingNamespace:
+    """A namespace with the functions of another, which record their calls; wrapped at their first use."""
+
+    def __init__(self, real: Any, kernels: dict[str, Any] | None = None) -> None:
+        self._real = real
+        if kernels is not None:
+            self.kernels = kernels  # where `fused.fusable` looks for them
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._real, name)
+        if isinstance(value, (types.ModuleType, types.SimpleNamespace, SciPyKernels)):
+            value = TracingNamespace(value)
+        elif callable(value) and not isinstance(value, type):
+            if name in _SHAPED_BY_VALUES:
+                value = _refused(value, name)
+            elif name == "repeat":
+                value = _repeat(value)
+            else:
+                value = _recorded(value, (0,) if name == "index_add" else ())
+        setattr(self, name, value)
+        return value
+
+
+class TracingBackend:
+    """A backend whose functions record their calls, and refuse the capture where values leave the device."""
+
+    def __init__(self, real: Any) -> None:
+        self.real, self.kernels = real, _recorded_kernels(real.kernels)
+        self.index_add = _recorded(real.index_add, (0,))
+        self.random_bits, self.from_words = _recorded(real.random_bits), _recorded(real.from_words)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def holds(self, condition: Any) -> bool:
+        """Return whether a check of an argument holds, and make it a check of the program."""
+        return bool(tracing.get().check(condition))
+
+    def from_host(self, x: np.ndarray, index: int) -> Any:
+        """Return an array of the host as a constant of the program."""
+        return tracing.get().constant(self.real.from_host(x, index))
+
+    def to_host(self, x: Any) -> np.ndarray:
+        """Return the values of an array, which refuses the capture."""
+        return self.real.to_host(x._read() if isinstance(x, TracedArray) else x)  # type: ignore[no-any-return]
+
+    def from_dlpack(self, x: Any, index: int) -> Any:
+        """Return what another library shares, which refuses the capture."""
+        trace = tracing.get()
+        trace.refuse("an array of another library is taken through DLPack: pass a tensor as an argument")
+        return trace.constant(self.real.from_dlpack(x, index))
+
+    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+        """Return an array to be given away, which refuses the capture."""
+        return self.real.lend(x._read(), read_only=read_only, copy=copy)
+
+
+class TracingDevice(Device):
+    """The device that stands for another while a step is traced: one for each, shared by all traces.
+
+    It has the name of the other and equals it. The trace of the thread or task records what its functions do.
+    """
+
+    _devices: ClassVar[dict[Device, TracingDevice]] = {}
+    real: Device
+
+    @classmethod
+    def standing_for(cls, real: Device) -> TracingDevice:
+        """Return the tracing device of a device."""
+        if real not in cls._devices:
+            cls._devices.setdefault(real, cls._make(real))
+        return cls._devices[real]
+
+    @classmethod
+    def _make(cls, real: Device) -> TracingDevice:
+        self = object.__new__(cls)
+        self.real, self.type, self.index = real, real.type, real.index
+        backend = TracingBackend(real.backend)
+        self.backend, self.array_type = backend, TracedArray  # type: ignore[assignment]
+        self.xp = TracingNamespace(real.xp, backend.kernels)
+        self.floats, self.guard, self.native, self.places = real.floats, real.guard, real.native, Places(self)
+        add_package(__import__(type(real.backend).__module__).__file__ or "")
+        return self
+
+    def coerce(self, x: Any) -> Any:
+        """Return an array of what a rule made: a traced scalar, or a constant."""
+        if isinstance(x, TracedArray):
+            return record(self.real.coerce, (x,))
+        if type(x) is Number:
+            tracing.get().refuse("a number of an optimizer or a generator becomes a tensor")
+            x = x.value
+        return tracing.get().constant(self.real.coerce(x))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.real is other
+
+    __hash__ = object.__hash__
