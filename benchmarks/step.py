@@ -3,8 +3,8 @@
 ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch, and its first five losses
 must be those of NumPy in float64, within a hundredth of what they fall; so all compute the same.
 
-The cost of a recording with planning is the time of the first captured call, in eager steps: trace, passes and plan. The
-optimizer has taken its first step eagerly before.
+The cost of a recording with planning is the time of the first captured call, in eager steps: trace, passes and plan.
+The optimizer has taken its first step eagerly before.
 """
 
 from __future__ import annotations

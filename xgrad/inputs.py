@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xgrad.device import tracing
 from xgrad.devices import device_of
 from xgrad.dtypes import SCALARS
 from xgrad.operators import namespace
@@ -31,7 +32,10 @@ def as_tensor(op: str, name: str, x: Any) -> Tensor:
 def lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
     """Make tensors of the arrays among the inputs of a call, and of its first scalar where there are only scalars."""
     lifted = []
+    trace = tracing.get()
     for name, x in function.named(inputs):
+        if trace is not None:
+            x = trace.read_numbers(x)
         if isinstance(x, np.generic):
             x = x.item()  # weak, as Python's scalars are: a NumPy float64 does not promote either
         if type(x) in SCALARS:

@@ -169,10 +169,10 @@ class Captured(Generic[P, R]):
             flat.keep_private()
         if renewed:
             slots = Slots(state, tensors)
-        self.recordings += 1
         trace = Trace(device)
         outcome = Outcome(state, slots, trace, tensors, structure)
         program, result = self._run(outcome, args, kwargs)
+        self.recordings += 1
         del outcome, slots, state
         if program is not None:
             self._keep(program, len(tensors) == len(contents) == len(args))

@@ -8,7 +8,7 @@ class CaptureWarning(UserWarning):
 
 
 class CaptureError(RuntimeError):
-    """A replay differs from the eager step: raised under ``verify``."""
+    """A replay differs from the eager step, as ``verify`` finds; or another thread's step is traced with a tensor."""
 
 
 class Diverged(Exception):

@@ -46,6 +46,7 @@ class State:
         self.attributes: list[tuple[Any, str, Any]] = []
         self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
         self._holding: dict[int, bool] = {}  # whether something leads to state, by id
+        self._levels: dict[int, int] = {}  # 1 in the attributes of an object, which are not looked into further
         self._kept: list[Any] = []  # what was visited, so that its id stays its own
         self._attributes_of_modules: list[tuple[Module, list[tuple[str, Any]]]] = []
         self.edits = -1
@@ -74,8 +75,9 @@ class State:
 
     def _visit(self, x: Any, name: str, level: int = 0) -> bool:
         """Find state in something, and return whether it leads to any."""
-        if id(x) not in self._holding:
+        if id(x) not in self._holding or (level < self._levels[id(x)] and not self._holding[id(x)]):
             self._kept.append(x)
+            self._levels[id(x)] = level
             self._holding[id(x)] = isinstance(x, _HOLDERS)  # first, for what holds itself
             self._holding[id(x)] = self._look_into(x, name, level)
         return self._holding[id(x)]
@@ -117,7 +119,7 @@ class State:
     def _module(self, module: Module, name: str) -> bool:
         for path, part in module.named_modules():
             full = f"{name}.{path}" if path else name
-            self._holding[id(part)] = True
+            self._holding[id(part)], self._levels[id(part)] = True, 0
             self.modules[id(part)] = full, part
             self._attributes_of_modules.append((part, _contents(part)))
             for key, value in list(vars(part).items()):
@@ -165,7 +167,7 @@ class State:
     def _function(self, function: FunctionType, followed: bool) -> bool:
         """Find state in the closure, the defaults and the named globals of a function."""
         self._kept.append(function)
-        self._holding[id(function)] = False  # for those that call themselves
+        self._holding[id(function)], self._levels[id(function)] = False, 0  # for those that call themselves
         found = [self._visit(function.__defaults__, "default"), self._visit(function.__kwdefaults__, "default")]
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
@@ -176,7 +178,7 @@ class State:
             if found[-1] or value is None:
                 self.cells.append((cell, value))
         file = function.__code__.co_filename
-        if followed or not (file.startswith(_LIBRARY) or function.__module__.partition(".")[0] == "xgrad"):
+        if followed or not (file.startswith(_LIBRARY) or str(function.__module__).partition(".")[0] == "xgrad"):
             found.append(self._globals(function))
         return any(found)
 

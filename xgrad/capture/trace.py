@@ -21,9 +21,8 @@ from xgrad.device import Device
 from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor, placed
 
-_PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), slice, np.dtype, type})
+_PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), np.dtype, type})
 _FOREIGN = "that is neither an argument, nor found from the step, nor made by it"
-_BUILT_IN = (bool, int, float, complex, str, type(None))
 
 
 class Trace:
@@ -59,7 +58,6 @@ class Trace:
         self.refusals: list[str] = []
         self.journal: list[Callable[[], Any]] = []
         self.made: list[ref[TracedArray]] = []
-        self.made_type = TracedArray
         self._array_type = real.array_type
         self._lifted: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
         self._storages: dict[int, Storage] = {}  # of inputs and state, by the id of what owns their memory
@@ -93,10 +91,6 @@ class Trace:
         self.constants[traced.value.number] = array
         return traced
 
-    def lifted(self) -> list[TracedArray]:
-        """Return what stands for arrays that exist before the step."""
-        return list(self._lifted.values())
-
     def forget(self) -> None:
         """Drop the arrays of inputs and state: numbers of the program refer to the trace."""
         self._lifted.clear()
@@ -109,94 +103,68 @@ class Trace:
     ) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
         given: dict[int, TracedArray] = {}
-        real = [self._real(x, given) for x in args]
-        real_options = {name: self._real(x, given) for name, x in options.items()} if options else options
+        taken = [self._take(x, given) for x in args]
+        named = {name: self._take(x, given) for name, x in options.items()}
         written = [args[i] for i in writes if type(args[i]) is TracedArray]
-        if options and isinstance(options.get("out"), TracedArray):
+        if type(options.get("out")) is TracedArray:
             written.append(options["out"])
         if written:
             self._prepare_writes(written)
         if function is operator.getitem or function is operator.setitem:
             self._check_key(function, args)
-        result = function(*real, **real_options)
+        result = function(*[real for real, _ in taken], **{name: real for name, (real, _) in named.items()})
         kind = type(result)
-        if kind in _BUILT_IN and not written:  # of shapes or dtypes
+        known, single = given.get(id(result)), True
+        if known is not None or (result is None and written):
+            parts: list[TracedArray] = []
+        elif hasattr(result, "dtype") and hasattr(result, "shape") and not isinstance(result, type):
+            parts = [self._new(result, given)]
+        elif isinstance(result, (tuple, list)) and any(hasattr(part, "shape") for part in result):
+            parts, single = [given.get(id(part)) or self._new(part, given) for part in result], False
+        else:  # of shapes or dtypes
             return result
-        known = given.get(id(result))
-        parts: list[TracedArray] = []
-        single = True
-        if known is None and result is not None:
-            if hasattr(result, "dtype"):
-                if not hasattr(result, "shape") or isinstance(result, type):  # such as a finfo
-                    return result
-                parts = [self._new(result, given)]
-            elif isinstance(result, (tuple, list)):
-                if not any(hasattr(part, "shape") for part in result):
-                    return result
-                single = False
-                parts = [given.get(id(part)) or self._new(part, given) for part in result]
-            else:
-                return result
-        call = Call(
-            function,
-            tuple([self._stored(x) for x in args]),
-            {name: self._stored(x) for name, x in options.items()} if options else {},
-            tuple([x.value for x in written]),
-        )
-        if known is not None and not written:  # returned as it is: nothing happened
-            return known
-        call.results, call.single, call.location = [x.value for x in parts], single, locate()
-        self.calls.append(call)
-        if known is not None:
-            return known
+        if parts or written:  # else an argument is returned as it is: nothing happened
+            stored = {name: x for name, (_, x) in named.items()}
+            call = Call(function, tuple([x for _, x in taken]), stored, tuple([x.value for x in written]))
+            call.results, call.single, call.location = [x.value for x in parts], single, locate()
+            self.calls.append(call)
         if single:
-            return parts[0] if parts else None
+            return known if known is not None else parts[0] if parts else None
         return result._make(parts) if hasattr(result, "_make") else kind(parts)
 
     def _new(self, array: Any, given: dict[int, TracedArray]) -> TracedArray:
         """Return what stands for a result, whose memory may be that of an argument."""
-        storage = None
         if given and isinstance(array, self._array_type):
             owner = owner_of(array)
             for x in given.values():
                 if owner is owner_of(x.array):
-                    storage = x.value.storage
-                    break
-        return self._traced(array, storage or Storage("temporary"))
+                    return self._traced(array, x.value.storage)
+        return self._traced(array, Storage("temporary"))
 
-    def _real(self, x: Any, given: dict[int, TracedArray]) -> Any:
-        """Return an argument with arrays for traced arrays, and values for numbers."""
+    def _take(self, x: Any, given: dict[int, TracedArray]) -> tuple[Any, Any]:
+        """Return an argument as the function is given it, and as a program has it."""
         kind = type(x)
         if kind is TracedArray or kind is TracedScalar:
             if x.trace is not self:
                 self.refuse("a tensor of an earlier trace is used")
             if kind is TracedArray:  # NumPy's scalars True and False exist but once
                 given[id(x.array)] = x
-            return x.array
-        if kind in _PLAIN and kind is not slice:
-            return x
+            return x.array, x.value
+        if kind in _PLAIN:
+            return x, x
         if kind is Number:
-            return x.value
+            return x.value, x
         if kind is TracingDevice:
-            return x.real
+            return x.real, x.real
         if kind is tuple or kind is list:
-            return kind([self._real(part, given) for part in x])
+            parts = [self._take(part, given) for part in x]
+            return kind([real for real, _ in parts]), kind([stored for _, stored in parts])
         if kind is slice:
-            return slice(*[self._real(part, given) for part in (x.start, x.stop, x.step)])
+            real, stored = self._take((x.start, x.stop, x.step), given)
+            return slice(*real), slice(*stored)
         if isinstance(x, self._array_type):
             self.refuse("an array is used that is neither an argument nor made by the step")
-        return x
-
-    def _stored(self, x: Any) -> Any:
-        """Return an argument as a program has it."""
-        kind = type(x)
-        if kind is TracedArray or kind is TracedScalar:
-            return x.value
-        if kind is tuple or kind is list:
-            return kind([self._stored(part) for part in x])
-        if kind is slice:
-            return slice(*[self._stored(part) for part in (x.start, x.stop, x.step)])
-        return x.real if kind is TracingDevice else x
+        return x, x
 
     def _prepare_writes(self, written: list[TracedArray]) -> None:
         """Save what is in memory of the state before it is overwritten."""
@@ -205,18 +173,12 @@ class Trace:
             storage.writes += 1
             if storage.kind == "constant":
                 storage.kind = "temporary"
-                self.constants.pop(x.value.number)
-                self._remake(x)
+                copied = Call(partial(_copy, self.real.xp, self.constants.pop(x.value.number).copy()), (), {})
+                copied.results, copied.location = [x.value], locate()
+                self.calls.insert(0, copied)  # before calls that read it
             elif storage.kind != "temporary" and id(x.array) not in self._saved:
                 self._saved.add(id(x.array))
-                copy = x.array.copy()
-                self.journal.insert(0, partial(operator.setitem, x.array, Ellipsis, copy))
-
-    def _remake(self, x: TracedArray) -> None:
-        """Make a constant that is written to anew in each replay."""
-        call = Call(partial(_copy, self.real.xp, x.array.copy()), (), {})
-        call.results, call.location = [x.value], locate()
-        self.calls.insert(0, call)  # before calls that read it
+                self.journal.insert(0, partial(operator.setitem, x.array, Ellipsis, x.array.copy()))
 
     def _check_key(self, function: Callable[..., Any], args: Sequence[Any]) -> None:
         """Refuse keys whose values determine a shape; after a write to the state, check the range of indices."""
@@ -277,6 +239,14 @@ class Trace:
         """Make the truth of a number a condition of the program."""
         self.conditions.append(number)
 
+    def read_numbers(self, x: Any) -> Any:
+        """Return the value of a number of the trace that meets a tensor, which refuses the capture."""
+        if type(x) is list or type(x) is tuple:
+            return type(x)(map(self.read_numbers, x)) if any(type(part) in (Number, list, tuple) for part in x) else x
+        if type(x) is Number:
+            self.refuse("a number of an optimizer or a generator meets a tensor: pass it as an argument")
+        return plain(x)
+
     def value_of(self, number: Any) -> Any:
         """Return the value of a number of the trace, and anything else as it is."""
         return plain(number)
@@ -311,7 +281,11 @@ class Trace:
     def admit(self, name: str, inputs: Sequence[Any]) -> list[Any] | None:
         """Return inputs of an op with constants for foreign tensors, which refuses the capture; None without any."""
         foreign = [x for x in inputs if isinstance(x, Tensor) and x._place.device is not self.device]
-        if foreign:
+        if foreign and foreign[0]._place.device is not self.real:
+            self.refuse(
+                f"{name} is given a tensor on {foreign[0].device}, and the step runs on {self.real}: move it before"
+            )
+        elif foreign:
             self.refuse(
                 f"{name} is given a tensor of shape {foreign[0].shape} {_FOREIGN}: pass it as an argument, or name it "
                 "in state="

@@ -113,6 +113,8 @@ def _to_raw(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
     """Return the array and the device for the values that a user gives in any form."""
+    trace = tracing.get()
+    data = data if trace is None else trace.read_numbers(data)
     host = type(data) in SCALARS or isinstance(data, (list, tuple))
     if isinstance(data, Tensor):
         raw, source = data._data, data.device
@@ -125,7 +127,7 @@ def _to_raw(
     if device is None and isinstance(raw, np.ndarray) and not isinstance(data, Tensor):
         device = current_device()
     target = source if device is None else Device(device)
-    if (trace := tracing.get()) is not None and not isinstance(data, Tensor):
+    if trace is not None and not isinstance(data, Tensor):
         arrays = [x for x in (_leaves(data) if isinstance(data, (list, tuple)) else [data]) if getattr(x, "shape", ())]
         raw = trace.convert(raw, source, type(arrays[0]).__name__ if arrays else "")
     moved = transfer(raw, source, target)
