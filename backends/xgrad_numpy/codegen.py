@@ -1,8 +1,7 @@
 """Code generation: instructions, and a Python function that executes them.
 
-Python handles signals between bytecodes. All that follows the first write to memory of the caller is therefore one call
-into C where no instruction there returns anything: a signal then comes before or after all writes, and after them the
-outputs are in `Code.done`.
+Python handles signals between bytecodes. So all that follows the first write to memory of the caller is one call into C
+where no instruction there returns anything. After it the outputs are in `Code.done`.
 """
 
 from __future__ import annotations
@@ -76,11 +75,7 @@ Instructions: TypeAlias = Sequence[Instruction]
 
 
 class Code:
-    """A function, `run`, with its `source` and `scope`.
-
-    It takes the parameters and returns the outputs as a tuple, or an exception of the instructions `before` the first
-    write to memory of the caller.
-    """
+    """A function, `run`, of the parameters: see `Executor`; with its `source` and `scope`."""
 
     def __init__(self, parameters: Slots, before: Instructions, after: Instructions, outputs: Slots) -> None:
         self.scope: dict[str, Any] = {"call": operator.call, "partial": partial, "starmap": starmap}

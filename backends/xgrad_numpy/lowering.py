@@ -40,8 +40,8 @@ _FEW = 1 << 11  # elements up to which a branch at each is faster than three pas
 class Lowering:
     """The instructions of a program, given the arrays of its state.
 
-    `before` are those before the first write to the state or an input, `after` all others. `parameters` are the slots
-    of inputs and numbers; `static` are all static slots but those of the state, after those they are computed from.
+    `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
+    numbers; `static` are all static slots but those of the state, after those they are computed from.
     """
 
     def __init__(self, program: Program, arrays: Sequence[np.ndarray]) -> None:
@@ -67,6 +67,10 @@ class Lowering:
 
     def _analyse(self, arrays: Sequence[np.ndarray]) -> None:
         calls = self._program.calls
+        self._read_only = set[int]()  # views that NumPy does not write to
+        for call in calls:
+            views = {x.storage for x in call.reads if call.function is np.broadcast_to or x.number in self._read_only}
+            self._read_only.update([x.number for x in call.results if x.storage in views])
         self._makers = {x.number: i for i, call in enumerate(calls) for x in call.results}
         self._readers: dict[int, list[Call]] = {}
         for call in calls:
@@ -187,7 +191,7 @@ class Lowering:
         else:
             for old in reuse:
                 dying = has_layout(old, value) and self._ends[old.storage] == self._at
-                if dying and self._buffers.transfer(old, value):
+                if dying and old.number not in self._read_only and self._buffers.transfer(old, value):
                     slots[value.number] = slots[old.number]
                     break
             else:

@@ -123,15 +123,8 @@ def test_container_or_set_changed_between_calls_is_traced_anew(capture: Capture)
 def test_parameter_or_its_view_as_argument_is_followed(take: Step) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         model, optimizer, _ = training(eager)
-
-        @capture
-        def step(p: Any, x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            loss = functional.cross_entropy(model(x), y) + (p * p).sum()
-            loss.backward()
-            optimizer.step()
-            return loss
-
+        loss_of: Step = lambda p: lambda scores, y: functional.cross_entropy(scores, y) + (p * p).sum()
+        step = capture(lambda p, x, y: twins.training_step(model, optimizer, loss_of(p))(x, y))
         for i in range(8):
             p = take(model[3 if i < 5 else 0].weight)
             yield step(p, *batch(i)), p, everything(model, optimizer)
@@ -287,16 +280,10 @@ def test_change_between_training_steps_is_followed_or_traced(name: str, look: bo
 def test_gradients_kept_between_steps_are_followed(change: Step) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         model, optimizer, _ = training(eager)
-
-        @capture
-        def step(x: Any, y: Any) -> None:
-            functional.cross_entropy(model(x), y).backward()
-            optimizer.step()
-
+        step = capture(lambda x, y: (functional.cross_entropy(model(x), y).backward(), optimizer.step()))
         for i in range(10):
             change(model, optimizer, i)
-            step(*batch(i))
-            yield everything(model, optimizer)
+            yield step(*batch(i)), everything(model, optimizer)
 
     compare_replays(scenario)
 
@@ -311,19 +298,10 @@ def test_model_of_another_dtype_is_traced_anew(capture: Capture) -> Iterator[Any
         yield step(x.astype(xgrad.float64) if 3 <= i < 6 else x, y), everything(model, optimizer)
 
 
-class Divided(optim.Optimizer):
-    """An optimizer that divides by an option."""
-
-    def __init__(self, params: Any) -> None:
-        super().__init__(params, {"lr": 0.1, "scale": 2.0})
-
-    def update(self, xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
-        return p - options["lr"] / options["scale"] * g
-
-
 @replayed
 def test_option_that_makes_an_error_raises_the_error_of_eager(capture: Capture) -> Iterator[Any]:
-    model, optimizer, step = training(capture, Divided)
+    make = twins.custom(lambda xp, p, g, _, options: p - options["lr"] / options["scale"] * g, lr=0.1, scale=2.0)
+    model, optimizer, step = training(capture, make)
     for i in range(8):
         optimizer.param_groups[0]["scale"] = [2.0, 2.0, 4.0, 0.0, 4.0, 4.0, 0.0, 2.0][i]
         try:
@@ -337,34 +315,22 @@ def test_option_that_makes_an_error_raises_the_error_of_eager(capture: Capture) 
 
 
 @replayed
-def test_buffer_assigned_in_the_step_is_followed(capture: Capture) -> Iterator[Any]:
-    model = nn.Linear(5, 5)
+def test_buffer_tensor_and_argument_changed_in_the_step_are_followed(capture: Capture) -> Iterator[Any]:
+    model, t = nn.Linear(5, 5), array(5)
     model.register_buffer("mean", xgrad.zeros(5))
 
     @capture
     def step(x: Any) -> Any:
+        t[1] = x[0, 0] * 2
+        x[0] = 1.0
         if model.training:
             model.mean.data = model.mean * 0.9 + 0.1 * xgrad.mean(x, axis=0)
-        return x - model.mean
+        return t * x - model.mean
 
     for i in range(8):
         model.train(i % 4 != 3)
-        yield step(array(6, 5, seed=i)), model.mean
-
-
-@replayed
-def test_tensor_of_the_state_and_argument_written_in_the_step_are_followed(capture: Capture) -> Iterator[Any]:
-    t = array(3)
-
-    @capture
-    def step(x: Any) -> Any:
-        t[1] = x[0] * 2
-        x[0] = 1.0
-        return t * x
-
-    for i in range(5):
-        x = array(3, seed=i)
-        yield step(x), x, t
+        x = array(6, 5, seed=i)
+        yield step(x), x, t, model.mean
 
 
 def made_in_the_step(x: Any) -> Any:

@@ -9,15 +9,16 @@ import functools
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xgrad
+from capture import twins
 from capture.twins import array, assert_concrete, batch, compare, eager, everything, snapshot, training
 from xgrad import nn, optim
 from xgrad.capture import CaptureError
@@ -186,9 +187,12 @@ def test_exception_of_the_step_leaves_what_the_eager_step_leaves(at: int) -> Non
     assert captured.refusal is None
 
 
-def test_exception_of_a_check_in_a_replay_changes_nothing() -> None:
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_exception_of_a_check_before_or_after_an_update_leaves_what_eager_leaves(after: bool) -> None:
     def scenario(capture: Any) -> Iterator[Any]:
-        model, optimizer, step = training(capture)
+        model, optimizer, _ = begun()
+        train = twins.training_step(model, optimizer, twins.mean_square if after else None)
+        step = capture(lambda x, y: (train(x, y), nn.functional.cross_entropy(model(x), y).detach()))
         for i in range(9):
             x, y = batch(i)
             try:
@@ -198,30 +202,7 @@ def test_exception_of_a_check_in_a_replay_changes_nothing() -> None:
             yield everything(model, optimizer)
             assert_concrete(model, optimizer)
 
-    (captured,) = compare(scenario)
-    assert captured.refusal is None
-
-
-def test_exception_of_a_check_after_an_update_is_raised_with_the_state_of_eager() -> None:
-    def scenario(capture: Any) -> Iterator[Any]:
-        model, optimizer, _ = begun()
-
-        @capture
-        def step(x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            (model(x) ** 2).mean().backward()
-            optimizer.step()
-            return nn.functional.cross_entropy(model(x), y).detach()
-
-        for i in range(6):
-            x, y = batch(i)
-            try:
-                yield step(x, y + 5 if i == 4 else y)
-            except IndexError as error:
-                yield str(error)
-            yield everything(model, optimizer)
-
-    compare(scenario)
+    twins.compare_replays(scenario)
 
 
 # Threads
@@ -229,21 +210,9 @@ def test_exception_of_a_check_after_an_update_is_raised_with_the_state_of_eager(
 
 def in_threads(*calls: Callable[[], Any]) -> None:
     """Run functions at once, and raise what one of them raises."""
-    errors: list[BaseException] = []
-
-    def run(call: Callable[[], Any]) -> None:
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+    with ThreadPoolExecutor(len(calls)) as pool:
+        for future in [pool.submit(call) for call in calls]:
+            future.result()
 
 
 def test_eight_threads_that_capture_replay_and_run_eagerly_give_the_bits_of_one() -> None:
@@ -253,16 +222,7 @@ def test_eight_threads_that_capture_replay_and_run_eagerly_give_the_bits_of_one(
         weights = {name: array(*x.shape, seed=seed) for name, x in model.state_dict().items()}
         model.load_state_dict(weights)
         optimizer = optim.Adam(model.parameters(), lr=0.01)
-
-        def step(x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            noise = xgrad.random.rand(x.shape, generator=rng)
-            loss = nn.functional.cross_entropy(model(x + noise), y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        captured = capture(step)
+        captured = capture(twins.training_step(lambda x: model(x + rng.rand(x.shape)), optimizer))
         shown = [snapshot(captured(*batch(i + seed, 4 + i % 2))) for i in range(12)]
         return [*shown, snapshot(everything(model, optimizer))]
 
@@ -314,20 +274,3 @@ def test_other_thread_during_a_trace_works_on_unless_it_uses_the_tensors_of_the_
     assert seen[0][0] is None and seen[0][3] is xgrad.Device
     np.testing.assert_array_equal(seen[0][1], 2 * array(3).numpy())
     assert_concrete(model, optimizer)
-
-
-def test_step_that_fails_once_traced_is_traced_again() -> None:
-    failing = [True]
-
-    @xgrad.capture
-    def step(x: Any) -> Any:
-        y = x * 2
-        if failing:
-            raise ArithmeticError(failing.pop())
-        return y
-
-    with pytest.raises(ArithmeticError):
-        step(array(3))
-    for i in range(3):
-        np.testing.assert_array_equal(step(array(3, seed=i)).numpy(), 2 * array(3, seed=i).numpy())
-    assert step.refusal is None

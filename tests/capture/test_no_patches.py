@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -59,38 +57,25 @@ def written(tree: ast.AST) -> Iterator[tuple[int, ast.AST]]:
 
 
 class Names:
-    """What the names in a file refer to, as far as they are classes and modules."""
+    """The names in a file that refer to classes and modules: those that it imports or defines as a class."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.tree, self.found = tree, dict[str, Any]()
-        for x in ast.walk(tree):
-            if isinstance(x, ast.ClassDef):
-                self.found[x.name] = type
-            elif isinstance(x, ast.Import):
-                for alias in x.names:
-                    root = alias.name.partition(".")[0]
-                    self.found[alias.asname or root] = imported(alias.name if alias.asname else root)
-            elif isinstance(x, ast.ImportFrom):
-                for alias in x.names:
-                    self.found[alias.asname or alias.name] = imported(x.module or "", alias.name)
-            elif isinstance(x, (ast.Assign, ast.AnnAssign)) and isinstance(x.value, ast.Call):
-                for target in x.targets if isinstance(x, ast.Assign) else [x.target]:
-                    if name_of(x.value.func) == "import_module" and isinstance(target, ast.Name):
-                        self.found[target.id] = sys
-
-    def value(self, x: ast.AST) -> Any:
-        """Return a class or a module that an expression refers to, or what stands for one; None of all else."""
-        if isinstance(x, ast.Name):
-            return type if x.id == "cls" else self.found.get(x.id)
-        if isinstance(x, ast.Attribute):
-            return type if x.attr == "__class__" else getattr(self.value(x.value), x.attr, None)
-        if isinstance(x, ast.Call):
-            return {"type": type, "import_module": sys, "globals": sys}.get(name_of(x.func))
-        return sys if isinstance(x, ast.Subscript) and ast.unparse(x.value) == "sys.modules" else None
+        self.tree = tree
+        nodes = list(ast.walk(tree))
+        self.shared = {"cls", *(x.name for x in nodes if isinstance(x, ast.ClassDef))}
+        for x in nodes:
+            if isinstance(x, (ast.Import, ast.ImportFrom)):
+                self.shared |= {alias.asname or alias.name.partition(".")[0] for alias in x.names}
+            elif isinstance(x, (ast.Assign, ast.AnnAssign)) and name_of(getattr(x.value, "func", x)) == "import_module":
+                self.shared |= set(map(name_of, x.targets if isinstance(x, ast.Assign) else [x.target]))
 
     def is_shared(self, x: ast.AST) -> bool:
-        """Return whether an expression refers to a class or a module."""
-        return isinstance(self.value(x), (type, ModuleType))
+        """Return whether an expression may refer to a class or a module."""
+        if isinstance(x, ast.Attribute):
+            return x.attr == "__class__" or self.is_shared(x.value)
+        if isinstance(x, ast.Call):
+            return name_of(x.func) in ("type", "import_module", "globals")
+        return name_of(x) in self.shared or (isinstance(x, ast.Subscript) and ast.unparse(x.value) == "sys.modules")
 
     def installed(self) -> Iterator[tuple[int, str]]:
         """Return lines of functions ``_install...`` that the file calls as it is imported, with its own classes."""
@@ -99,15 +84,6 @@ class Names:
         for x in self.tree.body:
             if isinstance(x, ast.FunctionDef) and x.name.startswith("_install") and calls.count(f"{x.name}()") == 1:
                 yield from [(line, name) for line in range(x.lineno, (x.end_lineno or 0) + 1) for name in own]
-
-
-def imported(module: str, name: str = "") -> Any:
-    """Return what is imported; where that is not installed, a class for a module and for a name like that of one."""
-    try:
-        found = import_module(module)
-        return (getattr(found, name, None) or import_module(f"{module}.{name}")) if name else found
-    except Exception:
-        return type if not name or (name[:1].isupper() and not name.isupper()) else None
 
 
 def patches(source: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import xgrad
+from capture.twins import training_step
 from xgrad import nn, optim
 
 
@@ -35,13 +36,7 @@ def training() -> str:
     model = nn.MLP([20, 16, 12, 4], "relu", 0.1)
     optimizer = optim.Adam(model.parameters(), lr=0.01)
 
-    def step(x: Any, y: Any) -> Any:
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = training_step(model, optimizer)
     return listing(step, xgrad.ones((8, 20)), xgrad.asarray([0, 1, 2, 3] * 2), times=4)
 
 
@@ -50,18 +45,14 @@ def test_import_of_capture_leaves_printer_unloaded() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_header_counts_calls_inputs_state_and_bytes(training: str) -> None:
-    count = len(parts(training)[0])
+def test_header_lists_counts_bytes_arguments_state_and_numbers(training: str) -> None:
+    count, header = len(parts(training)[0]), training.split("\n\n")[0]
     assert re.match(rf"program    calls: {count}, inputs: 2, state: 16, temporaries: [1-9][\d,]* bytes\n", training)
-
-
-def test_listing_names_arguments_state_and_numbers(training: str) -> None:
     assert "\ninputs     arg0: float32 (8, 20), arg1: int64 (8,)\n" in training
     for name in ("params", "grads", "exp_avg", "exp_avg_sq"):
         assert re.search(rf"[ ]{name}: float32 \(592,\)[,\n]", training)
     assert "params[0]: float32 (16, 20), grads[0]: float32 (16, 20)" in training
-    assert "lr: optimizer.param_groups[0]['lr']" in training
-    assert max(map(len, training.split("\n\n")[0].splitlines())) <= 120
+    assert "lr: optimizer.param_groups[0]['lr']" in training and max(map(len, header.splitlines())) <= 120
 
 
 def test_temporaries_are_numbered_in_order_and_defined_before_use(training: str) -> None:
@@ -73,27 +64,23 @@ def test_temporaries_are_numbered_in_order_and_defined_before_use(training: str)
     assert known == [f"%{i}" for i in range(len(known))]
 
 
-def test_calls_of_training_read_as_python(training: str) -> None:
+def test_calls_and_effects_of_training_read_as_python(training: str) -> None:
     for pattern in (
-        r"%\d+ = matmul\(arg0, %\d+\) +float32 \(8, 16\) +test_printer.py:\d+",
-        r"%\d+ = matrix_transpose\(params\[0\]\) +float32 \(20, 16\) view +test_printer.py:\d+",
-        r"%\d+ \+= params\[1\] +test_printer.py:\d+",
+        r"%\d+ = matmul\(arg0, %\d+\) +float32 \(8, 16\) +twins.py:\d+",
+        r"%\d+ = matrix_transpose\(params\[0\]\) +float32 \(20, 16\) view +twins.py:\d+",
+        r"%\d+ \+= params\[1\] +twins.py:\d+",
         r"%\d+ = random_bits\(seed, draws \+ 1, .*",
-        r"check %\d+ is False +test_printer.py:\d+",
-        r"grads\[1\]\[\.\.\.\] = %\d+ +test_printer.py:\d+",
-        r"exp_avg \*= betas\[0\] +test_printer.py:\d+",
+        r"check %\d+ is False +twins.py:\d+",
+        r"grads\[1\]\[\.\.\.\] = %\d+ +twins.py:\d+",
+        r"exp_avg \*= betas\[0\] +twins.py:\d+",
         r"%\d+ = \(1 - betas\[0\]\) \* grads .*",
         r"%\d+ \*= lr \* \(1 - betas\[1\] \*\* \(step \+ 1\)\) \*\* 0\.5 / \(1 - betas\[0\] \*\* \(step \+ 1\)\)  .*",
-        r"params -= %\d+ +test_printer.py:\d+",
+        r"params -= %\d+ +twins.py:\d+",
     ):
         assert re.search(rf"^{pattern}$", training, re.MULTILINE), pattern
-
-
-def test_effects_of_training_are_listed_before_its_result(training: str) -> None:
-    effects = parts(training)[1]
-    assert effects[0] == "updates    grads, exp_avg, exp_avg_sq, params"
+    first, *effects, last = parts(training)[1]
+    assert first == "updates    grads, exp_avg, exp_avg_sq, params" and re.fullmatch(r"return %\d+", last)
     assert {"step = step + 1", "xgrad.random = (seed, draws + 2)", "model.0.bias.grad = grads[1]"} < set(effects)
-    assert re.fullmatch(r"return %\d+", effects[-1])
 
 
 def test_operators_keys_and_constants_read_as_python() -> None:
@@ -113,14 +100,13 @@ def test_numbers_of_several_optimizers_have_full_names() -> None:
 
     def step() -> None:
         (a * b).sum().backward()
-        for optimizer in (first, second):
-            optimizer.step()
+        first.step()
+        second.step()
         first.param_groups[0]["lr"] *= 0.5
 
-    text = listing(step, times=4)
-    assert " = first.param_groups[0]['lr'] * grads" in text
-    assert " = second.param_groups[0]['lr'] * grads1" in text
-    assert "first.param_groups[0]['lr'] = first.param_groups[0]['lr'] * 0.5" in parts(text)[1]
+    text, rates = listing(step, times=4), [f"{name}.param_groups[0]['lr']" for name in ("first", "second")]
+    assert f" = {rates[0]} * grads" in text and f" = {rates[1]} * grads1" in text
+    assert f"{rates[0]} = {rates[0]} * 0.5" in parts(text)[1]
 
 
 def test_rebound_state_gradients_draws_modes_and_containers_are_listed() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capture.twins import Capture, array, batch, compare, everything, network
+from capture.twins import Capture, array, batch, compare, everything, network, training_step
 from xgrad import nn, optim
 from xgrad.nn import functional
 
@@ -43,13 +43,6 @@ class Run:
         self.optimizer = optimizer = OPTIMIZERS[seed % len(OPTIMIZERS)](params)
         self.held, self.hooks, self.saved = list[Any](), list[Any](), list[Any]()
 
-        def train_step(x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            loss = functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
         def clipped_step(x: Any, y: Any) -> Any:
             optimizer.zero_grad()
             loss = (model(x) ** 2).mean()
@@ -68,13 +61,10 @@ class Run:
             optimizer.step()
             optimizer.zero_grad()
 
-        def evaluate_step(x: Any, y: Any) -> Any:
-            with xgrad.no_grad():
-                return model(x), params[0].detach()
-
+        train_step = training_step(model, optimizer)
         self.calls = {"eager": train_step, "train": capture(train_step), "clip": capture(clipped_step)}
         self.calls |= {"accumulate": capture(accumulate_step), "update": capture(update_step)}
-        self.calls["evaluate"] = capture(evaluate_step)
+        self.calls["evaluate"] = capture(xgrad.no_grad()(lambda x, y: (model(x), params[0].detach())))
 
     def play(self, events: list[str]) -> Iterator[Any]:
         """Yield what is to be the same, event by event."""

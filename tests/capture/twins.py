@@ -120,17 +120,13 @@ def assert_concrete(*things: Any) -> None:
         elif isinstance(thing, optim.Optimizer):
             for group in thing.param_groups:
                 assert_concrete(*group["params"])
-                options = [part for key, value in group.items() if key != "params" for part in _flat_tuple(value)]
+                options = [x for _, x in trees.leaves({**group, "params": None})]
                 assert all(isinstance(x, (int, float, str, type(None), np.generic, np.ndarray)) for x in options)
             for _, laid in thing.laid():
                 for flat in laid.flats:
                     assert type(flat.device) is type(flat.layout.place.device) is Device
                     assert_concrete(flat.buffer, flat.gradients.buffer, *flat.gradients.views, *flat.arrays.values())
                     assert all(isinstance(x, (int, float, np.generic)) for x in flat.numbers.values())
-
-
-def _flat_tuple(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def _assert_concrete_tensor(x: xgrad.Tensor) -> None:
@@ -169,17 +165,28 @@ def adam(params: Any) -> optim.Optimizer:
     return optim.Adam(params, lr=0.01)
 
 
-def training_step(model: nn.Module, optimizer: optim.Optimizer) -> Callable[[Any, Any], Any]:
-    """Return a training step, which is not captured."""
+def custom(update: Callable[..., Any], elementwise: bool = False, **options: Any) -> Callable[[Any], optim.Optimizer]:
+    """Return a function that makes an optimizer with a given update."""
+    methods = {"update": lambda self, *args: update(*args), "elementwise": elementwise}
+    return lambda params: type("Custom", (optim.Optimizer,), methods)(params, options)
 
-    def step(x: Any, y: Any) -> Any:
+
+def training_step(model: nn.Module, optimizer: optim.Optimizer, loss_of: Any = None) -> Callable[..., Any]:
+    """Return a training step, which is not captured; of the cross entropy unless there is a function of the loss."""
+
+    def step(x: Any, y: Any = None) -> Any:
         optimizer.zero_grad()
-        loss = functional.cross_entropy(model(x), y)
+        loss = functional.cross_entropy(model(x), y) if loss_of is None else loss_of(model(x), y)
         loss.backward()
         optimizer.step()
         return loss
 
     return step
+
+
+def mean_square(scores: Any, _: Any) -> Any:
+    """Return a loss."""
+    return (scores**2).mean()
 
 
 def training(capture: Capture, make: Callable[[Any], Any] = adam) -> tuple[Any, Any, Any]:

@@ -183,7 +183,7 @@ class CachedProgram:
         with self._device.active():
             self.executor.link([tensor._data for _, tensor in self._state])
         packed = {id(x) for flat in self._flats for x in buffers_of(flat)}
-        wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer)]
+        wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)]
         self._still = [(x, x._data) for x in (*wholes, *[x for _, x in self._state if id(x) not in packed])]
         for flat, earlier in zip(flats, before, strict=True):
             flat.allow(earlier)

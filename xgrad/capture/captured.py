@@ -159,6 +159,8 @@ class Captured(Generic[P, R]):
             self._unsettled = 1
             return self._step(*args, **kwargs)  # in which optimizers lay out parameters
         slots = Slots(state, tensors)
+        if not slots.complete:
+            return self._step(*args, **kwargs)
         renewed = False
         for flat in slots.flats.values():
             if any(p._data.strides != place._data.strides for p, place in zip(flat.params, flat.places, strict=True)):

@@ -88,12 +88,15 @@ class Slots:
         Parameters that an optimizer keeps side by side, by id.
     leaves : dict of int to (Tensor, Leaf, str)
         Tensors with a leaf, by the id of the tensor.
+    complete : bool
+        Whether all gradients in buffers are those of optimizers that still exist.
     """
 
     def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
         self.all: list[Slot] = []
         self.flats: dict[int, Flat] = {}
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}
+        self.complete = True
         self._seen: set[int] = set()
         for name, optimizer in state.optimizers.values():
             self._optimizer(optimizer, name)
@@ -123,8 +126,8 @@ class Slots:
         leaf = x._leaf
         if leaf is not None and leaf.slot is not None:
             flat = leaf.slot.flat()
-            if flat is None:  # the optimizer is gone, or keeps the parameter elsewhere
-                leaf.slot = None
+            if flat is None:  # the optimizer has forgotten it, and packs it anew when it takes a step
+                self.complete = False
             else:
                 self._flat(flat)  # before the parameter: its buffers stand for those in them
         self._add("array", x, "_data", name)
