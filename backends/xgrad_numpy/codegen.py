@@ -24,9 +24,8 @@ _LITERALS = frozenset({bool, int, type(None)})
 class Slot:
     """An operand that stands for an array or a number.
 
-    A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one has the
-    same array from one `link` to the next. If others determine it, `find` computes it: it is a dependent of these, and
-    comes later in the `order`.
+    A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one keeps its
+    array from one `link` to the next; `find` computes it from others, whose dependent it is, later in the `order`.
     """
 
     dynamic: bool = False
@@ -61,7 +60,7 @@ def _resolve(operand: Any) -> Any:
 
 
 def map_options(new: Callable[[Any], Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with the results of a function in the place of all that is no tuple, list or slice."""
+    """Apply a function to all in options that is no tuple, list or slice."""
     return {name: map_leaves(new, value) for name, value in options.items()}
 
 

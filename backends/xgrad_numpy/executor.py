@@ -15,9 +15,9 @@ from xgrad_numpy.lowering import Lowering
 class Executor:
     """What executes a program.
 
-    `run` takes the arrays of the inputs and the values of the numbers; it returns a tuple of the outputs, or an
-    exception that was raised before anything was written to the state or an input. After the last write `done` has the
-    outputs, until it is cleared. `source` is its code, `nbytes` the size of its buffers.
+    `run` takes the arrays of the inputs and the values of the numbers; it returns a tuple of the outputs, or an exception
+    from before anything was written to the state or an input. After the last write `done` has the outputs, until it is
+    cleared. `source` is its code, `nbytes` the size of its buffers.
     """
 
     run: Callable[..., Any]

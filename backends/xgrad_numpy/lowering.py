@@ -409,9 +409,8 @@ class Lowering:
         x, shape, dtype = sides[zeros[0]], result.shape, result.dtype
         if sum(zeros) != 1 or dtype not in _FLOATS or not all(type(y) is Value for y in (x, condition)):
             return False
-        if (x.shape, x.dtype, condition.shape, condition.dtype) != (shape, dtype, shape, np.bool):
-            return False
-        if x.scalar or condition.scalar:
+        alike = (x.shape, x.dtype, condition.shape, condition.dtype) == (shape, dtype, shape, np.bool)
+        if not alike or x.scalar or condition.scalar:
             return False
         source, mask = self._operand(x), self._operand(condition)
         if zeros[0] and math.prod(shape) <= _FEW:

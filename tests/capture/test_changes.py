@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -123,8 +124,8 @@ def test_container_or_set_changed_between_calls_is_traced_anew(capture: Capture)
 def test_parameter_or_its_view_as_argument_is_followed(take: Step) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         model, optimizer, _ = training(eager)
-        loss_of: Step = lambda p: lambda scores, y: functional.cross_entropy(scores, y) + (p * p).sum()
-        step = capture(lambda p, x, y: twins.training_step(model, optimizer, loss_of(p))(x, y))
+        make = functools.partial(twins.training_step, model, optimizer)
+        step = capture(lambda p, *args: make(lambda s, y: functional.cross_entropy(s, y) + (p * p).sum())(*args))
         for i in range(8):
             p = take(model[3 if i < 5 else 0].weight)
             yield step(p, *batch(i)), p, everything(model, optimizer)

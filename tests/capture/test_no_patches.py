@@ -118,9 +118,7 @@ def test_source_replaces_no_attribute_of_a_class_or_module(path: Path) -> None:
     ],
 )
 def test_patch_is_found(line: str) -> None:
-    imports = (
-        "import sys\nimport numpy as np\nimport xgrad\nfrom xgrad import random\nfrom xgrad.tensor import Tensor\n"
-    )
+    imports = "import sys, xgrad\nimport numpy as np\nfrom xgrad import random\nfrom xgrad.tensor import Tensor\n"
     assert patches(f"{imports}class Own: pass\n{line}")
 
 

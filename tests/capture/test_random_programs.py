@@ -105,7 +105,6 @@ class Writer:
         self.large = self.random.random() < 0.15
         self.names: dict[str, Any] = {"xgrad": xgrad}
         self.lines: list[str] = []
-        self.count = 0
         self.layouts = [self.layout() for _ in range(self.random.randint(1, 4))]
         self.parameters = [f"x{i}" for i in range(len(self.layouts))]
         self.names |= dict(zip(self.parameters, self.inputs(0), strict=True))
@@ -172,8 +171,7 @@ class Writer:
 
     def new(self) -> str:
         """Return a new name."""
-        self.count += 1
-        return f"v{self.count}"
+        return f"v{len(self.names)}"
 
     def some(self, kinds: str = "fiub", test: Callable[[Any], bool] = lambda t: True) -> str:
         """Return the name of a tensor of one of some kinds, preferably a recent one."""

@@ -114,7 +114,9 @@ def assert_concrete(*things: Any) -> None:
     assert tracing.get() is None
     for thing in things:
         if isinstance(thing, xgrad.Tensor):
-            _assert_concrete_tensor(thing)
+            assert type(thing._data) is np.ndarray and type(thing._place.device) is Device
+            assert thing._leaf is None or type(thing._leaf.place.device) is Device
+            assert_concrete(getattr(thing._leaf, "grad", None))
         elif isinstance(thing, nn.Module):
             assert_concrete(*thing.parameters(), *thing.buffers())
         elif isinstance(thing, optim.Optimizer):
@@ -127,14 +129,6 @@ def assert_concrete(*things: Any) -> None:
                     assert type(flat.device) is type(flat.layout.place.device) is Device
                     assert_concrete(flat.buffer, flat.gradients.buffer, *flat.gradients.views, *flat.arrays.values())
                     assert all(isinstance(x, (int, float, np.generic)) for x in flat.numbers.values())
-
-
-def _assert_concrete_tensor(x: xgrad.Tensor) -> None:
-    assert type(x._data) is np.ndarray and type(x._place.device) is Device
-    if x._leaf is not None:
-        assert type(x._leaf.place.device) is Device
-        if x._leaf.grad is not None:
-            _assert_concrete_tensor(x._leaf.grad)
 
 
 # Parts of scenarios

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -42,8 +42,6 @@ class CachedProgram:
         What else a replay does.
     count, structure : int, object
         The number of tensors among the arguments, and the containers and other arguments.
-    replay : callable
-        Given this object and the tensors among the arguments, returns what the step returns, or `MISS`.
     error : Exception or None
         Why the last replay was not finished.
 
@@ -55,6 +53,8 @@ class CachedProgram:
 
     def __init__(self, outcome: Outcome) -> None:
         self.executor: Any = None
+        self._check: Callable[..., Any]
+        self._leave: Callable[..., Any]
         self.error: Exception | None = None
         self._device, self._state, self._flats = outcome.trace.real, [], []
         self.count, self.structure = len(outcome.given), outcome.structure
@@ -81,7 +81,7 @@ class CachedProgram:
                 ):
                     self.effects.leave_packed(leaf, gradient)
         self._state = [(value, state[value.number]) for value in program.state]
-        self.replay = self._write(writer, outcome, sources)
+        self._write(writer, outcome, sources)
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program)
@@ -108,44 +108,61 @@ class CachedProgram:
                 state[number] = owner
         return sources, state
 
-    def _write(self, writer: CodeWriter, outcome: Outcome, sources: dict[int, str]) -> Callable[..., Any]:
-        """Return the function of a replay."""
+    def _write(self, writer: CodeWriter, outcome: Outcome, sources: dict[int, str]) -> None:
+        """Write the function that checks the guards and finds what the program is given, and that of the effects."""
         given = [sources[value.number] for value in self.program.inputs]
         arguments = "".join([f"a{i}, " for i in range(self.count)])
         for source, value in zip(given, self.program.inputs, strict=True):
-            if ", " not in source and not (source[0] == "a" and source.count(".") == 1):
+            if source[0] != "a" or source.count(".") > 1:  # arguments themselves have guards
                 writer.guard(f"not fits({source}, {{}})", value)
         for condition in outcome.trace.conditions:
             writer.condition(condition)
         given += [writer.number(number) for number in self.program.numbers]
-        seen = [f"if {writer.name(flat.gradients)}.seen: {writer.name(flat.gradients)}.renew()" for flat in self._flats]
         lines = [
             *([f"{arguments}= args"] if arguments else []),
-            *seen,  # what somebody looks at is left to them, as before any backward pass
-            "try:",
-            *["    " + line for line in writer.guards()],
-            *["    " + line for line in writer.numbers],
-            "except (ArithmeticError, AttributeError, LookupError, ValueError): return MISS",
-            "if program.moved() and not program.relink(): return MISS",
-            "done, outputs, signal = program.executor.done, None, None",
-            "if done: done.clear()",
-            "for again in True, False:",
-            "    try:",
-            "        if outputs is None:",
-            f"            outputs = program.executor.run({', '.join(given)})",
-            "        if type(outputs) is not tuple:",
-            "            program.error = outputs.with_traceback(None)",  # whose frames hold arrays
-            "            return MISS",
-            *["        " + line for line in writer.effects()],
-            "        break",
-            "    except BaseException as error:",
-            "        if not (done and again): raise",
-            "        outputs, signal = done[0], error",  # after all writes: the rest is done before it is raised
-            "done.clear()",
-            "if signal is not None: raise signal",
-            f"return {self.effects.result}",
+            *writer.guards(),
+            *writer.numbers,
+            f"return ({''.join([f'{x}, ' for x in given])}), ({''.join([f'{x}, ' for x in writer.passed])})",
         ]
-        return writer.function("replay(program, args)", lines)
+        self._check = writer.function("check(args)", lines)
+        names = [f"{arguments}= args"] if arguments else []
+        names += [f"{', '.join(writer.passed)}, = numbers"] if writer.passed else []
+        self._leave = writer.function(
+            "leave(outputs, args, numbers)", [*names, *writer.effects(), f"return {self.effects.result}"]
+        )
+
+    def replay(self, args: Sequence[Any]) -> Any:
+        """Return what the step returns for some tensors among the arguments, or `MISS`."""
+        for flat in self._flats:
+            if flat.gradients.seen:  # what somebody looks at is left to them, as before any backward pass
+                flat.gradients.renew()
+        try:
+            found = self._check(args)
+        except (ArithmeticError, AttributeError, LookupError, ValueError):  # something is no longer there
+            return MISS
+        if found is MISS or (self.moved() and not self.relink()):
+            return MISS
+        given, numbers = found
+        outputs = signal = None
+        done = self.executor.done
+        done.clear()
+        for again in (True, False):
+            try:
+                if outputs is None:
+                    outputs = self.executor.run(*given)
+                if type(outputs) is not tuple:
+                    self.error = outputs.with_traceback(None)  # whose frames hold arrays
+                    return MISS
+                result = self._leave(outputs, args, numbers)
+                break
+            except BaseException as error:
+                if not (done and again):
+                    raise
+                outputs, signal = done[0], error  # after all writes: the rest is done before it is raised
+        done.clear()
+        if signal is not None:
+            raise signal
+        return result
 
     def failure(self) -> Exception | None:
         """Return the error of the last replay, once; that a check came out differently is none."""

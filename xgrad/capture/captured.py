@@ -92,7 +92,7 @@ class Captured(Generic[P, R]):
             if self._simple and not kwargs and not self._verify:
                 recent = self._recent
                 if recent is not None and len(args) == recent.count:
-                    result = recent.replay(recent, args)
+                    result = recent.replay(args)
                     if result is not MISS:
                         self._replays += 1
                         return result  # type: ignore[no-any-return]
@@ -117,7 +117,7 @@ class Captured(Generic[P, R]):
         for key, program in reversed(self._programs.items()):
             if program.structure != structure:
                 continue
-            result = program.replay(program, tensors)
+            result = program.replay(tensors)
             if result is not MISS:
                 self._use(key, program, len(tensors) == len(contents) == len(args))
                 return result
@@ -183,7 +183,9 @@ class Captured(Generic[P, R]):
     def _run(self, outcome: Outcome, args: Any, kwargs: Any) -> tuple[CachedProgram | None, Any]:
         """Run the step on the tracing device; return its program, if it has one, and its result."""
         trace, slots = outcome.trace, outcome.slots.all
-        enter: list[Any] = [slot.writing(x) for slot, x in zip(slots, outcome.traced, strict=True)]
+        enter: list[Any] = [
+            slot.writing(x) for slot, x, old in zip(slots, outcome.traced, outcome.before, strict=True) if x is not old
+        ]
         back: list[Any] = [slot.writing(x) for slot, x in zip(slots, outcome.before, strict=True)]
         modes = [partial(grad_enabled.set, outcome.recording), partial(_default.set, outcome.default)]
         # What to do at the end: to undo the step, until it is done.

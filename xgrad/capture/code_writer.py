@@ -24,6 +24,7 @@ class CodeWriter:
     def __init__(self, **scope: Any) -> None:
         self.scope = {"plain": _plain, **scope}
         self.numbers: list[str] = []
+        self.passed: list[str] = []  # variables of numbers that the effects need
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._effects: dict[str, list[tuple[Any, ...]]] = {}
         self._names: dict[Any, str] = {}  # by the key of a number, or the id of an object

@@ -166,6 +166,7 @@ class Effects:
 
     def _number(self, owner: Any, key: Any, name: str, after: Any) -> None:
         parts = [self._writer.number(part) for part in (after if type(after) is tuple else (after,))]
+        self._writer.passed += [part for part in parts if part[0] == "n" and part not in self._writer.passed]
         value = f"({', '.join(parts)},)" if type(after) is tuple else parts[0]
         target = f"{{}}[{key!r}]" if isinstance(owner, dict) else f"{{}}.{key}"
         self._writer.effect(f"{target} = {value}", owner)

@@ -131,7 +131,10 @@ class Outcome:
         real, slots = self.trace.real, self.slots.all
         sets: list[Any] = []
         for slot, before, traced in zip(slots, self.before, self.traced, strict=True):
-            sets.append(slot.writing(slot.restored(real, before, traced, slot.read())))
+            now = slot.read()
+            after = slot.restored(real, before, traced, now)
+            if after is not now:
+                sets.append(slot.writing(after))
         known = {id(slot.owner) for slot in slots if slot.kind == "array"}
         found = [*[x for _, x in trees.leaves(self.result)], *[leaf.grad for _, leaf, _ in self.slots.leaves.values()]]
         found = [x for x in found if isinstance(x, Tensor) and isinstance(x._data, TracedArray)]
