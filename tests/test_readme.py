@@ -25,7 +25,7 @@ PRINTED = {
     ],
     "docs/capture.md": [
         r"\[2\.0, 4\.0\]\n\[6\.0, 12\.0\] 1\n",
-        r"capture\.md:7: multiply is given a tensor of shape \(2,\) that is neither an argument[^\n]*\nNone state\n",
+        r"capture\.md:9: multiply is given a tensor of shape \(2,\) that is neither an argument[^\n]*\nNone state\n",
         r"0\.00625 1\n3\n",
         r"np\.float32\(2\.0\) \(0x40000000\) against np\.float32\(3\.0\) \(0x40400000\) at \(0,\): ",
     ],

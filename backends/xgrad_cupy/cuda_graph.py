@@ -43,7 +43,7 @@ _pools: dict[Any, Any] = {}  # pools with memory, each with its device once that
 
 
 class Executor(Interpreter):
-    """What executes a program as a CUDA graph.
+    """Executor of a program as a CUDA graph.
 
     `run` takes the arrays of the inputs and the values of the numbers; it returns a tuple of the outputs, or an
     exception if the graph was not launched. After the launch `done` has the outputs, until it is cleared. `nbytes` is

@@ -13,7 +13,7 @@ from xgrad_numpy.lowering import Lowering
 
 
 class Executor:
-    """What executes a program.
+    """Executor of a program on NumPy.
 
     `run` takes the arrays of the inputs and the values of the numbers; it returns a tuple of the outputs, or an error
     from before anything was written to the state or an input. After the last write `done` has the outputs, until it is

@@ -63,7 +63,7 @@ def check_goes_on(model: Any, optimizer: Any, captured: Any, states: list[Any], 
 
 
 class Interrupt(BaseException):
-    """What a signal handler raises."""
+    """Exception of the signal handler."""
 
 
 def interrupt(*_: Any) -> None:

@@ -26,7 +26,7 @@ ROOT = Path(xgrad.__file__).parent.parent
 CAPTURE_LINES = 3440
 
 
-# Which program is used
+# Choice of the program
 
 
 def test_capture_its_replay_and_its_tests_keep_their_sizes() -> None:
@@ -83,7 +83,7 @@ def test_trace_beyond_the_limit_is_made_after_20_replays_and_replaces_the_least_
     assert step.refusal is None and step.program().count("program  ") == 2
 
 
-# What recording costs
+# Cost of a recording
 
 
 def calls_of(run: Callable[[], Any]) -> int:

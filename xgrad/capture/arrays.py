@@ -1,4 +1,4 @@
-"""What tensors hold while a step is traced: arrays of the standard that record what is done with them."""
+"""Traced arrays: arrays of the standard that record each operation, in tensors while a step is traced."""
 
 from __future__ import annotations
 

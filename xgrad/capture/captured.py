@@ -188,7 +188,7 @@ class Captured(Generic[P, R]):
         ]
         back: list[Any] = [slot.writing(x) for slot, x in zip(slots, outcome.before, strict=True)]
         modes = [partial(grad_enabled.set, outcome.recording), partial(_default.set, outcome.default)]
-        # What to do at the end: to undo the step, until it is done.
+        # Actions at the end: those that undo the step, until it is done.
         plan: list[Any] = [trace.journal, back, modes, [partial(tracing.set, None)]]
         begin: Any = partial(deque, map(operator.call, [*enter, partial(tracing.set, trace)]), 0)
         end: Any = partial(deque, map(operator.call, chain.from_iterable(plan)), 0)
@@ -311,7 +311,7 @@ class Captured(Generic[P, R]):
                 stacklevel(),
             )
 
-    # What there is to look at
+    # Inspection
 
     def state(self) -> list[tuple[str, Any]]:
         """Return the tensors, modules, optimizers and generators that are found from the step, each with its name."""
