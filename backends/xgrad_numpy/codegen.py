@@ -1,7 +1,7 @@
 """Code generation: instructions, and a Python function that executes them.
 
-Python handles signals between bytecodes. So all that follows the first write to memory of the caller is one call into C
-where no instruction there returns anything. After it the outputs are in `Code.done`.
+Python handles signals between bytecodes: all from the first write to memory of the caller on is one call into C where
+no instruction there returns anything. After it the outputs are in `Code.done`.
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ from xgrad_numpy.lowering import Lowering
 class Executor:
     """Executor of a program on NumPy.
 
-    `run` takes the arrays of the inputs and the values of the numbers; it returns a tuple of the outputs, or an error
-    from before anything was written to the state or an input. After the last write `done` has the outputs, until it is
-    cleared. `source` is its code, `nbytes` the size of its buffers.
+    `run` takes the arrays of the inputs and the values of the numbers, and returns a tuple of the outputs, or an error
+    from before the first write to the state or an input. After the last write the outputs are in `done`.
     """
 
     run: Callable[..., Any]

@@ -115,8 +115,8 @@ class Lowering:
         """Return whether a value is the only one of its memory, which one call makes and one other reads."""
         if x.number not in self._makers or x.storage.writes or x.storage in self._escaping:
             return False
-        others = [y for y in self._program.calls[self._makers[x.number]].reads if y.storage is x.storage]
-        return not others and len(self._readers[x.number]) == 1
+        alone = all(y.storage is not x.storage for y in self._program.calls[self._makers[x.number]].reads)
+        return alone and len(self._readers[x.number]) == 1
 
     def _operand(self, arg: Any) -> Any:
         """Return an argument of a call with slots and constants in the place of values and numbers."""
@@ -250,7 +250,8 @@ class Lowering:
         """Lower a call that writes to its arguments."""
         function, target, out = call.function, call.writes[0], call.options.get("out")
         ufunc: Any = _IN_PLACE.get(function) if out is None else _OPERATORS.get(function, function)
-        if function is operator.setitem and self._targets.get(getattr(call.args[2], "number", None)) is target:  # type: ignore[arg-type]
+        x = getattr(call.args[-1], "number", None) if function is operator.setitem else None
+        if self._targets.get(x) is target and self._slots.get(x) is self._slots[target.number]:  # type: ignore[arg-type]
             return  # the value was written there at once
         if function is fast.matmul and out is not None and len(call.args[0].shape) == len(call.args[1].shape) == 2:
             self._emit(np.ndarray.dot, *self._operand(call.args), self._operand(out))

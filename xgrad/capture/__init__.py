@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from xgrad.capture.errors import CaptureError, CaptureWarning
@@ -99,6 +100,8 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
         return lambda step: capture(step, state=state, limit=limit, verify=verify)
     if not callable(step):
         raise TypeError(f"capture: expected a function, got {type(step).__name__}")
+    if isgeneratorfunction(step) or iscoroutinefunction(step) or isasyncgenfunction(step):
+        raise TypeError(f"capture: expected a plain function, got {step.__name__}, which is left and entered again")
     if limit < 1:
         raise ValueError(
             f"capture: expected a limit of at least 1, got {limit}: to run a step eagerly, do not capture it"

@@ -15,6 +15,7 @@ from xgrad.capture.memory import owner_of
 from xgrad.capture.outcome import Outcome, buffers_of
 from xgrad.capture.passes import optimize
 from xgrad.capture.program import Program, Value
+from xgrad.capture.state import holds_state
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import clock
@@ -62,6 +63,7 @@ class CachedProgram:
         writer = CodeWriter(
             MISS=MISS, grad_enabled=grad_enabled.get, default=_default.get, edits=edits, change=clock.change,
             placed=placed, rebuild=trees.rebuild, same=same, equal=equal, like=like, fits=_fits,
+            holds_state=holds_state,
         )  # fmt: skip
         self.effects = Effects(writer, outcome)
         sources, state = self._sources(writer, outcome)
@@ -85,25 +87,20 @@ class CachedProgram:
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program)
+        self.effects.forget()
 
     def _sources(self, writer: CodeWriter, outcome: Outcome) -> tuple[dict[int, str], dict[int, Tensor]]:
         """Return expressions for the arrays that each replay is given, and the tensors whose arrays stay, by number."""
-        arguments = {id(x): i for i, x in enumerate(outcome.given) if id(x) not in outcome.state.tensors}
-        leaves = {id(outcome.gradients[id(x)]): leaf for x, leaf, _ in outcome.slots.leaves.values()}
+        arguments = {id(x) for x in outcome.given if id(x) not in outcome.state.tensors}
         sources: dict[int, str] = {}
         state: dict[int, Tensor] = {}
         for slot, traced in outcome.arrays():
             number, owner = traced.value.number, slot.owner
             if number in sources or number in state:
                 continue
-            if id(owner) in arguments:
-                sources[number] = f"a{arguments[id(owner)]}._data"
-            elif id(owner) in leaves:
-                leaf = leaves[id(owner)]
-                i = outcome.argument_of(leaf)
-                sources[number] = f"{writer.name(leaf) if i is None else f'a{i}._leaf'}.grad._data"
-            elif (id(owner), "_data") in outcome.changed:
-                sources[number] = f"{writer.name(owner)}._data"
+            moves = id(owner) in arguments or id(owner) in outcome.old_gradients
+            if moves or (id(owner), "_data") in outcome.changed:
+                sources[number] = f"{outcome.source_of(writer, owner)}._data"
             else:
                 state[number] = owner
         return sources, state

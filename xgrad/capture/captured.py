@@ -9,7 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from functools import partial, update_wrapper
 from itertools import chain
-from threading import RLock
+from threading import RLock, active_count
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -148,7 +148,11 @@ class Captured(Generic[P, R]):
             self._warn_of_limit()
             return self._step(*args, **kwargs)
         others = [x for x in contents if not isinstance(x, Tensor)]
-        state = State(self._step, others, self._more)
+        try:
+            state = State(self._step, others, self._more)
+        except Exception as error:  # of the user's own attributes and mappings
+            self._refuse(f"{_line_of(self._step)}: the state cannot be found: {type(error).__name__}: {error}")
+            return self._step(*args, **kwargs)
         device = _device_of(tensors, state)
         reason = self._unsuitable(device, tensors, others)
         if reason is not None:
@@ -216,7 +220,7 @@ class Captured(Generic[P, R]):
         result, outcome.result = outcome.result, None
         try:
             program = self._checked(outcome, program, result)
-            return program, result if program is not None else plain_tree(result)
+            return program, plain_tree(result)
         except BaseException:
             replace_everywhere(trace)
             raise
@@ -225,6 +229,9 @@ class Captured(Generic[P, R]):
         """Return the program of a step that has just run; None if it has none, and the trace then knows why."""
         trace, line = outcome.trace, _line_of(self._step)
         if foreign_random.states(outcome.state.foreign_generators) != draws:
+            if active_count() > 1 and self._unsettled < _TRIES:  # perhaps another thread drew them
+                self._unsettled += 1
+                return None
             trace.refusals.append(f"{line}: the step draws random numbers of Python or NumPy")
         if (name := outcome.changed_attribute()) is not None:
             trace.refusals.append(f"{line}: the step changes {name}")

@@ -67,7 +67,7 @@ class CodeWriter:
     def number(self, x: Any) -> str:
         """Return an expression for a number, which is computed once, or for a constant."""
         if type(x) is not Number:
-            return self.name(x)
+            return f"({self.name(x)})" if type(x) is int else self.name(x)  # -1 ** n is -(1 ** n)
         if x.function == "constant":
             return repr(x.value)
         if x.key not in self._names:

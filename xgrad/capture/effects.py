@@ -11,6 +11,7 @@ from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
 from xgrad.capture.outcome import Outcome
 from xgrad.capture.program import Value
+from xgrad.capture.tracing_device import TracingDevice
 from xgrad.device import Place
 from xgrad.graph import Leaf, Node
 from xgrad.tensor import Tensor
@@ -79,11 +80,17 @@ class Effects:
             for x, key in stamped:
                 writer.effect(f"{{}}.{key} = when", x)
 
+    def forget(self) -> None:
+        """Drop the step: its arguments and results are not to live as long as the program."""
+        del self._outcome, self._writer
+
     # Results
 
     def _result(self, value: Any) -> str:
         """Return an expression for something that the step returned."""
         if not isinstance(value, Tensor):
+            if isinstance(value, TracingDevice):
+                value = value.real
             if isinstance(value, (TracedArray, Number)):
                 raise Unusable("an array or a number of the trace is returned")
             return self._writer.name(value)

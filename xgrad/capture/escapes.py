@@ -113,6 +113,7 @@ def _names(slots: Any) -> tuple[str, ...]:
 def plain_tree(tree: Any) -> Any:
     """Return a result with numbers and arrays for what stood for them."""
     values = [x for _, x in trees.leaves(tree)]
-    if not any(isinstance(x, (Number, TracedArray)) for x in values):
+    if not any(isinstance(x, (Number, TracedArray, TracingDevice)) for x in values):
         return tree
-    return trees.rebuild(tree, [x.value if type(x) is Number else getattr(x, "array", x) for x in values])
+    plain = {Number: "value", TracingDevice: "real"}
+    return trees.rebuild(tree, [getattr(x, plain.get(type(x), "array"), x) for x in values])

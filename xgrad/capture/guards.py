@@ -8,7 +8,7 @@ from operator import is_
 from typing import Any
 
 from xgrad.capture.code_writer import CodeWriter
-from xgrad.capture.outcome import Outcome
+from xgrad.capture.outcome import Outcome, buffers_of
 from xgrad.graph import Leaf
 from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
@@ -41,13 +41,17 @@ def write_guards(writer: CodeWriter, outcome: Outcome, uses: dict[int, bool]) ->
             guard("{0}['params'] is not {1} or not same({1}, {2})", group, params, tuple(params))
     for slot, value in zip(outcome.slots.all, outcome.before, strict=True):
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
+            value = list(value) if isinstance(value, list) else value  # which may be changed in place
             guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, value)
     flats = outcome.flats(uses)
     for flat in flats:
         guard("len({}.arrays) != {}", flat, len(flat.arrays))
-    given = {id(x) for x in outcome.given if id(x) not in state.tensors}
+    given = {id(x) for x in outcome.given if not outcome.is_identified(x)}
+    _shared_arrays(writer, outcome)
     found = list(outcome.tensors(uses, flats))
     used = {id(x) for x, _ in found} | state.modules.keys() | state.optimizers.keys() | state.generators.keys()
+    for container in state.empty:
+        guard("holds_state({})", container)
     for container, contents in state.sequences:
         if _leads_to(container.values() if isinstance(container, Mapping) else contents, used):
             guard("not same(tuple({}), {})", container, contents)
@@ -57,6 +61,18 @@ def write_guards(writer: CodeWriter, outcome: Outcome, uses: dict[int, bool]) ->
         elif id(tensor) not in given:
             guard("{}._edge is not {}", tensor, edge)
     return flats
+
+
+def _shared_arrays(writer: CodeWriter, outcome: Outcome) -> None:
+    """Write that tensors which hold one array hold one array: the program has one value for them."""
+    buffers = {id(x) for flat in outcome.slots.flats.values() for x in buffers_of(flat)}
+    holders: dict[int, list[str]] = {}
+    for slot, traced in outcome.arrays():
+        if id(slot.owner) not in buffers:
+            holders.setdefault(traced.value.number, []).append(outcome.source_of(writer, slot.owner))
+    for first, *others in holders.values():
+        for other in others:
+            writer.guard(f"{other}._data is not {first}._data")
 
 
 def _leads_to(contents: Iterable[Any], used: Container[int]) -> bool:

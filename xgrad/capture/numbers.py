@@ -61,7 +61,13 @@ class Number:
         self.trace.refuse("a number of an optimizer or a generator is read")
         return convert(self.value, *args)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(self._read(lambda value: value))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in type(self).__slots__ or not hasattr(self.value, name):
+            raise AttributeError(name)
+        return getattr(self._read(lambda value: value), name)
 
     def __bool__(self) -> bool:
         truth = bool(self.value)
@@ -120,6 +126,9 @@ def _install() -> None:
     for name in "add sub mul truediv floordiv mod pow".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _computed(name, x, y))
         setattr(Number, f"__r{name}__", lambda x, y, name=name: _computed(name, y, x))
+    for name in "divmod trunc floor ceil and rand or ror xor rxor lshift rshift".split():
+        method = f"__{name}__"
+        setattr(Number, method, lambda x, *args, name=method: x._read(getattr(type(x.value), name), *args))
     for name in "lt le gt ge".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _compared(name, x, y))
     for name in "neg pos abs".split():

@@ -10,6 +10,7 @@ from typing import Any
 
 from xgrad import trees
 from xgrad.capture.arrays import TracedArray
+from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.slots import Slot, Slots
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
@@ -88,6 +89,18 @@ class Outcome:
                 return i
         return None
 
+    def source_of(self, writer: CodeWriter, tensor: Tensor) -> str:
+        """Return an expression for a tensor of the state, an argument, or the gradient of one of these."""
+        for i, x in enumerate(self.given):
+            if x is tensor and not self.is_identified(x):
+                return f"a{i}"
+        if id(tensor) in self.old_gradients:
+            for x, leaf, _ in self.slots.leaves.values():
+                if self.gradients[id(x)] is tensor:
+                    number = self.argument_of(leaf)
+                    return f"{writer.name(leaf) if number is None else f'a{number}._leaf'}.grad"
+        return writer.name(tensor)
+
     def arrays(self) -> Iterator[tuple[Slot, TracedArray]]:
         """Return the slots of arrays, each with what stood for it."""
         for slot, traced in zip(self.slots.all, self.traced, strict=True):
@@ -103,12 +116,8 @@ class Outcome:
         for slot, traced in self.arrays():
             x = slot.owner
             used = traced.value.number in uses or id(x) in packed
-            if id(x) not in buffers and (used or self._gets_gradient(x)):
+            if id(x) not in buffers and (used or id(x) in self.slots.leaves):
                 yield x, self.edge_of(x)
-
-    def _gets_gradient(self, tensor: Tensor) -> bool:
-        found = self.slots.leaves.get(id(tensor))
-        return found is not None and (id(found[1]), "grad") in self.changed
 
     def flats(self, uses: Container[int]) -> list[Flat]:
         """Return the packed parameters whose buffers the program uses."""
@@ -247,6 +256,8 @@ class Other:
         one, two = self.value, other.value
         if one is two or isinstance(one, (float, complex)):
             return one is two or repr(one) == repr(two)
+        if any(isinstance(part, Tensor) for part in getattr(one, "__dict__", {}).values()):
+            return False  # equal objects may hold other tensors
         try:
             return bool(one == two)
         except Exception:

@@ -45,6 +45,7 @@ class State:
         self.items: list[tuple[Mapping[Any, Any], Any, Any]] = []
         self.attributes: list[tuple[Any, str, Any]] = []
         self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
+        self.empty: list[Any] = []  # lists, dicts and sets without state
         self._holding: dict[int, bool] = {}  # whether something leads to state, by id
         self._levels: dict[int, int] = {}  # 1 in the attributes of an object, which are not looked into further
         self._kept: list[Any] = []  # what was visited, so that its id stays its own
@@ -56,6 +57,9 @@ class State:
             self._visit(argument, f"argument {i}")
         if more is not None:
             self._visit(more, "state")
+        self._kept.clear()
+        self._holding.clear()
+        self._levels.clear()
 
     def listing(self) -> Iterator[tuple[str, Any]]:
         """Return what was found, each with its name."""
@@ -105,12 +109,17 @@ class State:
             found = [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)]
             if any(found):
                 self.sequences.append((x, tuple(x)))
+            elif not x:
+                self.empty.append(x)
             return any(found)
         if isinstance(x, _SEQUENCES):
             contents = tuple(x)
             found = [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(contents)]
-            if any(found) and not isinstance(x, (tuple, frozenset)):
-                self.sequences.append((x, contents))
+            if not isinstance(x, (tuple, frozenset)):
+                if any(found):
+                    self.sequences.append((x, contents))
+                elif not x:
+                    self.empty.append(x)
             return any(found)
         if callable(x) and not isinstance(x, type) and (self._callable(x, name) or hasattr(x, "__wrapped__")):
             return True  # a decorated function, such as a captured step, is what it wraps
@@ -206,6 +215,11 @@ def _contents(module: Module) -> list[tuple[str, Any]]:
         for name, value in vars(module).items()
         if name == "training" or value is None or isinstance(value, (*_HOLDERS, *_SEQUENCES, dict))
     ]
+
+
+def holds_state(container: Any) -> bool:
+    """Return whether a container holds tensors, modules, optimizers or generators."""
+    return any(isinstance(x, _HOLDERS) for x in (container.values() if isinstance(container, Mapping) else container))
 
 
 class _Is:
