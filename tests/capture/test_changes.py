@@ -417,3 +417,16 @@ def test_training_and_evaluation_by_turns_leave_parameters_where_they_are() -> N
         evaluate(batch(i % 2)[0])
         places.add(next(model.parameters())._data.ctypes.data)
     assert len(places) <= 2  # where it was made, and where the optimizer has packed it
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_arrays_shared_in_the_trace_are_told_apart_later(shared: bool) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        x, w = array(3), nn.Parameter(array())  # without axes
+        add, optimizer = capture(lambda x, y: x + 10 * y), optim.Adam([w], lr=0.1)
+        update = capture(lambda x: (optimizer.zero_grad(), ((w * x) ** 2).backward(), optimizer.step()))
+        for i in range(5):
+            y = x.detach() if shared and i < 2 else array(3, seed=i)
+            yield add(x, y), update(array(seed=i)), w, optimizer.state_dict()
+
+    compare(scenario)
