@@ -1,4 +1,4 @@
-"""What a replay returns and leaves behind: tensors, gradients, numbers of optimizers and generators."""
+"""Effects of a replay: results, gradients, and numbers of optimizers and generators."""
 
 from __future__ import annotations
 

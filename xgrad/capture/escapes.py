@@ -1,4 +1,4 @@
-"""Traced arrays that outlive the trace: who holds them gets the arrays that they stand for."""
+"""Escapes: traced arrays that outlive the trace, and their replacement by the arrays of the device."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _leaf(writer: CodeWriter, outcome: Outcome, uses: dict[int, bool], tensor: T
         )
 
 
-# What the conditions call
+# Functions of the conditions
 
 
 def same(one: Any, other: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Sink(Protocol):
-    """What a trace does with the questions that are asked about numbers."""
+    """Interface of a trace for numbers: conditions and refusals."""
 
     def guard(self, number: Number) -> None:
         """Make the truth of a number a condition of the program."""

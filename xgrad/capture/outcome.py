@@ -1,4 +1,4 @@
-"""What a traced step did: the state before and after, what it was given, and what it returned."""
+"""Outcome of a traced step: the state before and after, the arguments, and the result."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Outcome:
             if slot.kind == "array" and isinstance(traced, TracedArray):
                 yield slot, traced
 
-    # What the program uses
+    # Use by the program
 
     def tensors(self, uses: Container[int], flats: Sequence[Flat]) -> Iterator[tuple[Tensor, Edge | None]]:
         """Return the tensors that the program uses, and packed parameters, each with its edge."""
@@ -163,7 +163,7 @@ class Outcome:
         self.before, self.traced, self.after = [], [], []
         self.trace.forget()
 
-    # What the step changed
+    # Changes by the step
 
     def finish(self) -> None:
         """Read what the slots hold at the end of the step."""

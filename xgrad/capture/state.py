@@ -22,7 +22,7 @@ _SEQUENCES = (list, tuple, deque, set, frozenset)
 
 
 class State:
-    """What is found from a function, each with its name, and where it was found.
+    """State found from a function, with names, and the places where it was found.
 
     Attributes
     ----------
