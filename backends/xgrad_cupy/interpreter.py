@@ -10,7 +10,6 @@ import numpy as np
 from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
 from xgrad.capture.program import Call, Program, Value, leaves, map_leaves
-from xgrad.random import Generator
 
 
 class Cell:
@@ -55,7 +54,7 @@ class Interpreter:
         self.program = program
         self.cells: list[Cell] = []
         self._cells: dict[Any, Cell] = {}
-        self._sources = {number.key: i for i, number in enumerate(program.numbers)}
+        self._sources = {number.text: i for i, number in enumerate(program.numbers)}
         for call in program.calls:
             if call.check is not None:
                 raise Unusable("a value is checked, for which a GPU would be waited for", call.line)
@@ -82,16 +81,15 @@ class Interpreter:
         def lowered(part: Any) -> Any:
             if type(part) is not Number:
                 return part
-            return self._cell(call, part) if any(True for _ in part.reads()) else part.value
+            return self._cell(call, part) if part.reads else part.value
 
-        return map_leaves(lowered, call.args), {name: map_leaves(lowered, x) for name, x in call.options.items()}
+        return map_leaves(lowered, call.args), map_leaves(lowered, call.options)
 
     def _cell(self, call: Call, number: Number) -> Cell:
-        drawn = any(isinstance(read.operands[0], Generator) for read in number.reads())
-        dtype = np.dtype(np.uint64) if drawn else self.number_dtype(call, number)
-        key = number.key, dtype
+        dtype = np.dtype(np.uint64) if call.name == "random_bits" else self.number_dtype(call, number)
+        key = number.text, dtype
         if key not in self._cells:
-            self._cells[key] = Cell(self._sources[number.key], dtype, number.value)
+            self._cells[key] = Cell(self._sources[number.text], dtype, number.value)
             self.cells.append(self._cells[key])
         return self._cells[key]
 
@@ -127,7 +125,7 @@ class Interpreter:
             return held[part.number] if type(part) is Value else cells[part] if type(part) is Cell else part
 
         for (call, args, options), last in zip(self._steps, self._last, strict=True):
-            given = {name: map_leaves(concrete, x) for name, x in options.items()}
+            given = map_leaves(concrete, options)
             try:
                 result = self.function_of(call)(*map_leaves(concrete, args), **given)
             except (Unusable, MemoryError):
@@ -167,7 +165,7 @@ class Interpreter:
                 def of(part: Any) -> Any:
                     return self.view(part, given) if type(part) is Value else part
 
-                options = {name: map_leaves(of, x) for name, x in call.options.items()}
+                options = map_leaves(of, call.options)
                 result = call.function(*map_leaves(of, call.args), **options)
                 return result if call.single else result[call.results.index(value)]
         raise Unusable("a result shares memory with an argument in a way that cannot be followed")

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import groupby, starmap
 from typing import Any, TypeAlias
 
+from xgrad.capture.code_writer import compiled
 from xgrad.capture.program import leaves, map_leaves
 
 _MANY = 32  # instructions from which a loop in C, 25 ns slower for each, is worth the time to compile lines
@@ -47,24 +48,19 @@ class Instruction:
     slots: list[Slot] = field(init=False)  # among the operands
 
     def __post_init__(self) -> None:
-        self.slots = slots_in((self.operands, *self.options.values()))
+        self.slots = slots_in((*self.operands, *self.options.values()))
 
     def entry(self) -> tuple[Any, ...]:
         """Return the arguments of ``operator.call`` that make a call of static slots."""
         operands: Any = (self.function, *map_leaves(_resolve, self.operands))
-        return (partial(*operands, **map_options(_resolve, self.options)),) if self.options else operands
+        return (partial(*operands, **map_leaves(_resolve, self.options)),) if self.options else operands
 
 
 def _resolve(operand: Any) -> Any:
     return operand.array if type(operand) is Slot else operand
 
 
-def map_options(new: Callable[[Any], Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Apply a function to all in options that is no tuple, list or slice."""
-    return {name: map_leaves(new, value) for name, value in options.items()}
-
-
-def slots_in(operands: Any) -> list[Slot]:
+def slots_in(operands: Iterable[Any]) -> list[Slot]:
     """Return the slots among operands."""
     return [operand for operand in leaves(operands) if type(operand) is Slot]
 
@@ -82,7 +78,7 @@ class Code:
         self.done: list[Any] = []
         self._names: dict[int, tuple[str, Any]] = {}  # and what has them, by id
         self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # where static slots are in loops
-        self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *slots_in(x.result))}
+        self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *slots_in((x.result,)))}
         for slot in outputs:
             self._last.pop(id(slot), None)
         lines = self._lines(before)
@@ -98,7 +94,7 @@ class Code:
             lines += self._lines(after)
         names = ", ".join(map(self._text, parameters))
         self.source = "\n    ".join([f"def run({names}):", *lines, f"return {self._text(tuple(outputs))}"])
-        exec(compile(self.source, "<captured step>", "exec"), self.scope)
+        exec(compiled(self.source), self.scope)
         self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle
 
     def update(self, slots: Iterable[Slot]) -> None:
@@ -118,7 +114,7 @@ class Code:
                 continue
             for x in members:
                 lines.append(self._line(x))
-                slots = dict.fromkeys([slot for slot in (*slots_in(x.result), *x.slots) if slot.dynamic])
+                slots = dict.fromkeys([slot for slot in (*slots_in((x.result,)), *x.slots) if slot.dynamic])
                 dead = [self._text(slot) for slot in slots if not slot.early and self._last.get(id(slot)) == id(x)]
                 if dead:  # or memory is in use for longer than without a program
                     lines.append(f"del {', '.join(dead)}")
@@ -152,7 +148,7 @@ class Code:
         kind = type(operand)
         if kind in _LITERALS:
             return repr(operand)
-        if kind is not Slot and slots_in(operand):
+        if kind in (tuple, list, slice) and slots_in((operand,)):
             members = (operand.start, operand.stop, operand.step) if kind is slice else operand
             parts = "".join([f"{self._text(member)}, " for member in members])
             return f"[{parts}]" if kind is list else f"slice({parts})" if kind is slice else f"({parts})"

@@ -16,7 +16,7 @@ from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Program, Storage, Value, leaves, map_leaves
 from xgrad_numpy import fast
 from xgrad_numpy.buffer_assignment import BufferAssignment, copy_with_strides, has_layout, is_contiguous, is_dense
-from xgrad_numpy.codegen import Instruction, Slot, map_options
+from xgrad_numpy.codegen import Instruction, Slot
 
 _NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder and_:bitwise_and
 or_:bitwise_or xor:bitwise_xor lshift:left_shift rshift:right_shift matmul:matmul neg:negative pos:positive
@@ -49,7 +49,7 @@ class Lowering:
         self._early: list[Instruction] = []  # views of inputs and the like, and numbers that are put into arrays
         self.before, self.after = list[Instruction](), list[Instruction]()
         self._current = self.before
-        self._numbers = {number.key: Slot(dynamic=True, early=True) for number in program.numbers}
+        self._numbers = {number.text: Slot(dynamic=True, early=True) for number in program.numbers}
         self._slots = {x.number: Slot(dynamic=True, early=True) for x in program.inputs}
         self.parameters = [*self._slots.values(), *self._numbers.values()]
         self.state = [self._slots.setdefault(x.number, Slot()) for x in program.state]
@@ -126,7 +126,7 @@ class Lowering:
         if type(arg) is Value:
             constant = self._constants.get(arg.number)
             return self._slots[arg.number] if constant is None else constant
-        return self._numbers[arg.key] if type(arg) is Number else arg
+        return self._numbers[arg.text] if type(arg) is Number else arg
 
     def _constant(self, value: Any, dtype: Any = None) -> np.ndarray:
         """Return an array of a constant, the same for equal ones if they are small."""
@@ -137,7 +137,7 @@ class Lowering:
 
     def _cell(self, number: Number, dtype: Any) -> Any:
         """Return a 0-d array that holds a number during a run: NumPy takes it faster than the number."""
-        slot, key = self._numbers[number.key], (number.key, dtype)
+        slot, key = self._numbers[number.text], (number.text, dtype)
         if type(number.value) not in (int, float) or dtype not in _FLOATS:
             return slot
         if key not in self._cells:
@@ -218,7 +218,7 @@ class Lowering:
         elif call.results:
             result, shared = call.results[0], [x.storage for x in call.reads]
             if call.single and result.storage in shared and not call.numbers:
-                options = map_options(self._leaf, call.options)
+                options = self._operand(call.options)
                 self._slots[result.number] = self._pure(call.function, *self._operand(call.args), **options)
             elif not call.single or not self._lower_result(call, result):
                 self._lower_plainly(call)
@@ -241,7 +241,7 @@ class Lowering:
 
     def _lower_plainly(self, call: Call) -> None:
         """Make a call as it is, with results in new memory."""
-        operands, options = self._operand(call.args), map_options(self._leaf, call.options)
+        operands, options = self._operand(call.args), self._operand(call.options)
         slots = tuple(map(self._new, call.results))
         result = None if not slots else slots[0] if call.single else slots
         self._current.append(Instruction(call.function, operands, options, result))
@@ -257,7 +257,9 @@ class Lowering:
             self._emit(np.ndarray.dot, *self._operand(call.args), self._operand(out))
         elif isinstance(ufunc, np.ufunc) and ufunc.signature is None and not call.options.keys() - {"out"}:
             self._emit_ufunc(ufunc, self._elementwise_operands(ufunc, call.args, target), self._operand(target))
-        elif call.name == "index_add" and any(x.dtype != np.bool for x in leaves(call.args[1]) if hasattr(x, "dtype")):
+        elif call.name == "index_add" and any(
+            x.dtype != np.bool for x in leaves((call.args[1],)) if hasattr(x, "dtype")
+        ):
             self._emit(np.add.at, *self._operand(call.args))
         else:
             self._lower_plainly(call)

@@ -17,17 +17,13 @@ if TYPE_CHECKING:
     from xgrad.capture.program import Value
     from xgrad.capture.trace import Trace
 
-
 _NONE: Any = MappingProxyType({})
 
 
 def record(function: Callable[..., Any], args: Any, options: Any = _NONE, writes: tuple[int, ...] = ()) -> Any:
     """Call a function with traced arrays, and add the call to the program of this thread's trace.
 
-    Raises
-    ------
-    CaptureError
-        If another thread's trace has these arrays in use.
+    Raises `CaptureError` if another thread's trace has these arrays in use.
     """
     trace: Trace | None = tracing.get()
     if trace is None:
@@ -39,19 +35,10 @@ def record(function: Callable[..., Any], args: Any, options: Any = _NONE, writes
 
 
 class TracedArray:
-    """An array of a device, with its value in the program that is recorded.
+    """An array of a device, with its value in the program of the trace that records.
 
     It has the operators and attributes of the standard. Each operation runs on the array and is recorded. What needs
     the values, such as a conversion to a number, is given them, and refuses the capture.
-
-    Parameters
-    ----------
-    trace : Trace
-        The trace that records.
-    array : array
-        The array of the device.
-    value : Value
-        Its value in the program.
     """
 
     __slots__ = ("__weakref__", "array", "dtype", "shape", "trace", "value")
@@ -61,8 +48,10 @@ class TracedArray:
     def __init__(self, trace: Trace, array: Any, value: Value) -> None:
         self.trace, self.array, self.value, self.shape, self.dtype = trace, array, value, value.shape, array.dtype
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.value})"
+    def read(self) -> Any:
+        """Return the array, which refuses the capture."""
+        self.trace.refuse("the value of a tensor is read")
+        return self.array
 
     # fmt: off
     @property
@@ -74,26 +63,22 @@ class TracedArray:
     @property
     def device(self) -> Any: return self.array.device
     @property
-    def mT(self) -> Any: return record(self.trace.transpose, (self,))
+    def mT(self) -> Any: return record(self.trace.real.xp.matrix_transpose, (self,))
     T = mT
 
+    def __repr__(self) -> str: return f"{type(self).__name__}({self.value})"
     def __len__(self) -> int: return int(self.shape[0])
     def __getitem__(self, key: Any) -> Any: return record(operator.getitem, (self, key))
     def __setitem__(self, key: Any, value: Any) -> None: record(operator.setitem, (self, key, value), _NONE, (0,))
-
-    def _read(self) -> Any:
-        self.trace.refuse("the value of a tensor is read")
-        return self.array
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: return np.asarray(self._read(), dtype)
-    def __bool__(self) -> bool: return bool(self._read())
-    def __int__(self) -> int: return int(self._read())
-    def __float__(self) -> float: return float(self._read())
-    def __complex__(self) -> complex: return complex(self._read())
-    def __index__(self) -> int: return operator.index(self._read())
-    def item(self) -> Any: return self._read().item()
-    def tolist(self) -> Any: return self._read().tolist()
-    def __dlpack__(self, **options: Any) -> Any: return self._read().__dlpack__(**options)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: return np.asarray(self.read(), dtype)
+    def __bool__(self) -> bool: return bool(self.read())
+    def __int__(self) -> int: return int(self.read())
+    def __float__(self) -> float: return float(self.read())
+    def __complex__(self) -> complex: return complex(self.read())
+    def __index__(self) -> int: return operator.index(self.read())
+    def item(self) -> Any: return self.read().item()
+    def tolist(self) -> Any: return self.read().tolist()
+    def __dlpack__(self, **options: Any) -> Any: return self.read().__dlpack__(**options)
     def __dlpack_device__(self) -> Any: return self.array.__dlpack_device__()
     # fmt: on
 

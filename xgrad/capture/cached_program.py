@@ -2,131 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib import import_module
+from operator import attrgetter, is_not
 from typing import Any
 
-from xgrad import trees
 from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.effects import Effects
 from xgrad.capture.errors import Diverged, Unusable
-from xgrad.capture.guards import equal, like, same, write_guards
-from xgrad.capture.memory import owner_of
-from xgrad.capture.outcome import Outcome, buffers_of
+from xgrad.capture.guards import write_guards
 from xgrad.capture.passes import optimize
-from xgrad.capture.program import Program, Value
-from xgrad.capture.state import holds_state
+from xgrad.capture.program import Program, Value, owner_of
+from xgrad.capture.recording import Recording
+from xgrad.capture.slots import buffers_of
 from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
-from xgrad.graph import clock
-from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
-from xgrad.tensor import Tensor, placed
+from xgrad.tensor import Tensor
 
 #: What a replay returns where the program is not the one for a call; nothing has changed then.
 MISS: Any = type("Miss", (), {"__slots__": ()})()
+_data = attrgetter("_data")
 
 
 class CachedProgram:
-    """The program of a step for calls that are alike.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        The step as it was traced.
+    """The program of a step for calls that are alike; raises `Unusable` if it cannot be replayed.
 
     Attributes
     ----------
-    program : Program
-        What is replayed.
-    effects : Effects
-        What else a replay does.
+    program, effects : Program, Effects
+        What is replayed, and what else a replay does.
     count, structure : int, object
         The number of tensors among the arguments, and the containers and other arguments.
+    number_names : dict of str to (str, str)
+        The short and the full names of the numbers n0, n1 and so on.
     error : Exception or None
         Why the last replay was not finished.
-
-    Raises
-    ------
-    Unusable
-        If it cannot be replayed.
     """
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, recording: Recording) -> None:
         self.executor: Any = None
-        self._check: Callable[..., Any]
-        self._leave: Callable[..., Any]
         self.error: Exception | None = None
-        self._device, self._state, self._flats = outcome.trace.real, [], []
-        self.count, self.structure = len(outcome.given), outcome.structure
-        self._still: list[tuple[Tensor, Any]] = []
-        writer = CodeWriter(
-            MISS=MISS, grad_enabled=grad_enabled.get, default=_default.get, edits=edits, change=clock.change,
-            placed=placed, rebuild=trees.rebuild, same=same, equal=equal, like=like, fits=_fits,
-            holds_state=holds_state,
-        )  # fmt: skip
-        self.effects = Effects(writer, outcome)
-        sources, state = self._sources(writer, outcome)
-        values = [traced.value for _, traced in outcome.arrays()]
-        inputs = list({value.number: value for value in values if value.number in sources}.values())
-        found = list({value.number: value for value in values if value.number in state}.values())
-        program = Program(inputs, found, outcome.trace.calls, self.effects.outputs, outcome.trace.constants)
-        self.program = program = optimize(program)
-        uses = program.first_uses()
-        self._flats = write_guards(writer, outcome, uses)
-        for flat in self._flats:
-            for leaf, view, gradient in zip(flat.leaves, flat.gradients.views, flat.gradients.tensors, strict=True):
-                if (
-                    (id(leaf), "grad") not in outcome.changed
-                    and leaf.grad is gradient
-                    and uses.get(outcome.number_of(view))
-                ):
-                    self.effects.leave_packed(leaf, gradient)
+        self._flats: list[Flat] = []
+        trace = recording.trace
+        self._device, self.count, self.structure = trace.real, len(recording.given), recording.structure
+        writer = CodeWriter(trace, MISS=MISS, grad_enabled=grad_enabled.get, default=_default.get)
+        _find_given(writer, recording)
+        self.effects = Effects(writer, recording)
+        sources: dict[int, Tensor] = {}  # whose arrays each replay is given, by the number of the value
+        state: dict[int, Tensor] = {}  # whose arrays stay
+        moving = {id(x) for x in (*recording.given, *recording.gradients.values())} - recording.state.tensors.keys()
+        values: dict[int, Value] = {}
+        for slot, traced in recording.arrays():
+            number, owner = traced.value.number, slot.owner
+            if number not in values:
+                values[number] = traced.value
+                moves = id(owner) in moving or (id(owner), "_data") in recording.changed
+                (sources if moves else state)[number] = owner
+        program = Program(
+            [values[n] for n in sources], [values[n] for n in state], trace.calls, self.effects.outputs, trace.constants
+        )
+        optimize(program)
+        self.program = program
+        self._flats = write_guards(writer, recording, {x.number for x in (*program.inputs, *program.state)})
         self._state = [(value, state[value.number]) for value in program.state]
-        self._write(writer, outcome, sources)
+        self._still: list[Tensor] = []
+        self._arrays: list[Any] = []
+        given = [f"{writer.name(sources[value.number])}._data" for value in program.inputs]
+        for source, value in zip(given, program.inputs, strict=True):
+            if source[0] != "a" or source.count(".") > 1:  # arguments themselves have guards
+                writer.guard(f"not {{}}({source})", value.fits)
+        unpack = f"{''.join([f'a{i}, ' for i in range(self.count)])} = args" if self.count else ""
+        self._check = writer.check(unpack, given, [number.text for number in program.numbers])
+        self._leave = writer.leave(unpack, self.effects.result)
+        names = {(id(slot.owner), slot.key): slot.name for slot in recording.slots.all if slot.kind == "number"}
+        self.number_names = {
+            f"n{i}": _names(names[id(owner), key], key, index) for i, (owner, key, index, _) in enumerate(trace.reads)
+        }
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program)
-        self.effects.forget()
-
-    def _sources(self, writer: CodeWriter, outcome: Outcome) -> tuple[dict[int, str], dict[int, Tensor]]:
-        """Return expressions for the arrays that each replay is given, and the tensors whose arrays stay, by number."""
-        arguments = {id(x) for x in outcome.given if id(x) not in outcome.state.tensors}
-        sources: dict[int, str] = {}
-        state: dict[int, Tensor] = {}
-        for slot, traced in outcome.arrays():
-            number, owner = traced.value.number, slot.owner
-            if number in sources or number in state:
-                continue
-            moves = id(owner) in arguments or id(owner) in outcome.old_gradients
-            if moves or (id(owner), "_data") in outcome.changed:
-                sources[number] = f"{outcome.source_of(writer, owner)}._data"
-            else:
-                state[number] = owner
-        return sources, state
-
-    def _write(self, writer: CodeWriter, outcome: Outcome, sources: dict[int, str]) -> None:
-        """Write the function that checks the guards and finds what the program is given, and that of the effects."""
-        given = [sources[value.number] for value in self.program.inputs]
-        arguments = "".join([f"a{i}, " for i in range(self.count)])
-        for source, value in zip(given, self.program.inputs, strict=True):
-            if source[0] != "a" or source.count(".") > 1:  # arguments themselves have guards
-                writer.guard(f"not fits({source}, {{}})", value)
-        for condition in outcome.trace.conditions:
-            writer.condition(condition)
-        given += [writer.number(number) for number in self.program.numbers]
-        lines = [
-            *([f"{arguments}= args"] if arguments else []),
-            *writer.guards(),
-            *writer.numbers,
-            f"return ({''.join([f'{x}, ' for x in given])}), ({''.join([f'{x}, ' for x in writer.passed])})",
-        ]
-        self._check = writer.function("check(args)", lines)
-        names = [f"{arguments}= args"] if arguments else []
-        names += [f"{', '.join(writer.passed)}, = numbers"] if writer.passed else []
-        self._leave = writer.function(
-            "leave(outputs, args, numbers)", [*names, *writer.effects(), f"return {self.effects.result}"]
-        )
 
     def replay(self, args: Sequence[Any]) -> Any:
         """Return what the step returns for some tensors among the arguments, or `MISS`."""
@@ -137,7 +93,7 @@ class CachedProgram:
             found = self._check(args)
         except (ArithmeticError, AttributeError, LookupError, ValueError):  # something is no longer there
             return MISS
-        if found is MISS or (self.moved() and not self.relink()):
+        if found is MISS or (self._moved() and not self._relink()):
             return MISS
         given, numbers = found
         outputs = signal = None
@@ -168,18 +124,17 @@ class CachedProgram:
 
     # Memory
 
-    def moved(self) -> bool:
+    def _moved(self) -> bool:
         """Return whether arrays have moved since the last replay, or somebody else has come to see them."""
         for flat in self._flats:
             if flat.watchers() != flat.private:
                 return True
-        return any(tensor._data is not array for tensor, array in self._still)
+        return any(map(is_not, map(_data, self._still), self._arrays))
 
-    def relink(self) -> bool:
+    def _relink(self) -> bool:
         """Move packed parameters to a buffer that nobody else sees, and follow all arrays; return whether they fit."""
-        for flat in self._flats:
-            if any(p._data.strides != place._data.strides for p, place in zip(flat.params, flat.places, strict=True)):
-                return False  # the step itself computes with the array of another layout before it moves it
+        if not all(map(in_layout, self._flats)):
+            return False  # the step itself computes with the array of another layout before it moves it
         for flat in self._flats:
             flat.keep_private()
         try:
@@ -189,46 +144,39 @@ class CachedProgram:
             return False
 
     def link(self) -> bool:
-        """Give the executor the arrays of the state where they are now; return whether they fit."""
-        if not self._fits():
-            return False
-        flats = self._seen()
-        before = [flat.watchers() for flat in flats]
-        with self._device.active():
-            self.executor.link([tensor._data for _, tensor in self._state])
-        packed = {id(x) for flat in self._flats for x in buffers_of(flat)}
-        wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)]
-        self._still = [(x, x._data) for x in (*wholes, *[x for _, x in self._state if id(x) not in packed])]
-        for flat, earlier in zip(flats, before, strict=True):
-            flat.allow(earlier)
-        return True
-
-    def _fits(self) -> bool:
-        """Return whether the arrays of the state are like those in the trace, and share memory in the same way."""
+        """Give the executor the arrays of the state where they are now; return whether they are as in the trace."""
         owners: dict[int, int] = {}  # of storages, by id
         for value, tensor in self._state:
             owner = id(owner_of(tensor._data))
-            if tensor.device is not self._device or not _fits(tensor._data, value):
+            same = owners.setdefault(id(value.storage), owner) == owner
+            if not (same and tensor.device is self._device and value.fits(tensor._data)):
                 return False
-            if owners.setdefault(id(value.storage), owner) != owner:
-                return False
-        return len(set(owners.values())) == len(owners)
+        if len(set(owners.values())) < len(owners):
+            return False
+        packed = {id(x) for flat in self._flats for x in buffers_of(flat)}
+        with self._counted():
+            with self._device.active():
+                self.executor.link([tensor._data for _, tensor in self._state])
+            wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)]
+            self._still = [*wholes, *[x for _, x in self._state if id(x) not in packed]]
+            self._arrays = list(map(_data, self._still))
+        return True
 
-    def _seen(self) -> list[Flat]:
-        """Return the packed parameters whose memory the executor refers to."""
+    def _counted(self) -> ExitStack:
+        """Return a context: references to packed parameters that are added or dropped in it are the optimizers' own."""
         slots = [getattr(tensor._leaf, "slot", None) for _, tensor in self._state]
         flats = [*self._flats, *(slot.flat() for slot in slots if slot is not None)]
-        return list({id(flat): flat for flat in flats if flat is not None}.values())
+        stack = ExitStack()
+        for flat in {id(flat): flat for flat in flats if flat is not None}.values():
+            stack.callback(flat.allow, flat.watchers())
+        return stack
 
     def release(self) -> None:
         """Drop the arrays of the state: optimizers count references to them."""
         if self.executor is not None:
-            flats = self._seen()
-            before = [flat.watchers() for flat in flats]
-            self._still = []
-            self.executor.release()
-            for flat, earlier in zip(flats, before, strict=True):
-                flat.allow(earlier)
+            with self._counted():
+                self._still, self._arrays = [], []
+                self.executor.release()
 
     def over(self) -> bool:
         """Return whether it will never hold again: an optimizer keeps parameters in another way."""
@@ -238,7 +186,29 @@ class CachedProgram:
         self.release()
 
 
-def _fits(array: Any, value: Value) -> bool:
-    """Return whether an array is like that in the trace."""
-    alike = array.shape == value.shape and array.dtype == value.dtype
-    return bool(alike and array.strides == value.strides)
+def in_layout(flat: Flat) -> bool:
+    """Return whether parameters have the strides that they have in their buffer."""
+    return all(p._data.strides == place._data.strides for p, place in zip(flat.params, flat.places, strict=True))
+
+
+def _find_given(writer: CodeWriter, recording: Recording) -> None:
+    """Name what each call finds anew: arguments, their leaves, and gradients, of which packed ones are in a list."""
+    for i, x in enumerate(recording.given):
+        if not recording.is_identified(x):
+            writer.find(x, f"a{i}")
+            writer.find(x._leaf, f"a{i}._leaf")
+    for flat in recording.slots.flats.values():
+        for i, gradient in enumerate(flat.gradients.tensors):
+            writer.find(gradient, f"{writer.name(flat.gradients)}.tensors[{i}]")
+    for _, leaf, _ in recording.slots.leaves.values():
+        gradient = recording.gradients[id(leaf)]
+        if id(gradient) not in recording.state.tensors:
+            writer.find(gradient, f"{writer.name(leaf)}.grad")
+
+
+def _names(full: str, key: Any, index: int | None) -> tuple[str, str]:
+    if key == "_state":
+        part = ("seed", "draws")[index or 0]
+        return part, f"{full}.{part}"
+    part = "" if index is None else f"[{index}]"
+    return f"{key}{part}", f"{full}{part}"

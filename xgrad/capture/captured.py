@@ -6,7 +6,6 @@ import gc
 import operator
 import warnings
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
 from functools import partial, update_wrapper
 from itertools import chain
 from threading import RLock, active_count
@@ -14,13 +13,14 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad.capture import foreign_random
-from xgrad.capture.cached_program import MISS, CachedProgram
+from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
 from xgrad.capture.errors import CaptureWarning, Unusable
 from xgrad.capture.escapes import alive, held_elsewhere, plain_tree, replace_everywhere
-from xgrad.capture.outcome import Outcome, structure_of
+from xgrad.capture.recording import Recording
 from xgrad.capture.slots import Slots
 from xgrad.capture.source_location import describe, locate, stacklevel
 from xgrad.capture.state import State
+from xgrad.capture.structure import structure_of
 from xgrad.capture.trace import Trace
 from xgrad.device import Device, tracing
 from xgrad.devices import _default, current_device
@@ -46,18 +46,19 @@ class Captured(Generic[P, R]):
         The number of traces so far.
     """
 
-    def __init__(self, step: Callable[P, R], state: Any = None, limit: int = 16, verify: int = 0) -> None:
+    def __init__(self, step: Any, state: Any = None, limit: int = 16, verify: int = 0) -> None:
         update_wrapper(self, step)
         self._step, self._more, self._limit, self._verify = step, state, limit, verify
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
-        self._recent: CachedProgram | None = None
-        self._simple = False  # whether the arguments of the recent program are tensors alone
+        self._recent: CachedProgram | None = None  # if its arguments are tensors alone
         self._unsettled = self._replays = self._calls = 0
         self._warned = False
         self._name: str | None = None
         self.refusal: str | None = None
         self.recordings = 0
+        code = getattr(getattr(step, "__func__", step), "__code__", None)
+        self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else describe(locate())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._step, self._more, self._limit, self._verify)
@@ -77,8 +78,8 @@ class Captured(Generic[P, R]):
             )
         bound = attributes.get(name)
         if bound is None or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance:  # of a copy
-            method: Any = MethodType(self._step, instance)
-            bound = attributes[name] = Captured(method, self._more, self._limit, self._verify)
+            bound = Captured(MethodType(self._step, instance), self._more, self._limit, self._verify)
+            attributes[name] = bound
         return bound
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -87,177 +88,169 @@ class Captured(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and trace it."""
         if tracing.get() is not None:  # it is part of another captured step
-            return self._step(*args, **kwargs)
+            return self._step(*args, **kwargs)  # type: ignore[no-any-return]
         with self._lock:
-            if self._simple and not kwargs and not self._verify:
-                recent = self._recent
-                if recent is not None and len(args) == recent.count:
-                    result = recent.replay(args)
-                    if result is not MISS:
-                        self._replays += 1
-                        return result  # type: ignore[no-any-return]
+            recent = self._recent
+            if recent is not None and len(args) == recent.count and not kwargs and not self._verify:
+                result = recent.replay(args)
+                if result is not MISS:
+                    self._replays += 1
+                    return result  # type: ignore[no-any-return]
             return self._called(args, kwargs)  # type: ignore[no-any-return]
 
     def _called(self, args: Any, kwargs: Any) -> Any:
         if self.refusal is not None:
             return self._step(*args, **kwargs)
-        structure, contents = structure_of(args, kwargs)
-        tensors = [x for x in contents if isinstance(x, Tensor)]
-        if self._verify:
-            self._calls += 1
-            if self._calls % self._verify == 0:
-                from xgrad.capture.verification import verified  # not at the top: for those who ask for it
+        try:
+            structure, contents = structure_of((args, kwargs))
+        except RecursionError:
+            self._refuse(f"{self._line}: an argument contains itself, or many containers in each other")
+            return self._step(*args, **kwargs)
+        self._calls += 1
+        if self._verify and self._calls % self._verify == 0:
+            from xgrad.capture.verification import verified  # not at the top: for those who ask for it
 
-                return verified(self, structure, tensors, contents, args, kwargs)
-        return self._replayed(structure, tensors, contents, args, kwargs)
+            return verified(self, structure, contents, args, kwargs)
+        return self._replayed(structure, contents, args, kwargs)
 
-    def _replayed(self, structure: Any, tensors: list[Tensor], contents: list[Any], args: Any, kwargs: Any) -> Any:
+    def _replayed(self, structure: Any, contents: list[Any], args: Any, kwargs: Any) -> Any:
         """Replay the program for a call, or trace the step."""
-        error = None
+        tensors = [x for x in contents if isinstance(x, Tensor)]
+        simple, error = len(tensors) == len(contents) == len(args), None
         for key, program in reversed(self._programs.items()):
-            if program.structure != structure:
-                continue
-            result = program.replay(tensors)
-            if result is not MISS:
-                self._use(key, program, len(tensors) == len(contents) == len(args))
-                return result
-            error = error or program.failure()
-            if error:
-                break
-        if error is not None:  # the step itself raises it, or does not know of it
-            result = self._step(*args, **kwargs)
-            if isinstance(error, Unusable):
-                self._refuse(f"{error.line or _line_of(self._step)}: {error}")
-            else:
-                self._refuse(f"{_line_of(self._step)}: a replay failed: {type(error).__name__}: {error}")
-            return result
-        return self._traced(structure, tensors, contents, args, kwargs)
-
-    def _use(self, key: int, program: CachedProgram, simple: bool) -> None:
-        self._replays += 1
-        self._recent, self._simple = program, simple
-        self._programs.move_to_end(key)
+            if program.structure == structure and error is None:
+                result = program.replay(tensors)
+                if result is not MISS:
+                    self._replays += 1
+                    self._recent = program if simple else None
+                    self._programs.move_to_end(key)
+                    return result
+                error = program.failure()
+        if error is None:
+            return self._traced(structure, contents, simple, args, kwargs)
+        result = self._step(*args, **kwargs)  # which raises the error itself, or does not know of it
+        if isinstance(error, Unusable):
+            self._refuse(f"{error.line or self._line}: {error}")
+        else:
+            self._refuse(f"{self._line}: a replay failed: {type(error).__name__}: {error}")
+        return result
 
     # Tracing
 
-    def _traced(self, structure: Any, tensors: list[Tensor], contents: list[Any], args: Any, kwargs: Any) -> Any:
+    def _traced(self, structure: Any, contents: list[Any], simple: bool, args: Any, kwargs: Any) -> Any:
         """Trace the step, or run it eagerly where there is no use in that."""
         for key in [key for key, program in self._programs.items() if program.over()]:
             self._drop(key)
         if self.recordings >= self._limit + self._replays // _PAID:
             self._warn_of_limit()
             return self._step(*args, **kwargs)
+        recording = self._prepared(structure, contents)
+        if recording is None:
+            return self._step(*args, **kwargs)
+        program, result = self._run(recording, args, kwargs)
+        self.recordings += 1
+        del recording
+        if program is not None:
+            self._keep(program, simple)
+        return result
+
+    def _prepared(self, structure: Any, contents: list[Any]) -> Recording | None:
+        """Return the recording of a step that is to be traced; None if this call is to run eagerly."""
+        tensors = [x for x in contents if isinstance(x, Tensor)]
         others = [x for x in contents if not isinstance(x, Tensor)]
         try:
             state = State(self._step, others, self._more)
         except Exception as error:  # of the user's own attributes and mappings
-            self._refuse(f"{_line_of(self._step)}: the state cannot be found: {type(error).__name__}: {error}")
-            return self._step(*args, **kwargs)
-        device = _device_of(tensors, state)
-        reason = self._unsuitable(device, tensors, others)
+            self._refuse(f"{self._line}: the state cannot be found: {type(error).__name__}: {error}")
+            return None
+        device = next((x.device for x in (*tensors, *[x for _, x in state.tensors.values()])), current_device())
+        reason = _unsuitable(device, tensors, others)
         if reason is not None:
             self._refuse(f"{describe(locate())}: {reason}")
-            return self._step(*args, **kwargs)
+            return None
         optimizers = [optimizer for _, optimizer in state.optimizers.values()]
         if not self._unsettled and self.recordings == 0 and not all(map(_is_laid, optimizers)):
             self._unsettled = 1
-            return self._step(*args, **kwargs)  # in which optimizers lay out parameters
+            return None  # optimizers lay out parameters
         slots = Slots(state, tensors)
-        if not slots.complete:
-            return self._step(*args, **kwargs)
-        renewed = False
+        if not (slots.complete and all(map(in_layout, slots.flats.values()))):
+            return None  # optimizers move parameters
+        seen = [flat.gradients for flat in slots.flats.values() if flat.gradients.seen]
+        for gradients in seen:
+            gradients.renew()
         for flat in slots.flats.values():
-            if any(p._data.strides != place._data.strides for p, place in zip(flat.params, flat.places, strict=True)):
-                return self._step(*args, **kwargs)  # which moves them
-            if flat.gradients.seen:
-                flat.gradients.renew()
-                renewed = True
             flat.keep_private()
-        if renewed:
-            slots = Slots(state, tensors)
-        trace = Trace(device)
-        outcome = Outcome(state, slots, trace, tensors, structure)
-        program, result = self._run(outcome, args, kwargs)
-        self.recordings += 1
-        del outcome, slots, state
-        if program is not None:
-            self._keep(program, len(tensors) == len(contents) == len(args))
-        return result
+        return Recording(state, Slots(state, tensors) if seen else slots, Trace(device), tensors, structure)
 
-    def _run(self, outcome: Outcome, args: Any, kwargs: Any) -> tuple[CachedProgram | None, Any]:
+    def _run(self, recording: Recording, args: Any, kwargs: Any) -> tuple[CachedProgram | None, Any]:
         """Run the step on the tracing device; return its program, if it has one, and its result."""
-        trace, slots = outcome.trace, outcome.slots.all
+        trace, slots, before = recording.trace, recording.slots.all, recording.before
         enter: list[Any] = [
-            slot.writing(x) for slot, x, old in zip(slots, outcome.traced, outcome.before, strict=True) if x is not old
+            slot.writing(x) for slot, x, old in zip(slots, recording.traced, before, strict=True) if x is not old
         ]
-        back: list[Any] = [slot.writing(x) for slot, x in zip(slots, outcome.before, strict=True)]
-        modes = [partial(grad_enabled.set, outcome.recording), partial(_default.set, outcome.default)]
+        back: list[Any] = [slot.writing(x) for slot, x in zip(slots, before, strict=True)]
+        modes = [partial(grad_enabled.set, recording.recording), partial(_default.set, recording.default)]
         # Actions at the end: those that undo the step, until it is done.
         plan: list[Any] = [trace.journal, back, modes, [partial(tracing.set, None)]]
         begin: Any = partial(deque, map(operator.call, [*enter, partial(tracing.set, trace)]), 0)
         end: Any = partial(deque, map(operator.call, chain.from_iterable(plan)), 0)
-        draws = foreign_random.states(outcome.state.foreign_generators)
+        draws = foreign_random.states(recording.state.foreign_generators)
         try:
             begin()  # in C, as is the end: no signal handler runs within them
-            trace.count_references(outcome.slots.flats.values())
+            trace.count_references(recording.slots.flats.values())
             try:
-                outcome.result = self._step(*args, **kwargs)
+                recording.result = self._step(*args, **kwargs)
             except Exception:
-                plan[:] = outcome.leaving(False)
+                plan[:] = recording.leaving(False)
                 raise
-            outcome.finish()
-            program = self._program(outcome, draws)
-            plan[:] = outcome.leaving(program is not None)
+            recording.finish()
+            program = self._program(recording, draws)
+            plan[:] = recording.leaving(program is not None)
         except BaseException:
             end()
-            enter.clear()
-            back.clear()
+            for actions in (enter, back, plan):
+                actions.clear()
             replace_everywhere(trace)
             raise
         end()
         for actions in (enter, back, plan):
             actions.clear()
-        result, outcome.result = outcome.result, None
+        result, recording.result = recording.result, None
         try:
-            program = self._checked(outcome, program, result)
+            program = self._checked(recording, program, result)
             return program, plain_tree(result)
         except BaseException:
             replace_everywhere(trace)
             raise
 
-    def _program(self, outcome: Outcome, draws: list[Any]) -> CachedProgram | None:
+    def _program(self, recording: Recording, draws: list[Any]) -> CachedProgram | None:
         """Return the program of a step that has just run; None if it has none, and the trace then knows why."""
-        trace, line = outcome.trace, _line_of(self._step)
-        if foreign_random.states(outcome.state.foreign_generators) != draws:
+        trace = recording.trace
+        if foreign_random.states(recording.state.foreign_generators) != draws:
             if active_count() > 1 and self._unsettled < _TRIES:  # perhaps another thread drew them
                 self._unsettled += 1
                 return None
-            trace.refusals.append(f"{line}: the step draws random numbers of Python or NumPy")
-        if (name := outcome.changed_attribute()) is not None:
-            trace.refusals.append(f"{line}: the step changes {name}")
-        if (name := outcome.hooked()) is not None:
-            trace.refusals.append(f"{line}: the step changes the hooks of {name}")
-        if trace.refusals or not outcome.is_settled():
-            return None
-        try:
-            return CachedProgram(outcome)
-        except Unusable as error:
-            trace.refusals.append(f"{error.line or line}: {error}")
+            trace.refusals.append(f"{self._line}: the step draws random numbers of Python or NumPy")
+        trace.refusals += [f"{self._line}: the step changes {fault}" for fault in recording.faults()]
+        if not trace.refusals and recording.is_settled():
+            try:
+                return CachedProgram(recording)
+            except Unusable as error:
+                trace.refusals.append(f"{error.line or self._line}: {error}")
         return None
 
-    def _checked(self, outcome: Outcome, program: CachedProgram | None, result: Any) -> CachedProgram | None:
+    def _checked(self, recording: Recording, program: CachedProgram | None, result: Any) -> CachedProgram | None:
         """Return the program, unless something that the step made is held where a replay would not put it."""
-        trace, settled = outcome.trace, outcome.is_settled()
-        known = [id(x.grad) for _, x, _ in outcome.slots.leaves.values()]
-        outcome.forget()
-        if alive(trace) or held_elsewhere(result, outcome, known):
+        trace, settled = recording.trace, recording.is_settled()
+        recording.forget()
+        if alive(trace) or held_elsewhere(result, recording):
             gc.collect()  # cycles, such as those of exceptions that were caught
-            numbers = [x.value.number for x in alive(trace)] + held_elsewhere(result, outcome, known)
+            numbers = [x.value.number for x in alive(trace)] + held_elsewhere(result, recording)
             if numbers and settled:
                 lines = {value.number: call.line for call in trace.calls for value in call.results}
-                line = next((lines[number] for number in numbers if number in lines), _line_of(self._step))
+                line = next((lines[number] for number in numbers if number in lines), self._line)
                 trace.refusals.append(f"{line}: a tensor that the step makes is held elsewhere when it returns")
-        trace.calls, trace.conditions = [], []
+        trace.calls, trace.reads = [], []
         if settled and not trace.refusals:
             return program
         replace_everywhere(trace)
@@ -265,7 +258,7 @@ class Captured(Generic[P, R]):
         if trace.refusals:
             self._refuse(trace.refusals[0])
         elif self._unsettled > _TRIES:
-            self._refuse(f"{_line_of(self._step)}: optimizers lay out parameters or moments anew in each step")
+            self._refuse(f"{self._line}: optimizers lay out parameters or moments anew in each step")
         return None
 
     # Programs
@@ -275,29 +268,18 @@ class Captured(Generic[P, R]):
             if not program.link():
                 return
         except Unusable as error:
-            self._refuse(f"{error.line or _line_of(self._step)}: {error}")
+            self._refuse(f"{error.line or self._line}: {error}")
             return
         while len(self._programs) >= self._limit:
             self._drop(next(iter(self._programs)))
         self._programs[self.recordings] = program
-        self._recent, self._simple = program, simple
+        self._recent = program if simple else None
 
     def _drop(self, key: int) -> None:
         program = self._programs.pop(key)
         if program is self._recent:
             self._recent = None
         program.release()
-
-    def _unsuitable(self, device: Device, tensors: list[Tensor], others: list[Any]) -> str | None:
-        """Return why a call cannot be traced, if it cannot."""
-        if device.backend.executor is None:
-            return f"steps on {device} cannot be replayed yet"
-        if any(isinstance(x._edge, Node) for x in tensors):
-            return "an argument was computed with a graph behind it: give .detach(), or compute it inside"
-        for x in others:
-            if (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and bool(getattr(x, "shape", None)):
-                return f"an argument is a {type(x).__name__}: pass a tensor"
-        return None
 
     def _refuse(self, reason: str) -> None:
         """Run eagerly from now on, and warn."""
@@ -311,9 +293,9 @@ class Captured(Generic[P, R]):
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"capture: {_line_of(self._step)}: {self.recordings} programs were traced and none holds for this "
-                "call, which runs eagerly: too much differs from call to call other than values of tensors; pass "
-                "tensors, or raise limit=",
+                f"capture: {self._line}: {self.recordings} programs were traced and none holds for this call, which "
+                "runs eagerly: too much differs from call to call other than values of tensors; pass tensors, or raise "
+                "limit=",
                 CaptureWarning,
                 stacklevel(),
             )
@@ -328,33 +310,24 @@ class Captured(Generic[P, R]):
         """Return the programs as text."""
         from xgrad.capture.printer import listing  # not at the top: for those who look
 
-        return "\n\n".join(self._texts(listing)) or f"runs eagerly: {self.refusal or 'not traced yet'}"
-
-    def _texts(self, listing: Callable[[CachedProgram], str]) -> Iterator[str]:
         with self._lock:
-            for program in self._programs.values():
-                yield listing(program)
+            texts = [listing(program) for program in self._programs.values()]
+        return "\n\n".join(texts) or f"runs eagerly: {self.refusal or 'not traced yet'}"
+
+
+def _unsuitable(device: Device, tensors: list[Tensor], others: list[Any]) -> str | None:
+    """Return why a call cannot be traced, if it cannot."""
+    if device.backend.executor is None:
+        return f"steps on {device} cannot be replayed yet"
+    if any(isinstance(x._edge, Node) for x in tensors):
+        return "an argument was computed with a graph behind it: give .detach(), or compute it inside"
+    for x in others:
+        if (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and bool(getattr(x, "shape", None)):
+            return f"an argument is a {type(x).__name__}: pass a tensor"
+    return None
 
 
 def _is_laid(optimizer: Any) -> bool:
     """Return whether an optimizer keeps its parameters as it will from now on."""
-    return (
-        bool(optimizer._laid)
-        and all(map(optimizer._is_known, optimizer.param_groups))
-        and all(laid.holds() for _, laid in optimizer.laid())
-    )
-
-
-def _device_of(tensors: list[Tensor], state: State) -> Device:
-    for x in (*tensors, *(x for _, x in state.tensors.values())):
-        return x.device
-    return current_device()
-
-
-def _line_of(step: Any) -> str:
-    """Return where a step is defined."""
-    function = getattr(step, "__func__", step)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return describe(locate())
-    return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+    known = bool(optimizer._laid) and all(map(optimizer._is_known, optimizer.param_groups))
+    return known and all(laid.holds() for _, laid in optimizer.laid())

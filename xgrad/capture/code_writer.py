@@ -1,33 +1,32 @@
-"""The lines of a function that is written for one program, and the names of the objects in them."""
+"""The lines of the functions that are written for one program, and the names of the objects in them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
+from math import inf, nan
+from types import CodeType
 from typing import Any
 
-from xgrad.capture.numbers import Number
-
-_SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "neg": "-", "pos": "+", "abs": "abs",
-    "truth": "bool",
-}  # fmt: skip
+from xgrad.capture.trace import Trace
 
 
 class CodeWriter:
-    """The parts of a function: guards, then lines that compute numbers, then effects.
+    """Guards, expressions of numbers, and effects, written as functions.
 
     Guards and effects are texts with ``{}`` for objects. What differs in its objects alone is written as a loop, for
     to compile a line takes longer than to run it a hundred times.
     """
 
-    def __init__(self, **scope: Any) -> None:
-        self.scope = {"plain": _plain, **scope}
-        self.numbers: list[str] = []
-        self.passed: list[str] = []  # variables of numbers that the effects need
+    def __init__(self, trace: Trace, **scope: Any) -> None:
+        self.scope: dict[str, Any] = {"plain": _plain, "inf": inf, "nan": nan, **scope}
+        self.passed: list[str] = []  # expressions of numbers that the effects need
+        self._trace = trace
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._effects: dict[str, list[tuple[Any, ...]]] = {}
-        self._names: dict[Any, str] = {}  # by the key of a number, or the id of an object
+        self._names: dict[int, str] = {}  # by the id of an object
+        self._given: set[int] = set()  # objects that each call finds anew
 
     def name(self, x: Any) -> str:
         """Return an expression for an object."""
@@ -38,65 +37,74 @@ class CodeWriter:
             self.scope[name] = x
         return self._names[id(x)]
 
+    def find(self, x: Any, expression: str) -> None:
+        """Have an object found anew in each call."""
+        if x is not None:
+            self._names.setdefault(id(x), expression)
+            self._given.add(id(x))
+
     def guard(self, text: str, *objects: Any) -> None:
         """Add an expression that is true where the program does not hold."""
-        self._guards.setdefault(text, []).append(objects)
+        self._guards.setdefault(f"if {text}: return MISS", []).append(objects)
 
     def effect(self, text: str, *objects: Any) -> None:
         """Add a line that changes the state once the program has run."""
         self._effects.setdefault(text, []).append(objects)
 
-    def guards(self) -> list[str]:
-        """Return the lines of the guards."""
-        return self._lines({f"if {text}: return MISS": objects for text, objects in self._guards.items()})
+    def number(self, text: str) -> str:
+        """Return what an effect has for the expression of a number."""
+        if text not in self.passed:
+            self.passed.append(text)
+        return f"numbers[{self.passed.index(text)}]"
 
-    def effects(self) -> list[str]:
-        """Return the lines of the effects."""
-        return self._lines(self._effects)
+    def check(self, arguments: str, arrays: list[str], numbers: list[str]) -> Callable[..., Any]:
+        """Return the function that checks the guards, and returns what the program and the effects are given."""
+        tests = [f"if ({text}) is not {truth}: return MISS" for text, truth in self._trace.conditions.items()]
+        used = re.findall(r"\bn\d+", " ".join([*tests, *numbers, *self.passed]))
+        lines = [line for name in dict.fromkeys(used) for line in self._read(name)]
+        found = f"return ({_joined([*arrays, *numbers])}), ({_joined(self.passed)})"
+        return self._function("check(args)", [arguments, *self._lines(self._guards), *lines, *tests, found])
+
+    def leave(self, arguments: str, result: str) -> Callable[..., Any]:
+        """Return the function of the effects, and of the result."""
+        return self._function(
+            "leave(outputs, args, numbers)", [arguments, *self._lines(self._effects), f"return {result}"]
+        )
+
+    def _read(self, name: str) -> list[str]:
+        """Return the lines that read a number: those of NumPy become those of Python."""
+        owner, key, index, kind = self._trace.reads[int(name[1:])]
+        text = f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
+        other = f"is not {kind.__name__}"
+        return [
+            f"{name} = {text}" + ("" if index is None else f"[{index}]"),
+            f"if type({name}) {other} and type({name} := plain({name})) {other}: return MISS",
+        ]
 
     def _lines(self, texts: dict[str, list[tuple[Any, ...]]]) -> list[str]:
-        lines = []
+        lines: list[str] = []
         for text, objects in texts.items():
-            if len(objects) == 1 or not objects[0]:
-                lines.append(text.format(*map(self.name, objects[0])))
+            if len(objects) == 1 or not objects[0] or any(id(x) in self._given for row in objects for x in row):
+                lines += dict.fromkeys([text.format(*map(self.name, row)) for row in objects])
             else:
                 names = [f"y{i}" for i in range(len(objects[0]))]
                 lines += [f"for {', '.join(names)}, in {self.name(objects)}:", "    " + text.format(*names)]
         return lines
 
-    def number(self, x: Any) -> str:
-        """Return an expression for a number, which is computed once, or for a constant."""
-        if type(x) is not Number:
-            return f"({self.name(x)})" if type(x) is int else self.name(x)  # -1 ** n is -(1 ** n)
-        if x.function == "constant":
-            return repr(x.value)
-        if x.key not in self._names:
-            if x.function == "read":
-                owner, key, *index = x.operands
-                text = f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
-                text += "".join([f"[{i}]" for i in index])
-            else:
-                operands, symbol = [self.number(operand) for operand in x.operands], _SYMBOLS[x.function]
-                text = f" {symbol} ".join(operands) if len(operands) > 1 else f"{symbol}({operands[0]})"
-            self._names[x.key] = name = f"n{len(self._names)}"
-            self.numbers.append(f"{name} = {text}")
-            if x.function == "read":
-                kind = type(x.value).__name__
-                other = f"type({name}) is not {kind}"
-                self.numbers.append(f"if {other} and type({name} := plain({name})) is not {kind}: return MISS")
-        return self._names[x.key]
-
-    def condition(self, x: Number) -> None:
-        """Add that the truth of a number is what it is now."""
-        line = f"if {self.number(x)} is not {bool(x.value)}: return MISS"
-        if line not in self.numbers:
-            self.numbers.append(line)
-
-    def function(self, head: str, lines: list[str]) -> Callable[..., Any]:
-        """Return the function with some lines."""
+    def _function(self, head: str, lines: list[str]) -> Callable[..., Any]:
         source = "\n    ".join([f"def {head}:", *lines])
-        exec(compile(source, "<captured step>", "exec"), self.scope)
+        exec(compiled(source), self.scope)
         return self.scope.pop(head.partition("(")[0])  # type: ignore[no-any-return]
+
+
+@lru_cache(256)
+def compiled(source: str) -> CodeType:
+    """Return the code of a source, compiled once: programs for other shapes often have the same."""
+    return compile(source, "<captured step>", "exec")
+
+
+def _joined(parts: list[str]) -> str:
+    return "".join([f"{part}, " for part in parts])
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Sequence
 from sys import getrefcount
 from types import FrameType
 from typing import Any
@@ -12,37 +11,27 @@ from typing import Any
 from xgrad import trees
 from xgrad.capture.arrays import TracedArray
 from xgrad.capture.numbers import Number
-from xgrad.capture.outcome import Outcome
+from xgrad.capture.recording import Recording
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.device import Place, Places
 
+_CALLERS = 3  # variables that hold a result: of `held_elsewhere`, of its caller and of the caller of that
 
-def held_elsewhere(result: Any, outcome: Outcome, known: Sequence[int]) -> list[int]:
-    """Return the numbers of the tensors that a step made and returned, and that something else holds, too.
 
-    Parameters
-    ----------
-    result : object
-        What the step returned, which one variable of a caller holds, too.
-    outcome : Outcome
-        The step.
-    known : sequence of int
-        The ids of those that are gradients of leaves.
-    """
-    holders = Counter([id(result)] * _CALLERS + [*known])
+def held_elsewhere(result: Any, recording: Recording) -> list[int]:
+    """Return the numbers of the tensors that a step made and returned, and that something else holds, too."""
+    made = recording.made
+    holders = Counter([id(result)] * _CALLERS + [id(x.grad) for _, x, _ in recording.slots.leaves.values()])
     found: dict[int, Any] = {}
     _count_references(result, holders, found)
     holders[id(result)] -= 1  # which nothing but variables holds
-    found |= outcome.made
-    # Besides: `found`, for tensors `made`, the variable of the loop, and the argument of getrefcount.
-    held = [x for x in found.values() if getrefcount(x) > holders[id(x)] + 3 + (id(x) in outcome.made)]
+    found |= made
+    # Besides: `found`, `made` for some, the variable of the loop, and the argument of getrefcount.
+    held = [x for x in found.values() if getrefcount(x) > holders[id(x)] + 3 + (id(x) in made)]
     if any(isinstance(x, (list, dict)) for x in held):
-        held = list(outcome.made.values())
-    return [outcome.numbers[id(x)] for x in held if id(x) in outcome.numbers]
-
-
-_CALLERS = 3  # variables that hold the result: of `held_elsewhere`, of its caller and of the caller of that
+        held = list(made.values())
+    return [recording.numbers[id(x)] for x in held if id(x) in recording.numbers]
 
 
 def _count_references(tree: Any, holders: Counter[int], found: dict[int, Any]) -> None:
@@ -58,6 +47,15 @@ def _count_references(tree: Any, holders: Counter[int], found: dict[int, Any]) -
 def alive(trace: Trace) -> list[TracedArray]:
     """Return the traced arrays that something still holds."""
     return [x for reference in trace.made if (x := reference()) is not None]
+
+
+def plain_tree(tree: Any) -> Any:
+    """Return a result with numbers and arrays for what stood for them."""
+    values = [x for _, x in trees.leaves(tree)]
+    if not any(isinstance(x, (Number, TracedArray, TracingDevice)) for x in values):
+        return tree
+    plain = {Number: "value", TracingDevice: "real"}
+    return trees.rebuild(tree, [getattr(x, plain.get(type(x), "array"), x) for x in values])
 
 
 def replace_everywhere(trace: Trace) -> None:
@@ -79,9 +77,7 @@ def _replace(holder: Any, new: dict[int, Any]) -> None:
     if isinstance(holder, (Place, Places, TracedArray, Number, Trace, TracingDevice)):
         return
     if isinstance(holder, dict):
-        for key, value in list(holder.items()):
-            if id(value) in new:
-                holder[key] = new[id(value)]
+        holder.update({key: new[id(value)] for key, value in holder.items() if id(value) in new})
     elif isinstance(holder, list):
         holder[:] = [new.get(id(x), x) for x in holder]
     elif isinstance(holder, tuple):
@@ -90,30 +86,12 @@ def _replace(holder: Any, new: dict[int, Any]) -> None:
             if not isinstance(outer, FrameType):
                 _replace(outer, {id(holder): changed})
     else:
-        _replace_in(holder, new)
-
-
-def _replace_in(holder: Any, new: dict[int, Any]) -> None:
-    """Replace what an object holds in its attributes."""
-    names = [name for kind in type(holder).__mro__ for name in _names(kind.__dict__.get("__slots__", ()))]
-    attributes = getattr(holder, "__dict__", None)
-    for name in (*names, *(attributes if isinstance(attributes, dict) else ())):
-        value = getattr(holder, name, None)
-        if id(value) in new and name != "__weakref__":
-            try:
-                object.__setattr__(holder, name, new[id(value)])
-            except (AttributeError, TypeError):  # of a type that cannot be written to
-                continue
-
-
-def _names(slots: Any) -> tuple[str, ...]:
-    return (slots,) if isinstance(slots, str) else tuple(slots)
-
-
-def plain_tree(tree: Any) -> Any:
-    """Return a result with numbers and arrays for what stood for them."""
-    values = [x for _, x in trees.leaves(tree)]
-    if not any(isinstance(x, (Number, TracedArray, TracingDevice)) for x in values):
-        return tree
-    plain = {Number: "value", TracingDevice: "real"}
-    return trees.rebuild(tree, [getattr(x, plain.get(type(x), "array"), x) for x in values])
+        slots = [kind.__dict__.get("__slots__", ()) for kind in type(holder).__mro__]
+        names = [name for part in slots for name in ((part,) if isinstance(part, str) else part)]
+        for name in (*names, *getattr(holder, "__dict__", ())):
+            value = getattr(holder, name, None)
+            if id(value) in new and name != "__weakref__":
+                try:
+                    object.__setattr__(holder, name, new[id(value)])
+                except (AttributeError, TypeError):  # of a type that cannot be written to
+                    continue

@@ -2,138 +2,123 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Container, Iterable, Mapping
-from operator import is_
+from collections.abc import Container
 from typing import Any
 
 from xgrad.capture.code_writer import CodeWriter
-from xgrad.capture.outcome import Outcome, buffers_of
+from xgrad.capture.recording import Recording
+from xgrad.capture.slots import buffers_of
+from xgrad.capture.state import holds_state, same
 from xgrad.graph import Leaf
+from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
 
 
-def write_guards(writer: CodeWriter, outcome: Outcome, uses: dict[int, bool]) -> list[Flat]:
-    """Write the conditions, and return the packed parameters that the program uses.
-
-    Parameters
-    ----------
-    uses : dict of int to bool
-        The values of the program: see `Program.first_uses`.
-    """
-    state, guard = outcome.state, writer.guard
-    guard("grad_enabled() is not {} or default() is not {}", outcome.recording, outcome.default)
-    _arguments(writer, outcome)
-    for cell, value in state.cells:
-        guard("{}.cell_contents is not {}", cell, value)
-    for mapping, key, value in state.items:
-        guard("{}[{}] is not {}", mapping, key, value)
-    for owner, key, value in state.attributes:
-        guard(f"{{}}.{key} is not {{}}", owner, value)
+def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[Flat]:
+    """Write the conditions, and return the packed parameters of the program, given the numbers of its values."""
+    state, slots, guard = recording.state, recording.slots, writer.guard
+    writer.scope.update(same=same, equal=equal, like=like, alike=alike, holds_state=holds_state, edits=edits)
+    guard("grad_enabled() is not {} or default() is not {}", recording.recording, recording.default)
+    _guard_arguments(writer, recording)
+    numbers = {id(slot.owner): traced.value.number for slot, traced in recording.arrays()}
+    flats = [
+        flat
+        for flat in slots.flats.values()
+        if any(numbers.get(id(x)) in uses for x in buffers_of(flat))
+        or any((id(leaf), "grad") in recording.changed for leaf in flat.leaves)
+    ]
+    packed = {id(p) for flat in flats for p in flat.params}
+    buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
+    given = {id(x) for x in recording.given if not recording.is_identified(x)}
+    tensors = [slot.owner for slot, _ in recording.arrays() if id(slot.owner) not in buffers]
+    used = packed | {id(x) for x in tensors if numbers[id(x)] in uses or id(x) in slots.leaves}
+    _guard_links(writer, recording, used | state.modules.keys() | state.optimizers.keys() | state.generators.keys())
     if state.modules:
         guard("{0}.edits != edits.number and not {0}.same_modules()", state)
     for _, optimizer in state.optimizers.values():
         guard("len({}.param_groups) != {}", optimizer, len(optimizer.param_groups))
         for group in optimizer.param_groups:
-            params, laid = group["params"], optimizer._laid.get(id(group))
+            laid, params = optimizer._laid.get(id(group)), group["params"]
             guard("{}._laid.get({}) is not {}", optimizer, id(group), laid)
             guard("{0}['params'] is not {1} or not same({1}, {2})", group, params, tuple(params))
-    for slot, value in zip(outcome.slots.all, outcome.before, strict=True):
+    for slot, value in zip(slots.all, recording.before, strict=True):
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
-            value = list(value) if isinstance(value, list) else value  # which may be changed in place
-            guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, value)
-    flats = outcome.flats(uses)
+            kept = list(value) if isinstance(value, list) else value  # it may be changed in place
+            guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
     for flat in flats:
         guard("len({}.arrays) != {}", flat, len(flat.arrays))
-    given = {id(x) for x in outcome.given if not outcome.is_identified(x)}
-    _shared_arrays(writer, outcome)
-    found = list(outcome.tensors(uses, flats))
-    used = {id(x) for x, _ in found} | state.modules.keys() | state.optimizers.keys() | state.generators.keys()
-    for container in state.empty:
-        guard("holds_state({})", container)
-    for container, contents in state.sequences:
-        if _leads_to(container.values() if isinstance(container, Mapping) else contents, used):
-            guard("not same(tuple({}), {})", container, contents)
-    for tensor, edge in found:
-        if id(tensor) in outcome.slots.leaves and id(tensor) not in given:
-            _leaf(writer, outcome, uses, *outcome.slots.leaves[id(tensor)][:2])
-        elif id(tensor) not in given:
-            guard("{}._edge is not {}", tensor, edge)
+    holders: dict[int, Any] = {}
+    for x in tensors:  # those that hold one array have one value in the program
+        if (first := holders.setdefault(numbers[id(x)], x)) is not x:
+            guard("{}._data is not {}._data", x, first)
+        if id(x) in slots.leaves and id(x) not in given:
+            _guard_leaf(writer, recording, x, numbers, uses)
+        elif id(x) in used and id(x) not in given:
+            guard("{}._edge is not {}", x, x._edge)
     return flats
 
 
-def _shared_arrays(writer: CodeWriter, outcome: Outcome) -> None:
-    """Write that tensors which hold one array hold one array: the program has one value for them."""
-    buffers = {id(x) for flat in outcome.slots.flats.values() for x in buffers_of(flat)}
-    holders: dict[int, list[str]] = {}
-    for slot, traced in outcome.arrays():
-        if id(slot.owner) not in buffers:
-            holders.setdefault(traced.value.number, []).append(outcome.source_of(writer, slot.owner))
-    for first, *others in holders.values():
-        for other in others:
-            writer.guard(f"{other}._data is not {first}._data")
+def _guard_links(writer: CodeWriter, recording: Recording, used: set[int]) -> None:
+    """Guard what leads to state that the program uses, and what else may become a tensor or one of another shape."""
+    for text, objects, value, found in recording.state.links:
+        if text == "{}":
+            if not value:
+                writer.guard("{0} and holds_state({0})", *objects)
+            elif not used.isdisjoint(found):
+                writer.guard("not same(tuple({}), {})", *objects, value)
+        elif not used.isdisjoint(found):
+            writer.guard(f"{text} is not {{}}", *objects, value)
+        elif isinstance(value, Tensor):
+            device = getattr(value.device, "real", value.device)
+            writer.guard(f"not alike({text}, {{}}, {{}})", *objects, device.places[value._place.dtype], value.shape)
+        elif not found:
+            writer.guard(f"type({text}) is not {{}}", *objects, type(value))
 
 
-def _leads_to(contents: Iterable[Any], used: Container[int]) -> bool:
-    """Return whether containers hold something that the program uses."""
-    for x in contents:
-        inner = x.values() if isinstance(x, Mapping) else x if isinstance(x, (list, tuple, set, deque)) else ()
-        if id(x) in used or _leads_to(inner, used):
-            return True
-    return False
-
-
-def _arguments(writer: CodeWriter, outcome: Outcome) -> None:
-    alike: dict[Any, list[int]] = {}
-    for i, tensor in enumerate(outcome.given):
-        edge, data, leaf = outcome.edges[i], outcome.given_arrays[i], tensor._leaf
-        expected = type(tensor), outcome.places[i], edge is not None, data.shape, data.strides
+def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
+    first: dict[Any, list[int]] = {}  # arguments that are alike
+    for i, (tensor, expected) in enumerate(zip(recording.given, recording.alike, strict=True)):
+        leaf = tensor._leaf
         writer.guard(
-            f"type(a{i}) is not {{}} or a{i}._place is not {{}} or (a{i}._edge is None) is {{}} or "
+            f"type(a{i}) is not {{}} or a{i}._place is not {{}} or (a{i}._edge is not None) is not {{}} or "
             f"a{i}._data.shape != {{}} or a{i}._data.strides != {{}}", *expected,
         )  # fmt: skip
-        for j in alike.setdefault(expected, []):
-            writer.guard(f"(a{i} is a{j}) is not {{}}", outcome.given[j] is tensor)
-        alike[expected].append(i)
-        if outcome.is_identified(tensor):
+        for j in first.setdefault(expected, []):
+            writer.guard(f"(a{i} is a{j}) is not {{}}", recording.given[j] is tensor)
+        first[expected].append(i)
+        if recording.is_identified(tensor):
             writer.guard(f"a{i} is not {{}}", tensor)
         elif leaf is not None:
-            had, hooks = outcome.gradients.get(id(tensor)) is not None, list((leaf.hooks or {}).values())
+            had, hooks = recording.gradients.get(id(leaf)) is not None, list((leaf.hooks or {}).values())
             writer.guard(f"not like(a{i}._leaf, {{}}, {{}})", had, hooks)
 
 
-def _leaf(writer: CodeWriter, outcome: Outcome, uses: dict[int, bool], tensor: Tensor, leaf: Leaf) -> None:
-    """Write the conditions on a leaf: where its gradient is matters if the program uses it."""
-    gradient, slot, edge = outcome.gradients[id(tensor)], leaf.slot, outcome.edge_of(tensor)
+def _guard_leaf(
+    writer: CodeWriter, recording: Recording, tensor: Tensor, numbers: dict[int, int], uses: Container[int]
+) -> None:
+    """Guard a leaf, and whether its gradient is there, and where if the program uses it."""
+    leaf: Any = tensor._leaf
+    gradient, slot, guard = recording.gradients[id(leaf)], leaf.slot, writer.guard
     if leaf.hooks:
-        writer.guard("list(({}.hooks or {{}}).values()) != {}", leaf, list(leaf.hooks.values()))
-        writer.guard("{}._edge is not {} or {}.slot is not {}", tensor, edge, leaf, slot)
+        guard("list(({}.hooks or {{}}).values()) != {}", leaf, list(leaf.hooks.values()))
+        guard("{}._edge is not {} or {}.slot is not {}", tensor, tensor._edge, leaf, slot)
     else:
-        writer.guard("{0}._edge is not {1} or {2}.slot is not {3} or {2}.hooks", tensor, edge, leaf, slot)
-    if edge is not leaf:  # frozen
-        writer.guard("{}._leaf is not {}", tensor, leaf)
+        guard("{0}._edge is not {1} or {2}.slot is not {3} or {2}.hooks", tensor, tensor._edge, leaf, slot)
+    if tensor._edge is not leaf:  # frozen
+        guard("{}._leaf is not {}", tensor, leaf)
     if gradient is None:
-        writer.guard("{}.grad is not None", leaf)
-        return
-    packed = slot is not None and slot.gradients.tensors[slot.place] is gradient
-    overwritten = uses.get(outcome.number_of(gradient), True)
-    if packed:
-        overwritten = uses.get(outcome.number_of(gradient), uses.get(outcome.number_of(slot.gradients.buffer), True))
-    if overwritten or slot is None:
-        writer.guard("{}.grad is None", leaf)
+        guard("{}.grad is not None", leaf)
+    elif slot is None or numbers.get(id(gradient)) not in uses:
+        guard("{}.grad is None", leaf)
     else:
-        writer.guard(
-            "{0}.grad is None or ({1}.gradients.tensors[{2}] is {0}.grad) is not {3}", leaf, slot, slot.place, packed
-        )
+        within = slot.gradients.tensors[slot.place] is gradient
+        guard("{0}.grad is None or ({1}.gradients.tensors[{2}] is {0}.grad) is not {3}", leaf, slot, slot.place, within)
+    if gradient is not None and id(gradient) in recording.state.tensors:
+        guard("{}.grad is not {}", leaf, gradient)
 
 
 # Functions of the conditions
-
-
-def same(one: Any, other: Any) -> bool:
-    """Return whether two tuples or lists hold the same objects."""
-    return len(one) == len(other) and all(map(is_, one, other))
 
 
 def equal(one: Any, other: Any) -> bool:
@@ -149,3 +134,8 @@ def like(leaf: Leaf | None, had: bool, hooks: list[Any]) -> bool:
     if leaf is None or leaf.slot is not None or (leaf.grad is not None) is not had:
         return False
     return list((leaf.hooks or {}).values()) == hooks
+
+
+def alike(x: Any, place: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether something is a tensor of a place and shape."""
+    return isinstance(x, Tensor) and x._place is place and x.shape == shape

@@ -1,20 +1,40 @@
-"""Numbers of optimizers and generators, such as a learning rate, while a step is traced: expressions."""
+"""Numbers of optimizers and generators, such as a learning rate, while a step is traced: values and expressions."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Iterator
+import re
 from typing import Any, Protocol
 
 
 class Sink(Protocol):
-    """Interface of a trace for numbers: conditions and refusals."""
+    """Interface of a trace for numbers."""
 
-    def guard(self, number: Number) -> None:
-        """Make the truth of a number a condition of the program."""
+    conditions: dict[str, bool]
 
     def refuse(self, reason: str) -> None:
         """Note why the step cannot be replayed."""
+
+
+#: Signs of functions of the module ``operator``, and the precedence of what they give.
+SIGNS = {
+    "lt": ("<", 0), "le": ("<=", 0), "gt": (">", 0), "ge": (">=", 0), "eq": ("==", 0), "ne": ("!=", 0),
+    "or": ("|", 1), "xor": ("^", 2), "and": ("&", 3), "lshift": ("<<", 4), "rshift": (">>", 4),
+    "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "matmul": ("@", 6), "truediv": ("/", 6),
+    "floordiv": ("//", 6), "mod": ("%", 6), "neg": ("-", 7), "pos": ("+", 7), "invert": ("~", 7), "pow": ("**", 8),
+}  # fmt: skip
+ATOM = 9  # the precedence of names and calls
+
+
+def operation(function: str, *operands: tuple[str, int]) -> tuple[str, int]:
+    """Return the expression of an operator of expressions, each with its precedence."""
+    sign, rank = SIGNS[function]
+    power = function == "pow"
+    texts = [
+        text if inner >= rank + (power is (i == 0)) else f"({text})"
+        for i, (text, inner) in enumerate(operands, start=0 if len(operands) > 1 else 1)
+    ]
+    return f" {sign} ".join(texts) if len(texts) == 2 else sign + texts[0], rank
 
 
 class Number:
@@ -22,103 +42,60 @@ class Number:
 
     Arithmetic gives further expressions. The truth of one, as in ``if momentum:``, becomes a condition of the program.
     Conversion to a plain number, as in ``math.cos(lr)``, refuses the capture.
-
-    Parameters
-    ----------
-    trace : Sink
-        The trace that it belongs to.
-    value : int, float or complex
-        Its value now.
-    function : str
-        The name of a function of the module ``operator``, or "read", or "constant".
-    operands : tuple
-        Numbers and constants; of one that is read, where it is found: an owner, and a key for each further step.
     """
 
-    __slots__ = ("function", "key", "operands", "trace", "value")
+    __slots__ = ("rank", "text", "trace", "value")
 
-    def __init__(self, trace: Sink, value: Any, function: str, operands: tuple[Any, ...]) -> None:
-        self.trace, self.value, self.function, self.operands = trace, value, function, operands
-        self.key: Hashable
-        if function == "read":
-            self.key = "read", id(operands[0]), *operands[1:]
-        else:
-            self.key = function, *[n.key if type(n) is Number else (type(n), n) for n in operands]
+    def __init__(self, trace: Sink, value: Any, text: str, rank: int = ATOM) -> None:
+        self.trace, self.value, self.text, self.rank = trace, value, text, rank
 
-    def __repr__(self) -> str:
-        return f"Number({self.value})"
+    @property
+    def reads(self) -> list[str]:
+        """The names of the numbers that it is computed from; a constant has none."""
+        return re.findall(r"\bn\d+", self.text)
 
-    def reads(self) -> Iterator[Number]:
-        """Return the numbers that it is computed from, itself if it is read."""
-        if self.function == "read":
-            yield self
-            return
-        for operand in self.operands:
-            if type(operand) is Number:
-                yield from operand.reads()
-
-    def _read(self, convert: Callable[..., Any], *args: Any) -> Any:
+    def _plain(self) -> Any:
         self.trace.refuse("a number of an optimizer or a generator is read")
-        return convert(self.value, *args)
-
-    def __hash__(self) -> int:
-        return hash(self._read(lambda value: value))
+        return self.value
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in type(self).__slots__ or not hasattr(self.value, name):
+        if name.startswith("_") or not hasattr(self.value, name):
             raise AttributeError(name)
-        return getattr(self._read(lambda value: value), name)
+        return getattr(self._plain(), name)
 
     def __bool__(self) -> bool:
-        truth = bool(self.value)
-        self.trace.guard(Number(self.trace, truth, "truth", (self,)))
-        return truth
+        return self.trace.conditions.setdefault(f"bool({self.text})", bool(self.value))
 
-    def __eq__(self, other: object) -> bool:
-        return _compared("eq", self, other)
-
-    def __ne__(self, other: object) -> bool:
-        return _compared("ne", self, other)
-
-    def __float__(self) -> float:
-        return float(self._read(float))
-
-    def __int__(self) -> int:
-        return int(self._read(int))
-
-    def __index__(self) -> int:
-        return int(self._read(operator.index))
-
-    def __complex__(self) -> complex:
-        return complex(self._read(complex))
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return self._read(round, digits)
-
-    def __format__(self, spec: str) -> str:
-        return str(self._read(format, spec))
-
-    def __str__(self) -> str:
-        return str(self._read(str))
+    # fmt: off
+    def __hash__(self) -> int: return hash(self._plain())
+    def __float__(self) -> float: return float(self._plain())
+    def __int__(self) -> int: return int(self._plain())
+    def __index__(self) -> int: return operator.index(self._plain())
+    def __complex__(self) -> complex: return complex(self._plain())
+    def __round__(self, digits: int | None = None) -> Any: return round(self._plain(), digits)
+    def __format__(self, spec: str) -> str: return format(self._plain(), spec)
+    def __str__(self) -> str: return str(self._plain())
+    # fmt: on
 
 
-_PLAIN = frozenset({bool, int, float, complex})
+_PYTHON = frozenset({bool, int, float, complex})
 
 
-def _computed(function: str, x: Any, y: Any) -> Any:
-    values = [n.value if type(n) is Number else n for n in (x, y)]
-    if not _PLAIN.issuperset(map(type, values)):
+def _computed(name: str, *operands: Any) -> Any:
+    values = [plain(x) for x in operands]
+    if not _PYTHON.issuperset(map(type, values)):
         return NotImplemented
-    trace = x.trace if type(x) is Number else y.trace
-    return Number(trace, getattr(operator, function)(*values), function, (x, y))
+    trace = next(x.trace for x in operands if type(x) is Number)
+    texts = [(x.text, x.rank) if type(x) is Number else (repr(x), 7 if repr(x)[0] == "-" else ATOM) for x in operands]
+    text, rank = (f"abs({texts[0][0]})", ATOM) if name == "abs" else operation(name, *texts)
+    return Number(trace, getattr(operator, name)(*values), text, rank)
 
 
-def _compared(function: str, x: Number, y: Any) -> bool:
-    result = _computed(function, x, y)
+def _compared(name: str, x: Number, y: Any) -> Any:
+    result = _computed(name, x, y)
     if result is NotImplemented:
-        return bool(getattr(operator, function)(x._read(lambda value: value), y))
-    x.trace.guard(result)
-    return bool(result.value)
+        return getattr(operator, name)(x._plain(), y)
+    return x.trace.conditions.setdefault(result.text, result.value)
 
 
 def _install() -> None:
@@ -126,20 +103,20 @@ def _install() -> None:
     for name in "add sub mul truediv floordiv mod pow".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _computed(name, x, y))
         setattr(Number, f"__r{name}__", lambda x, y, name=name: _computed(name, y, x))
+    for name in "neg pos abs".split():
+        setattr(Number, f"__{name}__", lambda x, name=name: _computed(name, x))
+    for name in "lt le gt ge eq ne".split():
+        setattr(Number, f"__{name}__", lambda x, y, name=name: _compared(name, x, y))
     for name in "divmod trunc floor ceil and rand or ror xor rxor lshift rshift".split():
         method = f"__{name}__"
-        setattr(Number, method, lambda x, *args, name=method: x._read(getattr(type(x.value), name), *args))
-    for name in "lt le gt ge".split():
-        setattr(Number, f"__{name}__", lambda x, y, name=name: _compared(name, x, y))
-    for name in "neg pos abs".split():
-        setattr(
-            Number, f"__{name}__", lambda x, name=name: Number(x.trace, getattr(operator, name)(x.value), name, (x,))
-        )
+        setattr(Number, method, lambda x, *args, name=method: getattr(type(x.value), name)(x._plain(), *args))
 
 
 _install()
 
 
-def plain(value: Any) -> Any:
-    """Return the value of a number, and anything else as it is."""
-    return value.value if type(value) is Number else value
+def plain(x: Any) -> Any:
+    """Return the value of a number, or those of a tuple of numbers, and anything else as it is."""
+    if type(x) is tuple:
+        return tuple(map(plain, x))
+    return x.value if type(x) is Number else x

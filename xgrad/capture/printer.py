@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterator
 from functools import partial
 from textwrap import wrap
@@ -10,19 +11,11 @@ from typing import Any
 
 from xgrad import trees
 from xgrad.capture.cached_program import CachedProgram
-from xgrad.capture.numbers import Number
+from xgrad.capture.numbers import ATOM, SIGNS, Number, operation
 from xgrad.capture.program import Call, Value, leaves
-from xgrad.random import Generator
 
 _WIDTH, _CALL, _SHORT = 120, 48, 8  # columns of a line and of a call; elements of a constant shown in full
 
-#: Signs of functions of the module ``operator``, and their precedence.
-_SIGNS = {
-    "lt": ("<", 0), "le": ("<=", 0), "gt": (">", 0), "ge": (">=", 0), "eq": ("==", 0), "ne": ("!=", 0),
-    "or": ("|", 1), "xor": ("^", 2), "and": ("&", 3), "lshift": ("<<", 4), "rshift": (">>", 4),
-    "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "matmul": ("@", 6), "truediv": ("/", 6),
-    "floordiv": ("//", 6), "mod": ("%", 6), "neg": ("-", 7), "pos": ("+", 7), "invert": ("~", 7), "pow": ("**", 8),
-}  # fmt: skip
 #: The standard's names of functions that NumPy calls by others.
 _STANDARD = {
     "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arcsinh": "asinh", "right_shift": "bitwise_right_shift",
@@ -50,19 +43,10 @@ class _Printer:
         self.nbytes: int = getattr(cached.executor, "nbytes", 0)
         self.names = {number: f"c{i}" for i, number in enumerate(self.program.constants)}
         numbers = [*self.program.numbers, *leaves(tuple(x for _, x in self.effects.descriptions))]
-        reads = {read.key: self.name_read(read) for n in numbers if type(n) is Number for read in n.reads()}
-        short = [name for name, _ in reads.values()]
-        self.reads = {key: (name if short.count(name) == 1 else full, full) for key, (name, full) in reads.items()}
-
-    def name_read(self, number: Number) -> tuple[str, str]:
-        """Return the short and the full name of a number that is read."""
-        owner, key, *index = number.operands
-        full = self.effects.number_names.get((id(owner), key), str(key))
-        if isinstance(owner, Generator):
-            name = ("seed", "draws")[index[0]]
-            return name, f"{full}.{name}"
-        part = "".join(f"[{i}]" for i in index)
-        return f"{key}{part}", f"{full}{part}"
+        used = dict.fromkeys([key for x in numbers if type(x) is Number for key in x.reads])
+        short = [cached.number_names[key][0] for key in used]
+        known = {key: cached.number_names[key] for key in used}
+        self.reads = {key: (name if short.count(name) == 1 else full, full) for key, (name, full) in known.items()}
 
     def lines(self) -> Iterator[str]:
         program, (result, *effects) = self.program, self.effects.descriptions
@@ -94,36 +78,27 @@ class _Printer:
 
     def call(self, call: Call) -> str:
         """Return a call without its results."""
-        name, args = call.name.rstrip("_"), call.args
-        if call.function is operator.getitem or call.function is operator.setitem:
-            key = ", ".join(map(self.text, args[1])) if type(args[1]) is tuple and args[1] else self.text(args[1])
-            return f"{self.text(args[0])}[{key}]" + (f" = {self.text(args[2])}" if len(args) == 3 else "")
+        name, args, texts = call.name.rstrip("_"), call.args, [self.text(x) for x in call.args]
+        if call.function in (operator.getitem, operator.setitem):
+            key = texts[1][1:-1].rstrip(",") if type(args[1]) is tuple and args[1] else texts[1]
+            return f"{texts[0]}[{key}]" + (f" = {texts[2]}" if len(args) == 3 else "")
         if call.function is getattr(operator, call.name, None):
-            if name in _SIGNS:
-                return self.operation(name, args)
-            if name[1:] in _SIGNS:
-                return f"{self.text(args[0])} {_SIGNS[name[1:]][0]}= {self.text(args[1])}"
+            if name in SIGNS:
+                return operation(name, *[(text, self.rank(x)) for x, text in zip(args, texts, strict=True)])[0]
+            if name[1:] in SIGNS:
+                return f"{texts[0]} {SIGNS[name[1:]][0]}= {texts[1]}"
         if isinstance(call.function, partial):  # the copy of a constant that is written to
-            name, args = call.function.func.__name__.strip("_"), call.function.args[1:]
+            name, texts = call.function.func.__name__.strip("_"), [self.text(x) for x in call.function.args[1:]]
         options = [f"{key}={self.text(x)}" for key, x in call.options.items() if x is not None and key != "device"]
-        return f"{_STANDARD.get(name, name)}({', '.join([*map(self.text, args), *options])})"
+        return f"{_STANDARD.get(name, name)}({', '.join([*texts, *options])})"
 
-    def operation(self, function: str, operands: tuple[Any, ...], outer: int = -1) -> str:
-        """Return an operator with its operands, in brackets if the operator around it has higher precedence."""
-        sign, precedence = _SIGNS[function]
-        power = function == "pow"
-        texts = [self.text(x, precedence + (power is (i == 0))) for i, x in enumerate(operands)]
-        text = f" {sign} ".join(texts) if len(texts) == 2 else f"{sign}{texts[0]}"
-        return f"({text})" if precedence < outer else text
-
-    def text(self, x: Any, outer: int = -1) -> str:
-        """Return an operand, given the precedence of the operator around it."""
+    def text(self, x: Any) -> str:
+        """Return the expression of an argument."""
         kind = type(x)
         if kind is Value:
-            temporaries = len(self.names) - len(self.program.constants)
-            return x.name or self.names.setdefault(x.number, f"%{temporaries}")
+            return x.name or self.names.setdefault(x.number, f"%{len(self.names) - len(self.program.constants)}")
         if kind is Number:
-            return self.number(x, outer)
+            return re.sub(r"\bn\d+", lambda match: self.reads[match[0]][0], x.text)
         if kind is tuple or kind is list:
             return repr(kind([_Name(self.text(part)) for part in x]))
         if kind is slice:
@@ -131,25 +106,13 @@ class _Printer:
             return ":".join(parts if parts[2] else parts[:2])
         if hasattr(x, "dtype") and hasattr(x, "shape") and kind is not type:
             return repr(x.item()) if x.shape == () else f"<{_type(x)}>"
-        if kind is float or kind is int:
-            text = f"{x:.7g}" if kind is float else f"{x}"
-            return f"({text})" if x < 0 and outer > 8 else text
+        if kind is float:
+            return f"{x:.7g}"
         return "..." if x is Ellipsis else repr(x) if kind is str else str(getattr(x, "__name__", x))
 
-    def number(self, x: Number, outer: int) -> str:
-        """Return the expression of a number."""
-        if x.function == "read":
-            return self.reads[x.key][0]
-        if x.function not in _SIGNS:
-            return self.text(x.value, outer) if x.function == "constant" else f"{x.function}({self.text(*x.operands)})"
-        return self.operation(x.function, _sum(*x.operands) if x.function == "add" else x.operands, outer)
-
-
-def _sum(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return the operands of a sum; several integers that are added to a number, as ``n + 1 + 1``, are one."""
-    if type(x) is Number and x.function == "add" and type(x.operands[1]) is type(y) is int:
-        return _sum(x.operands[0], x.operands[1] + y)
-    return x, y
+    def rank(self, x: Any) -> int:
+        """Return the precedence of the expression of an argument."""
+        return x.rank if type(x) is Number else SIGNS["neg"][1] if type(x) in (int, float) and x < 0 else ATOM
 
 
 def _type(x: Any) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,26 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.source_location import NOWHERE, Location, describe
 
 
-class Storage:
-    """A piece of memory with one or several values in it.
+def owner_of(array: Any) -> Any:
+    """Return what owns the memory of an array, an array or an allocation: arrays with one owner share memory."""
+    if type(array) is np.ndarray:
+        while type(array.base) is np.ndarray:
+            array = array.base
+        if array.base is None:
+            return array
+    allocation = getattr(getattr(array, "data", None), "mem", None)
+    if allocation is not None:  # CuPy's, where not every view knows its base
+        return allocation
+    base = getattr(array, "base", None)
+    while base is not None and hasattr(base, "shape"):
+        array, base = base, getattr(base, "base", None)
+    return array
 
-    Attributes
-    ----------
-    kind : str
-        "temporary", allocated and freed within the step; "constant"; "input", given at each replay; or "state", which
-        exists before and after the step and is updated in place.
-    writes : int
-        The number of calls that write to it.
+
+class Storage:
+    """A piece of memory with one or several values in it, and the number of calls that write to it.
+
+    It is of a kind: "temporary", "constant", "input", given at each replay, or "state", updated in place.
     """
 
     __slots__ = ("kind", "writes")
@@ -32,20 +41,10 @@ class Storage:
 
 
 class Value:
-    """An array of a program.
+    """An array of a program: in a storage that its views share, with a name if it is an input or of the state.
 
-    Attributes
-    ----------
-    number : int
-        Its number in the program.
-    storage : Storage
-        Its memory, shared with its views.
-    shape, dtype, strides
-        Those of the array; `strides` is None where the library has none.
-    scalar : bool
-        Whether it is a NumPy scalar, whose arithmetic differs from that of arrays.
-    name : str
-        The name of an input or of a tensor of the state, else "".
+    Its `strides` are None where the library has none. A `scalar` is one of NumPy, whose arithmetic is not that of
+    arrays.
     """
 
     __slots__ = ("dtype", "name", "number", "scalar", "shape", "storage", "strides")
@@ -63,26 +62,17 @@ class Value:
     def __repr__(self) -> str:
         return self.name or f"%{self.number}"
 
+    def fits(self, array: Any) -> bool:
+        """Return whether an array is like it."""
+        return bool(array.shape == self.shape and array.dtype == self.dtype and array.strides == self.strides)
+
 
 class Call:
-    """A call of a program.
+    """A call of a function of the namespace, an operator of the module ``operator``, or a kernel.
 
-    Attributes
-    ----------
-    function : callable
-        A function of the namespace, an operator of the module ``operator``, or a kernel, all for arrays.
-    args, options
-        Its arguments: values, numbers, constants, and tuples, lists and slices of them.
-    results : list of Value
-        What it returns; empty if it returns nothing new, as where it writes to an argument.
-    single : bool
-        Whether it returns one array rather than a tuple.
-    writes : tuple of Value
-        The arguments that it writes to, that of the option ``out`` included.
-    check : bool, optional
-        The expected truth of the only argument; such a call computes nothing.
-    location : tuple of (code, int)
-        The instruction of the user's code that led to it.
+    Its arguments are values, numbers, constants, and tuples, lists and slices of them; `writes` are those that it
+    writes to. It returns a `single` array or a tuple; no `results` are new where it writes. A `check` is the expected
+    truth of the only argument, and computes nothing. The `location` is in the user's code.
     """
 
     __slots__ = ("args", "check", "function", "location", "numbers", "options", "reads", "results", "single", "writes")
@@ -94,11 +84,11 @@ class Call:
         options: dict[str, Any],
         writes: tuple[Value, ...] = (),
         check: bool | None = None,
+        location: Location = NOWHERE,
     ) -> None:
         self.function, self.args, self.options, self.writes, self.check = function, args, options, writes, check
         self.results: list[Value] = []
-        self.single = True
-        self.location: Location = NOWHERE
+        self.single, self.location = True, location
         self._find_operands()
 
     @property
@@ -114,57 +104,46 @@ class Call:
     def substitute(self, new: Callable[[Any], Any]) -> None:
         """Apply a function to each value, number and constant among the arguments."""
         self.args = map_leaves(new, self.args)
-        self.options = {name: map_leaves(new, value) for name, value in self.options.items()}
+        self.options = map_leaves(new, self.options)
         self.writes = tuple(map(new, self.writes))
         self._find_operands()
 
     def _find_operands(self) -> None:
-        operands = leaves((self.args, *self.options.values()) if self.options else self.args)
+        operands = leaves((*self.args, *self.options.values()))
         self.reads = tuple([x for x in operands if type(x) is Value])
         self.numbers = tuple([x for x in operands if type(x) is Number])
 
 
-def leaves(arg: Any) -> list[Any]:
-    """Return what tuples, lists and slices hold, at any depth."""
+def leaves(args: Iterable[Any]) -> list[Any]:
+    """Return what is among arguments, and in tuples, lists and slices among them, at any depth."""
     found: list[Any] = []
-    pending = [arg]
-    while pending:
-        x = pending.pop()
+    for x in args:
         kind = type(x)
         if kind is tuple or kind is list:
-            pending += x[::-1]
+            found += leaves(x)
         elif kind is slice:
-            pending += x.step, x.stop, x.start
+            found += leaves((x.start, x.stop, x.step))
         else:
             found.append(x)
     return found
 
 
 def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
-    """Return an argument with the results of a function in the place of all that is no tuple, list or slice."""
+    """Return arguments with the results of a function in the place of all that is no tuple, list, slice or dict."""
     kind = type(arg)
     if kind is tuple or kind is list:
         return kind([map_leaves(new, part) for part in arg])
     if kind is slice:
         return slice(map_leaves(new, arg.start), map_leaves(new, arg.stop), map_leaves(new, arg.step))
+    if kind is dict:
+        return {name: map_leaves(new, part) for name, part in arg.items()}
     return new(arg)
 
 
 class Program:
-    """The calls of a step, and the values that come in and go out.
+    """The calls of a step in order, its inputs, the arrays of its state, its outputs, and its constants by number.
 
-    Attributes
-    ----------
-    inputs : list of Value
-        Arrays that each replay is given.
-    state : list of Value
-        Arrays that stay where they are from one replay to the next.
-    calls : list of Call
-        In order.
-    outputs : list of Value
-        What each replay returns, in new memory; an output that is a view of an input or of the state stays one.
-    constants : dict of int to array
-        Values that depend on no input, state or number, by number.
+    Each replay is given inputs and numbers. Outputs are in new memory, except views of an input or of the state.
     """
 
     __slots__ = ("calls", "constants", "inputs", "outputs", "state")
@@ -183,28 +162,4 @@ class Program:
     @property
     def numbers(self) -> list[Number]:
         """The distinct numbers among the arguments of its calls."""
-        return list({number.key: number for call in self.calls for number in call.numbers}.values())
-
-    def first_uses(self) -> dict[int, bool]:
-        """Return the numbers of the values that it uses, and whether the first use overwrites them as a whole."""
-        uses: dict[int, bool] = {}
-        wholes: dict[int, int] = {}  # of views that show all elements, by number: the value that they show
-        for call in self.calls:
-            if not call.writes and all(any(r.storage is x.storage for x in call.reads) for r in call.results[:1]):
-                (base, *others), view = call.reads or [None], call.results[:1]
-                if base is not None and view and not others and base.nbytes == view[0].nbytes:
-                    wholes[view[0].number] = wholes.get(base.number, base.number)
-                    continue  # to make a view is no use
-            target = call.options.get("out")
-            if call.function is operator.setitem and call.args[1] is Ellipsis:
-                target = call.args[0]
-            for value in (*call.reads, *call.writes, *call.results):
-                for number in (value.number, wholes.get(value.number, value.number)):
-                    uses.setdefault(number, value is target)
-        for value in self.outputs:
-            uses.setdefault(value.number, False)
-        return uses
-
-    def with_calls(self, calls: list[Call]) -> Program:
-        """Return the same program with other calls."""
-        return Program(self.inputs, self.state, calls, self.outputs, self.constants)
+        return list({number.text: number for call in self.calls for number in call.numbers}.values())

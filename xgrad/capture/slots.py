@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
 from xgrad import random
-from xgrad.capture.numbers import Number, plain
+from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.device import Device, Place
 from xgrad.graph import Leaf
 from xgrad.optim.flat import Flat
-from xgrad.optim.optimizer import Optimizer
 from xgrad.tensor import Tensor
 
 
 class Slot(NamedTuple):
-    """A place where state is kept.
+    """A place where state is kept: an object with the name of its attribute, or a mapping with its key.
 
-    Attributes
-    ----------
-    kind : str
-        "array", "device" (also a pair of device and dtype), "grad", "number" (also a tuple of them), or "other", which
-        a step is not to change.
-    owner, key : object
-        The object, with the name of its attribute; or the mapping, with its key.
-    name : str
-        Its name in messages.
+    It is of a kind: "array", "device" (also a pair of device and dtype), "grad", "number" (also a tuple of them), or
+    "other", which a step is not to change. The name is for messages.
     """
 
     kind: str
@@ -39,8 +31,8 @@ class Slot(NamedTuple):
     name: str
 
     def read(self) -> Any:
-        """Return what the slot holds."""
-        return self.owner[self.key] if isinstance(self.owner, dict) else getattr(self.owner, self.key)
+        """Return what the slot holds; None where it is gone."""
+        return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
 
     def writing(self, value: Any) -> Callable[[], Any]:
         """Return what gives the slot a value: functions of C, in which no signal handler runs."""
@@ -58,11 +50,7 @@ class Slot(NamedTuple):
             if isinstance(value, Place):
                 return trace.device.places[value.dtype] if value.device is trace.real else value
             return trace.device_for(value)
-        if self.kind == "number":
-            if type(value) is tuple:
-                return tuple([_number(trace, part, self.owner, self.key, i) for i, part in enumerate(value)])
-            return _number(trace, value, self.owner, self.key)
-        return value
+        return trace.read(value, self.owner, self.key) if self.kind == "number" else value
 
     def restored(self, device: Device, before: Any, traced: Any, after: Any) -> Any:
         """Return what the slot holds after the step without a trace, given what it holds after the step with one."""
@@ -70,24 +58,20 @@ class Slot(NamedTuple):
             return before
         if self.kind == "device" and isinstance(after, Place):
             return device.places[after.dtype] if isinstance(after.device, TracingDevice) else after
-        if self.kind == "array":
-            return getattr(after, "array", after)
-        if self.kind == "number":
-            return tuple(map(plain, after)) if type(after) is tuple else plain(after)
-        return after
+        return getattr(after, "array", after) if self.kind == "array" else plain(after)
 
 
 class Slots:
-    """The slots of a state and of arguments.
+    """The slots of a state and of arguments, in the order in which they were found.
 
     Attributes
     ----------
     all : list of Slot
-        In the order in which they were found.
+        The slots.
     flats : dict of int to Flat
         Parameters that an optimizer keeps side by side, by id.
     leaves : dict of int to (Tensor, Leaf, str)
-        Tensors with a leaf, by the id of the tensor.
+        Tensors with a leaf, by the id of the tensor, with their names.
     complete : bool
         Whether all gradients in buffers are those of optimizers that still exist.
     """
@@ -99,26 +83,27 @@ class Slots:
         self.complete = True
         self._seen: set[int] = set()
         for name, optimizer in state.optimizers.values():
-            self._optimizer(optimizer, name)
+            for i, group in enumerate(optimizer.param_groups):
+                self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
+            for _, laid in optimizer.laid():
+                for flat in laid.flats:
+                    self._flat(flat)
         for name, tensor in state.tensors.values():
-            self.tensor(tensor, name)
+            self._tensor(tensor, name)
         for name, generator in state.generators.values():
             self._add("number", generator, "_state", name)
         for i, x in enumerate(arguments):
-            self.tensor(x, f"arg{i}")
-
-    def stamps(self) -> Iterator[tuple[Any, str]]:
-        """Return tensors and leaves, with the attribute that tells when they were given another value."""
-        for slot in self.all:
-            if slot.kind == "array":
-                yield slot.owner, "_changed"
-        for _, leaf, _ in self.leaves.values():
-            yield leaf, "changed"
+            self._tensor(x, f"arg{i}")
 
     def _add(self, kind: str, owner: Any, key: Any, name: str) -> None:
         self.all.append(Slot(kind, owner, key, name))
 
-    def tensor(self, x: Any, name: str) -> None:
+    def _numbers(self, options: dict[str, Any], name: str) -> None:
+        for key, value in options.items():
+            if key != "params":
+                self._add("number" if _is_numeric(value) else "other", options, key, name.format(key))
+
+    def _tensor(self, x: Any, name: str) -> None:
         """Add the slots of a tensor, of its gradient, and of the buffers that an optimizer keeps it in."""
         if x is None or id(x) in self._seen or not x.is_leaf:  # one with a graph from before stays foreign
             return
@@ -137,49 +122,35 @@ class Slots:
             self.leaves[id(x)] = x, leaf, name
             self._add("device", leaf, "place", name)
             self._add("grad", leaf, "grad", f"{name}.grad")
-            self.tensor(leaf.grad, f"{name}.grad")
-
-    def _optimizer(self, optimizer: Optimizer, name: str) -> None:
-        for i, group in enumerate(optimizer.param_groups):
-            for key, value in group.items():
-                if key != "params":
-                    kind = "number" if _is_numeric(value) else "other"
-                    self._add(kind, group, key, f"{name}.param_groups[{i}][{key!r}]")
-        for _, laid in optimizer.laid():
-            for flat in laid.flats:
-                self._flat(flat)
+            self._tensor(leaf.grad, f"{name}.grad")
 
     def _flat(self, flat: Flat) -> None:
         """Add the buffers of parameters that an optimizer keeps side by side, of their gradients and moments."""
         if id(flat) in self.flats:
             return
         self.flats[id(flat)] = flat
-        gradients, mark = flat.gradients, "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        self._add("device", flat, "device", "an optimizer")
-        self._add("device", flat.layout, "device", "an optimizer")
-        self._add("device", flat.layout, "place", "an optimizer")
-        self.tensor(flat.buffer, f"params{mark}")
-        self.tensor(gradients.buffer, f"grads{mark}")
-        for key, array in flat.arrays.items():
-            self.tensor(array, f"{key}{mark}")
-        for i, (place, view, gradient) in enumerate(zip(flat.places, gradients.views, gradients.tensors, strict=True)):
-            self.tensor(place, f"params{mark}[{i}]")
-            self.tensor(view, f"grads{mark}[{i}]")
-            self.tensor(gradient, f"grads{mark}[{i}]")
-        for key, value in flat.numbers.items():
-            self._add("number" if _is_numeric(value) else "other", flat.numbers, key, f"{key}{mark}")
+        mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
+        for owner, key in (flat, "device"), (flat.layout, "device"), (flat.layout, "place"):
+            self._add("device", owner, key, "an optimizer")
+        whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
+        for name, tensor in whole.items():
+            self._tensor(tensor, f"{name}{mark}")
+        for i, (place, view, own) in enumerate(zip(flat.places, gradients.views, gradients.tensors, strict=True)):
+            self._tensor(place, f"params{mark}[{i}]")
+            self._tensor(view, f"grads{mark}[{i}]")
+            self._tensor(own, f"grads{mark}[{i}]")
+        self._numbers(flat.numbers, f"{{}}{mark}")
+
+
+def buffers_of(flat: Flat) -> list[Tensor]:
+    """Return the tensors that hold packed parameters, their gradients and moments."""
+    gradients = flat.gradients
+    buffers = [flat.buffer, *flat.places, *flat.arrays.values(), gradients.buffer]
+    return [*buffers, *gradients.views, *gradients.tensors]
 
 
 def _is_numeric(value: Any) -> bool:
     if type(value) is tuple:
         return bool(value) and all(map(_is_numeric, value))
-    return type(value) in (int, float) or (
-        hasattr(value, "item")
-        and getattr(value, "shape", None) == ()
-        and not isinstance(value, Tensor)
-        and value.dtype.kind in "iuf"
-    )
-
-
-def _number(trace: Trace, value: Any, *path: Any) -> Number:
-    return Number(trace, value.item() if hasattr(value, "item") else value, "read", path)
+    scalar = hasattr(value, "item") and getattr(value, "shape", None) == () and not isinstance(value, Tensor)
+    return type(value) in (int, float) or (scalar and value.dtype.kind in "iuf")

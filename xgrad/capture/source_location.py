@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from types import CodeType, FrameType
 
@@ -11,34 +9,29 @@ from types import CodeType, FrameType
 Location = tuple[CodeType | None, int]
 NOWHERE: Location = (None, 0)
 
-_ours: dict[str, bool] = {contextlib.__file__: True}  # by the name of a file
+_ours: dict[str, bool] = {"": True}  # by the name of a module; code that xgrad generates has none
+_packages = {"xgrad", "contextlib"}
 
 
-def add_package(file: str) -> None:
-    """Count the folder of a module, such as a backend's, as not the user's."""
-    _packages.add(os.path.dirname(os.path.abspath(file)) + os.sep)
+def add_package(module: str) -> None:
+    """Count the package of a module, such as a backend's, as not the user's."""
+    _packages.add(module.partition(".")[0])
     _ours.clear()
-    _ours[contextlib.__file__] = True
 
 
-_packages = {os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<"}
-
-
-def _is_ours(name: str) -> bool:
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
     if name not in _ours:
-        _ours[name] = name.startswith(tuple(_packages))
+        _ours[name] = not name or name.partition(".")[0] in _packages
     return _ours[name]
 
 
 def locate() -> Location:
     """Return the innermost instruction of the user's code."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not (_ours.get(name) or _is_ours(name)):
-            return frame.f_code, frame.f_lasti
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and (_ours.get(frame.f_globals.get("__name__", "")) or _is_ours(frame)):
         frame = frame.f_back
-    return NOWHERE
+    return NOWHERE if frame is None else (frame.f_code, frame.f_lasti)
 
 
 def describe(location: Location) -> str:
@@ -47,12 +40,12 @@ def describe(location: Location) -> str:
     if code is None:
         return "?:0"
     lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
-    return f"{os.path.basename(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
+    return f"{code.co_filename.rpartition('/')[2]}:{lines[0] if lines else code.co_firstlineno}"
 
 
 def stacklevel() -> int:
     """Return the `stacklevel` by which `warnings.warn`, called where this is, names the user's line."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and (_ours.get(frame.f_code.co_filename) or _is_ours(frame.f_code.co_filename)):
+    while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back
     return level

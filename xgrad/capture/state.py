@@ -6,8 +6,9 @@ import sysconfig
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from operator import is_
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from xgrad import random
 from xgrad.capture.foreign_random import is_foreign_generator
@@ -21,45 +22,37 @@ _HOLDERS = (Tensor, Module, Optimizer, Generator)
 _SEQUENCES = (list, tuple, deque, set, frozenset)
 
 
-class State:
-    """State found from a function, with names, and the places where it was found.
+class Link(NamedTuple):
+    """A place that leads to state, or may: an expression with ``{}`` for objects, these, and what is there.
 
-    Attributes
-    ----------
-    tensors, modules, optimizers, generators : dict of int to (str, object)
-        What was found, by id.
-    foreign_generators : list
-        Generators of Python and NumPy.
-    cells, items, attributes, sequences : list of tuple
-        Where it was found: closure cells, mappings with a key, objects with the name of an attribute, and containers;
-        each with its contents.
+    The value of a container is a tuple of its contents; `found` are the ids of the state that it leads to.
     """
+
+    text: str
+    objects: tuple[Any, ...]
+    value: Any
+    found: set[int]
+
+
+class State:
+    """State found from a function, each by its id with its name, and the links that lead to it."""
 
     def __init__(self, function: Any, arguments: Iterable[Any], more: Any) -> None:
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.modules: dict[int, tuple[str, Module]] = {}
         self.optimizers: dict[int, tuple[str, Optimizer]] = {}
         self.generators: dict[int, tuple[str, Generator]] = {}
-        self.foreign_generators: list[Any] = []
-        self.cells: list[tuple[Any, Any]] = []
-        self.items: list[tuple[Mapping[Any, Any], Any, Any]] = []
-        self.attributes: list[tuple[Any, str, Any]] = []
-        self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
-        self.empty: list[Any] = []  # lists, dicts and sets without state
-        self._holding: dict[int, bool] = {}  # whether something leads to state, by id
-        self._levels: dict[int, int] = {}  # 1 in the attributes of an object, which are not looked into further
-        self._kept: list[Any] = []  # what was visited, so that its id stays its own
-        self._attributes_of_modules: list[tuple[Module, list[tuple[str, Any]]]] = []
+        self.foreign_generators: list[Any] = []  # of Python and NumPy
+        self.links: list[Link] = []
         self.edits = -1
+        self._contents: list[tuple[Module, list[Any]]] = []
+        self._visited: dict[int, tuple[Any, int, set[int]]] = {}  # what, at which level, and the state it leads to
         self._visit(random._default, "xgrad.random")
         self._callable(function, "", followed=True)
         for i, argument in enumerate(arguments):
             self._visit(argument, f"argument {i}")
-        if more is not None:
-            self._visit(more, "state")
-        self._kept.clear()
-        self._holding.clear()
-        self._levels.clear()
+        self._visit(more, "state")
+        self._visited.clear()
 
     def listing(self) -> Iterator[tuple[str, Any]]:
         """Return what was found, each with its name."""
@@ -68,153 +61,144 @@ class State:
 
     def same_modules(self) -> bool:
         """Return whether modules have the parameters, buffers, modules and modes that they had."""
-        if self.edits != edits.number:
-            number = edits.number
-            if any(_contents(module) != contents for module, contents in self._attributes_of_modules):
-                return False
+        number = edits.number
+        if self.edits != number and all(same(_contents(module), known) for module, known in self._contents):
             self.edits = number
-        return True
+        return self.edits == number
 
-    # Search
+    # Search: each method returns the ids of the state that something leads to
 
-    def _visit(self, x: Any, name: str, level: int = 0) -> bool:
-        """Find state in something, and return whether it leads to any."""
-        if id(x) not in self._holding or (level < self._levels[id(x)] and not self._holding[id(x)]):
-            self._kept.append(x)
-            self._levels[id(x)] = level
-            self._holding[id(x)] = isinstance(x, _HOLDERS)  # first, for what holds itself
-            self._holding[id(x)] = self._look_into(x, name, level)
-        return self._holding[id(x)]
+    def _visit(self, x: Any, name: str, level: int = 0) -> set[int]:
+        """Look into something: at level 1, in the attributes of an object, not into the attributes of others."""
+        _, known, found = self._visited.get(id(x), (None, 2, set()))
+        if isinstance(x, _HOLDERS):
+            level, found = 0, found | {id(x)}
+        if level < known:
+            self._visited[id(x)] = x, level, found  # first, for what holds itself
+            found |= self._look_into(x, name, level)
+        return found
 
-    def _look_into(self, x: Any, name: str, level: int) -> bool:
+    def _look_into(self, x: Any, name: str, level: int) -> set[int]:
         if isinstance(x, Tensor):
             self.tensors[id(x)] = name, x
             owner = getattr(x, "_owner", None)
-            return owner is None or self._visit(owner, f"{name}.data")
+            return set() if owner is None else self._visit(owner, f"{name}.data")
         if isinstance(x, Module):
             return self._module(x, name)
         if isinstance(x, Optimizer):
             self.optimizers[id(x)] = name, x
-            for i, group in enumerate(x.param_groups):
-                for j, p in enumerate(group["params"]):
-                    self._visit(p, f"{name}.param_groups[{i}]['params'][{j}]")
-            return True
+            params = [(i, j, p) for i, group in enumerate(x.param_groups) for j, p in enumerate(group["params"])]
+            return set().union(*[self._visit(p, f"{name}.param_groups[{i}]['params'][{j}]") for i, j, p in params])
         if isinstance(x, Generator):
             self.generators[id(x)] = name, x
-            return True
-        if is_foreign_generator(x):
+        elif is_foreign_generator(x):
             self.foreign_generators.append(x)
-            return False
-        if isinstance(x, Mapping):
-            found = [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)]
-            if any(found):
-                self.sequences.append((x, tuple(x)))
-            elif not x:
-                self.empty.append(x)
-            return any(found)
-        if isinstance(x, _SEQUENCES):
-            contents = tuple(x)
-            found = [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(contents)]
-            if not isinstance(x, (tuple, frozenset)):
-                if any(found):
-                    self.sequences.append((x, contents))
-                elif not x:
-                    self.empty.append(x)
-            return any(found)
-        if callable(x) and not isinstance(x, type) and (self._callable(x, name) or hasattr(x, "__wrapped__")):
-            return True  # a decorated function, such as a captured step, is what it wraps
-        return level == 0 and not isinstance(x, (type, ModuleType, FunctionType)) and self._object(x, name)
+        elif isinstance(x, Mapping):
+            return self._contained(x, [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)])
+        elif isinstance(x, _SEQUENCES):
+            return self._contained(x, [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(tuple(x))])
+        elif callable(x) and not isinstance(x, type):
+            found = self._callable(x, name)
+            if found or hasattr(x, "__wrapped__") or isinstance(x, (FunctionType, MethodType)) or level:
+                return found  # a decorated function, such as a captured step, is what it wraps
+            return self._object(x, name)
+        elif level == 0 and not isinstance(x, (type, ModuleType)):
+            return self._object(x, name)
+        return set()
 
-    def _module(self, module: Module, name: str) -> bool:
+    def _contained(self, container: Any, parts: Iterable[set[int]]) -> set[int]:
+        """Link the contents of a container, or those that an empty one may get."""
+        found = set().union(*parts)
+        if (found or not container) and not isinstance(container, (tuple, frozenset)):
+            self.links.append(Link("{}", (container,), tuple(container), found))
+        return found
+
+    def _module(self, module: Module, name: str) -> set[int]:
+        found: set[int] = set()
         for path, part in module.named_modules():
             full = f"{name}.{path}" if path else name
-            self._holding[id(part)], self._levels[id(part)] = True, 0
+            mine = self._visited.setdefault(id(part), (part, 0, {id(part)}))[2]
             self.modules[id(part)] = full, part
-            self._attributes_of_modules.append((part, _contents(part)))
+            self._contents.append((part, _contents(part)))
             for key, value in list(vars(part).items()):
                 if not isinstance(value, Module):
-                    self._visit(value, f"{full}.{key}", 1)
-        return True
+                    mine |= self._visit(value, f"{full}.{key}", 1)
+            found |= mine
+        return found
 
-    def _object(self, x: Any, name: str) -> bool:
+    def _object(self, x: Any, name: str) -> set[int]:
         """Find state in the attributes of an object."""
-        found = False
+        found: set[int] = set()
         attributes = getattr(x, "__dict__", None)
         if isinstance(attributes, dict):
-            for key in list(attributes):
-                found = self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) or found
+            found |= found.union(*[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in attributes])
         for kind in type(x).__mro__:
             slots = kind.__dict__.get("__slots__", ())
             for key in (slots,) if isinstance(slots, str) else slots:
-                value = getattr(x, key, None)
-                if self._visit(value, f"{name}.{key}", 1):
-                    self.attributes.append((x, key, value))
-                    found = True
+                if hasattr(x, key):
+                    found |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
         return found
 
-    def _item(self, mapping: Any, key: Any, name: str, level: int) -> bool:
-        value = mapping[key]
+    def _item(self, mapping: Any, key: Any, name: str, level: int) -> set[int]:
+        return self._link("{}[{}]", (mapping, key), mapping[key], name, level)
+
+    def _link(self, text: str, objects: tuple[Any, ...], value: Any, name: str, level: int) -> set[int]:
+        """Visit what is at a place, and link it if it leads to state or may be replaced by a tensor."""
         found = self._visit(value, name, level)
-        if found or (value is None and level):
-            self.items.append((mapping, key, value))
+        if found or type(value) in (type(None), bool, int, float, complex):
+            self.links.append(Link(text, objects, value, found))
         return found
 
-    def _callable(self, x: Any, name: str, followed: bool = False) -> bool:
+    def _callable(self, x: Any, name: str, followed: bool = False) -> set[int]:
         """Find state in what a callable refers to."""
         if isinstance(x, MethodType):
             return self._visit(x.__self__, name or "self") | self._callable(x.__func__, name, followed)
         if isinstance(x, partial):
-            given = [self._visit(part, name) for part in (x.args, x.keywords)]
-            return self._callable(x.func, name, followed) or any(given)
+            given = self._visit(x.args, name) | self._visit(x.keywords, name)
+            return given | self._callable(x.func, name, followed)
         if isinstance(x, FunctionType):
             return self._function(x, followed)
         inner = getattr(x, "__wrapped__", None)  # a decorated function, a captured step included
         if inner is not None:
             return self._visit(inner, name)
-        return followed and self._visit(x, name)
+        return self._visit(x, name) if followed else set()
 
-    def _function(self, function: FunctionType, followed: bool) -> bool:
+    def _function(self, function: FunctionType, followed: bool) -> set[int]:
         """Find state in the closure, the defaults and the named globals of a function."""
-        self._kept.append(function)
-        self._holding[id(function)], self._levels[id(function)] = False, 0  # for those that call themselves
-        found = [self._visit(function.__defaults__, "default"), self._visit(function.__kwdefaults__, "default")]
+        _, _, found = self._visited.setdefault(id(function), (function, 0, set()))  # it may call itself
+        found |= self._visit(function.__defaults__, "default") | self._visit(function.__kwdefaults__, "default")
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
-                value = cell.cell_contents
+                found |= self._link("{}.cell_contents", (cell,), cell.cell_contents, name, 0)
             except ValueError:  # not assigned to yet
                 continue
-            found.append(self._visit(value, name))
-            if found[-1] or value is None:
-                self.cells.append((cell, value))
         file = function.__code__.co_filename
         if followed or not (file.startswith(_LIBRARY) or str(function.__module__).partition(".")[0] == "xgrad"):
-            found.append(self._globals(function))
-        return any(found)
+            self._globals(function, found)
+        return found
 
-    def _globals(self, function: FunctionType) -> bool:
-        found, names = False, _names(function.__code__)
+    def _globals(self, function: FunctionType, found: set[int]) -> None:
+        names = _names(function.__code__)
         for name in sorted(names & function.__globals__.keys()):
             value = function.__globals__[name]
             if isinstance(value, ModuleType):
                 inside = vars(value)
                 for key in sorted(names & inside.keys()):
                     if isinstance(inside[key], (*_HOLDERS, *_SEQUENCES, dict)):
-                        found = self._item(inside, key, f"{name}.{key}", 0) or found
+                        found |= self._item(inside, key, f"{name}.{key}", 0)
             else:
-                held = self._visit(value, name)
-                if held or value is None:
-                    self.items.append((function.__globals__, name, value))
-                found = found or held
-        return found
+                found |= self._item(function.__globals__, name, name, 0)
 
 
-def _contents(module: Module) -> list[tuple[str, Any]]:
-    """Return the mode of a module, and those of its attributes that are or may be state."""
-    return [
-        (name, value if name == "training" else _Is(value))
-        for name, value in vars(module).items()
-        if name == "training" or value is None or isinstance(value, (*_HOLDERS, *_SEQUENCES, dict))
-    ]
+def _contents(module: Module) -> list[Any]:
+    """Return the mode of a module, and those of its attributes that are or may be state, each after its name."""
+    items, kinds = vars(module).items(), (*_HOLDERS, *_SEQUENCES, dict, type(None))
+    return [part for item in items if item[0] == "training" or isinstance(item[1], kinds) for part in item]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two tuples or lists hold the same objects."""
+    return len(one) == len(other) and all(map(is_, one, other))
 
 
 def holds_state(container: Any) -> bool:
@@ -222,25 +206,6 @@ def holds_state(container: Any) -> bool:
     return any(isinstance(x, _HOLDERS) for x in (container.values() if isinstance(container, Mapping) else container))
 
 
-class _Is:
-    """Something that equals itself alone."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Is and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
 def _names(code: CodeType) -> set[str]:
     """Return the names of globals and attributes in code, and in that of functions inside it."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _names(constant)
-    return names
+    return set(code.co_names).union(*[_names(part) for part in code.co_consts if isinstance(part, CodeType)])

@@ -6,8 +6,6 @@ import types
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from xgrad.capture.arrays import TracedArray, record
 from xgrad.capture.numbers import Number
 from xgrad.capture.source_location import add_package
@@ -15,64 +13,31 @@ from xgrad.device import Device, Places, tracing
 from xgrad.fused import PARTS
 from xgrad.scipy_kernels import SciPyKernels
 
-#: Functions whose results have a shape that depends on values.
-_SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
-
 
 def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Callable[..., Any]:
     """Return a function that records its calls, and writes to the arguments at some positions."""
     return lambda *args, **options: record(function, args, options, writes)
 
 
-def _refused(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function that records its calls, and refuses the capture."""
-
-    def refused(*args: Any, **options: Any) -> Any:
-        tracing.get().refuse(f"the shape of what {name} returns depends on values")
-        return record(function, args, options)
-
-    return refused
-
-
-def _repeat(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a recorded `repeat`, which refuses the capture where an array says how often."""
-
-    def repeat(x: Any, repeats: Any, /, **options: Any) -> Any:
-        if isinstance(repeats, TracedArray):
-            tracing.get().refuse("the shape of what repeat returns depends on values")
-        return record(function, (x, repeats), options)
-
-    return repeat
-
-
-def _recorded_kernels(kernels: Any) -> dict[str, Callable[..., Any]]:
-    recorded = {}
-    for name, kernel in kernels.items():
-        part = PARTS.get(name)
-        parameters = part.generic.__code__.co_varnames[1:] if part else ()
-        recorded[name] = _recorded(kernel, tuple([parameters.index(p) for p in part.changes]) if part else ())
-    return recorded
+def _recorded_kernel(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    part = PARTS.get(name)
+    parameters = part.generic.__code__.co_varnames[1:] if part else ()
+    return _recorded(kernel, tuple([parameters.index(p) for p in part.changes]) if part else ())
 
 
 class TracingNamespace:
     """A namespace with the functions of another, which record their calls; wrapped at their first use."""
 
-    def __init__(self, real: Any, kernels: dict[str, Any] | None = None) -> None:
+    def __init__(self, real: Any, **more: Any) -> None:
         self._real = real
-        if kernels is not None:
-            self.kernels = kernels  # where `fused.fusable` looks for them
+        vars(self).update(more)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._real, name)
         if isinstance(value, (types.ModuleType, types.SimpleNamespace, SciPyKernels)):
             value = TracingNamespace(value)
         elif callable(value) and not isinstance(value, type):
-            if name in _SHAPED_BY_VALUES:
-                value = _refused(value, name)
-            elif name == "repeat":
-                value = _repeat(value)
-            else:
-                value = _recorded(value, (0,) if name == "index_add" else ())
+            value = _recorded(value, (0,) if name == "index_add" else ())
         setattr(self, name, value)
         return value
 
@@ -81,7 +46,8 @@ class TracingBackend:
     """A backend whose functions record their calls, and refuse the capture where values leave the device."""
 
     def __init__(self, real: Any) -> None:
-        self.real, self.kernels = real, _recorded_kernels(real.kernels)
+        self.real = real
+        self.kernels = {name: _recorded_kernel(name, kernel) for name, kernel in real.kernels.items()}
         self.index_add = _recorded(real.index_add, (0,))
         self.random_bits, self.from_words = _recorded(real.random_bits), _recorded(real.from_words)
 
@@ -92,23 +58,22 @@ class TracingBackend:
         """Return whether a check of an argument holds, and make it a check of the program."""
         return bool(tracing.get().check(condition))
 
-    def from_host(self, x: np.ndarray, index: int) -> Any:
+    def from_host(self, x: Any, index: int) -> Any:
         """Return an array of the host as a constant of the program."""
         return tracing.get().constant(self.real.from_host(x, index))
 
-    def to_host(self, x: Any) -> np.ndarray:
+    def to_host(self, x: Any) -> Any:
         """Return the values of an array, which refuses the capture."""
-        return self.real.to_host(x._read() if isinstance(x, TracedArray) else x)  # type: ignore[no-any-return]
+        return self.real.to_host(x.read() if isinstance(x, TracedArray) else x)
 
     def from_dlpack(self, x: Any, index: int) -> Any:
         """Return what another library shares, which refuses the capture."""
-        trace = tracing.get()
-        trace.refuse("an array of another library is taken through DLPack: pass a tensor as an argument")
-        return trace.constant(self.real.from_dlpack(x, index))
+        tracing.get().refuse("an array of another library is taken through DLPack: pass a tensor as an argument")
+        return tracing.get().constant(self.real.from_dlpack(x, index))
 
     def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         """Return an array to be given away, which refuses the capture."""
-        return self.real.lend(x._read(), read_only=read_only, copy=copy)
+        return self.real.lend(x.read(), read_only=read_only, copy=copy)
 
 
 class TracingDevice(Device):
@@ -123,19 +88,16 @@ class TracingDevice(Device):
     @classmethod
     def standing_for(cls, real: Device) -> TracingDevice:
         """Return the tracing device of a device."""
-        if real not in cls._devices:
-            cls._devices.setdefault(real, cls._make(real))
-        return cls._devices[real]
+        return cls._devices.get(real) or cls._devices.setdefault(real, cls._make(real))
 
     @classmethod
     def _make(cls, real: Device) -> TracingDevice:
         self = object.__new__(cls)
-        self.real, self.type, self.index = real, real.type, real.index
-        backend = TracingBackend(real.backend)
-        self.backend, self.array_type = backend, TracedArray  # type: ignore[assignment]
-        self.xp = TracingNamespace(real.xp, backend.kernels)
-        self.floats, self.guard, self.native, self.places = real.floats, real.guard, real.native, Places(self)
-        add_package(__import__(type(real.backend).__module__).__file__ or "")
+        vars(self).update(vars(real), real=real, backend=TracingBackend(real.backend), array_type=TracedArray)
+        self.xp = TracingNamespace(real.xp, kernels=self.backend.kernels)  # where `fused.fusable` looks for them
+        self.places = Places(self)
+        del self.coerce
+        add_package(type(real.backend).__module__)
         return self
 
     def coerce(self, x: Any) -> Any:
@@ -150,4 +112,4 @@ class TracingDevice(Device):
     def __eq__(self, other: object) -> bool:
         return self is other or self.real is other
 
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # caches by device keep the two apart

@@ -9,8 +9,7 @@ import numpy as np
 
 from xgrad import trees
 from xgrad.capture.errors import CaptureError
-from xgrad.capture.outcome import buffers_of
-from xgrad.capture.slots import Slots
+from xgrad.capture.slots import Slots, buffers_of
 from xgrad.capture.state import State
 from xgrad.tensor import Tensor
 
@@ -18,37 +17,28 @@ if TYPE_CHECKING:
     from xgrad.capture.captured import Captured
 
 
-def verified(
-    captured: Captured[..., Any], structure: Any, tensors: list[Tensor], contents: list[Any], args: Any, kwargs: Any
-) -> Any:
+def verified(captured: Captured[..., Any], structure: Any, contents: list[Any], args: Any, kwargs: Any) -> Any:
     """Return what the step returns, after comparing a replay with it.
 
-    Raises
-    ------
-    CaptureError
-        If a result or a tensor of the state differs; the state is then what the eager step leaves.
+    Raises `CaptureError` if a result or a tensor of the state differs; the state is then what the eager step leaves.
     """
-    others = [x for x in contents if not isinstance(x, Tensor)]
+    tensors, others = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
     slots = Slots(State(captured._step, others, captured._more), tensors)
-    packed = {id(x) for flat in slots.flats.values() for x in (*buffers_of(flat), *flat.params)}
-    gradients = {id(x) for flat in slots.flats.values() for x in (flat.gradients.buffer, *flat.gradients.views)}
-    gradients |= {id(x) for flat in slots.flats.values() for x in flat.gradients.tensors}
-    slots.all = [slot for slot in slots.all if id(slot.owner) not in gradients]  # seen as gradients of leaves
-    before = [(slot, slot.read(), _copy(slot.read()) if slot.kind == "array" else None) for slot in slots.all]
-    replays = captured._replays
-    result = captured._replayed(structure, tensors, contents, args, kwargs)
+    flats, replays = slots.flats.values(), captured._replays
+    packed = {id(x) for flat in flats for x in (*buffers_of(flat), *flat.params)}
+    gradients = [flat.gradients for flat in flats]  # seen as those of leaves
+    hidden = {id(x) for part in gradients for x in (part.buffer, *part.views, *part.tensors)}
+    slots.all = [slot for slot in slots.all if id(slot.owner) not in hidden]
+    before = [(slot, slot.read(), slot.read().copy() if slot.kind == "array" else None) for slot in slots.all]
+    result = captured._replayed(structure, contents, args, kwargs)
     if captured._replays == replays:  # it was traced, or ran eagerly
         return result
     replayed = dict(_described(slots, result))
     for slot, value, copy in before:
-        if slot.kind == "array":
-            now = slot.read()
-            if now is value or id(slot.owner) in packed:
-                now[...] = copy
-            else:
-                slot.writing(copy)()
-        elif slot.kind in ("grad", "number"):
-            slot.writing(value)()
+        if slot.kind == "array" and (slot.read() is value or id(slot.owner) in packed):
+            slot.read()[...] = copy
+        elif slot.kind in ("array", "grad", "number"):
+            slot.writing(value if copy is None else copy)()
     result = captured._step(*args, **kwargs)
     for name, value in _described(slots, result):
         if name not in replayed or not _same(replayed[name], value):
@@ -60,40 +50,33 @@ def verified(
     return result
 
 
-def _copy(array: Any) -> Any:
-    return array.copy()
-
-
 def _described(slots: Slots, result: Any) -> Iterator[tuple[str, Any]]:
     """Return results and state, each with its name, as arrays of the host and plain values."""
     for path, x in trees.leaves(result):
-        yield f"result{path}", _host(x) if isinstance(x, Tensor) else x
+        yield f"result{path}", _host(x)
     for slot in slots.all:
-        value = slot.read()
         if slot.kind == "array" and not slot.name.endswith(".grad"):
             yield slot.name, _host(slot.owner)
-        elif slot.kind == "grad":
-            yield slot.name, None if value is None else _host(value)
-        elif slot.kind == "number":
-            yield slot.name, value
+        elif slot.kind in ("grad", "number"):
+            yield slot.name, _host(slot.read())
 
 
-def _host(x: Tensor) -> np.ndarray:
+def _host(x: Any) -> Any:
+    """Return the values of a tensor, with one NaN for all, and anything else as it is."""
+    if not isinstance(x, Tensor):
+        return x
     host = np.array(x.device.backend.to_host(x._data))
     for part in (host.real, host.imag) if host.dtype.kind == "c" else (host,):
         if part.dtype.kind == "f":
-            part[np.isnan(part)] = np.nan  # of which there are many
+            part[np.isnan(part)] = np.nan
     return host
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        alike = one.shape == other.shape and one.dtype == other.dtype
-        return alike and one.tobytes() == other.tobytes()
-    if type(one) is not type(other):
-        return False
+        return (one.shape, one.dtype, one.tobytes()) == (other.shape, other.dtype, other.tobytes())
     try:
-        return one is other or repr(one) == repr(other) or bool(one == other)
+        return type(one) is type(other) and (one is other or repr(one) == repr(other) or bool(one == other))
     except Exception:
         return False
 
