@@ -48,7 +48,12 @@ class Instruction:
     slots: list[Slot] = field(init=False)  # among the operands
 
     def __post_init__(self) -> None:
-        self.slots = slots_in((*self.operands, *self.options.values()))
+        self.slots = slots_in((*self.operands, *self.options.values()) if self.options else self.operands)
+
+    @property
+    def results(self) -> tuple[Slot, ...]:
+        """The slots of the result."""
+        return self.result if isinstance(self.result, tuple) else (self.result,) if self.result else ()
 
     def entry(self) -> tuple[Any, ...]:
         """Return the arguments of ``operator.call`` that make a call of static slots."""
@@ -78,7 +83,7 @@ class Code:
         self.done: list[Any] = []
         self._names: dict[int, tuple[str, Any]] = {}  # and what has them, by id
         self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # where static slots are in loops
-        self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *slots_in((x.result,)))}
+        self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
         for slot in outputs:
             self._last.pop(id(slot), None)
         lines = self._lines(before)
@@ -114,7 +119,7 @@ class Code:
                 continue
             for x in members:
                 lines.append(self._line(x))
-                slots = dict.fromkeys([slot for slot in (*slots_in((x.result,)), *x.slots) if slot.dynamic])
+                slots = dict.fromkeys([slot for slot in (*x.results, *x.slots) if slot.dynamic])
                 dead = [self._text(slot) for slot in slots if not slot.early and self._last.get(id(slot)) == id(x)]
                 if dead:  # or memory is in use for longer than without a program
                     lines.append(f"del {', '.join(dead)}")

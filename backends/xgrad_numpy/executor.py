@@ -41,9 +41,8 @@ class Executor:
         for slot in plan.static if self._code is None else sorted(affected, key=lambda slot: slot.order):
             slot.array = slot.find()
         if self._code is None:
-            self._code = Code(plan.parameters, plan.before, plan.after, plan.outputs)
-            self.run, self.source, self.nbytes = self._code.run, self._code.source, plan.nbytes
-            self.done = self._code.done
+            self._code = code = Code(plan.parameters, plan.before, plan.after, plan.outputs)
+            self.run, self.source, self.done, self.nbytes = code.run, code.source, code.done, plan.nbytes
         else:
             self._code.update([*[slot for slot, _ in changed], *affected])
 

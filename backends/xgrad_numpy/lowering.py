@@ -236,15 +236,13 @@ class Lowering:
         return True
 
     def _new(self, result: Value) -> Slot:
-        slot = self._slots[result.number] = Slot(dynamic=True)
-        return slot
+        return self._slots.setdefault(result.number, Slot(dynamic=True))
 
     def _lower_plainly(self, call: Call) -> None:
         """Make a call as it is, with results in new memory."""
-        operands, options = self._operand(call.args), self._operand(call.options)
         slots = tuple(map(self._new, call.results))
         result = None if not slots else slots[0] if call.single else slots
-        self._current.append(Instruction(call.function, operands, options, result))
+        self._current.append(Instruction(call.function, self._operand(call.args), self._operand(call.options), result))
 
     def _lower_write(self, call: Call) -> None:
         """Lower a call that writes to its arguments."""
@@ -258,7 +256,7 @@ class Lowering:
         elif isinstance(ufunc, np.ufunc) and ufunc.signature is None and not call.options.keys() - {"out"}:
             self._emit_ufunc(ufunc, self._elementwise_operands(ufunc, call.args, target), self._operand(target))
         elif call.name == "index_add" and any(
-            x.dtype != np.bool for x in leaves((call.args[1],)) if hasattr(x, "dtype")
+            x.dtype != np.bool for x in leaves(call.args[1:2]) if hasattr(x, "dtype")
         ):
             self._emit(np.add.at, *self._operand(call.args))
         else:

@@ -55,6 +55,16 @@ def times(x: Any, k: Any = 7) -> Any:
     return x * (k if hasattr(k, "real") else len(str(type(k))))
 
 
+class Weighted(SimpleNamespace):
+    """An object with a tensor, equal to all others."""
+
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Weighted
+
+
 def with_each(*values: Any) -> Callable[[], list[Any]]:
     return lambda: [(array(3), value) for value in values]
 
@@ -87,6 +97,8 @@ ARGUMENTS: dict[str, tuple[Step, Callable[[], list[Any]], int]] = {
     "string": (lambda x, s: (x * 2, s), with_each("a", "b"), 2),
     "set": (lambda x, s: x * len(s), with_each({1}, {1, 2}, {2, 1}), 2),
     "equal object": (lambda x, o: x * o.k, with_each(*[SimpleNamespace(k=k) for k in (2.0, 2.0, 3.0)]), 2),
+    "equal objects with other tensors": (lambda x, o: x * o.w,
+                                         with_each(*[Weighted(array(3, seed=i)) for i in (1, 2)]), 2),
     "generator": (lambda x, g: x * xgrad.random.rand(3, generator=g),
                   lambda: [(array(3), xgrad.random.Generator(i)) for i in (1, 2)], 2),
 }  # fmt: skip
@@ -430,3 +442,43 @@ def test_arrays_shared_in_the_trace_are_told_apart_later(shared: bool) -> None:
             yield add(x, y), update(array(seed=i)), w, optimizer.state_dict()
 
     compare(scenario)
+
+
+# State that values of the program do not depend on
+
+
+@replayed
+def test_shape_of_unused_tensor_and_tensor_in_the_place_of_a_number_are_traced(capture: Capture) -> Iterator[Any]:
+    o, d = SimpleNamespace(w=array(3), k=2.0), {"k": None}
+    step = capture(lambda x: x * o.w.shape[0] * o.k if d["k"] is None else x * d["k"])
+    for name, value in [("w", array(4)), ("w", array(4, seed=1)), ("k", array(2)), ("k", array(2, seed=1))]:
+        yield step(array(2)), step(array(2, seed=1))
+        setattr(o, name, value)
+    d["k"] = array(2, seed=2)
+    yield step(array(2))
+
+
+@replayed
+def test_list_in_an_option_and_powers_of_negative_numbers_are_followed(capture: Capture) -> Iterator[Any]:
+    def update(xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+        state["step"] = state.get("step", 0) + 1
+        return p - (-options["lr"]) ** state["step"] * options["scales"][0] * g
+
+    model, optimizer, step = training(capture, twins.custom(update, lr=0.1, scales=[1.0]))
+    for i in range(9):
+        yield step(*batch(i)), everything(model, optimizer)
+        if i in (4, 6):
+            optimizer.param_groups[0]["scales"][0] = i / 4
+
+
+def test_number_of_a_step_is_of_its_type_and_read_by_its_methods() -> None:
+    optimizer, seen = optim.SGD([array(3).requires_grad_()], lr=0.5), list[bool]()
+
+    def step(x: Any) -> Any:
+        seen.append(isinstance(optimizer.param_groups[0]["lr"], float))
+        return x * optimizer.param_groups[0]["lr"].is_integer()
+
+    captured = xgrad.capture(step)
+    captured(array(3))
+    with pytest.warns(match="is read"):
+        assert captured(array(3)).tolist() == [0, 0, 0] and seen == [True] * 2

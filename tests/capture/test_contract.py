@@ -464,6 +464,20 @@ refused(
     attribute=lambda w, kept: using(SimpleNamespace(), lambda o, x: (setattr(o, "last", x * 2), o.last)[1]),
     closure=lambda w, kept: using(in_closure(0)[1], lambda keep, x: (keep(x * 2), x * 3)[1]),
 )
+refused(
+    "changes which tensors",
+    "moved:",
+    appended=lambda w, kept: lambda x: (kept.append(x), x * 3)[1],
+    set=lambda w, kept: using(SimpleNamespace(last=None), lambda o, x: (setattr(o, "last", x), x * 3)[1]),
+    swapped=lambda w, kept: using([w, array(3, seed=4)], lambda ws, x: (ws.reverse(), x * ws[0].detach())[1]),
+    keyed=lambda w, kept: using({"w": w}, lambda d, x: (d.update(x=d["w"]), x * 3)[1]),
+)
+refused(
+    "may raise an error",
+    "after a write,",
+    inv=lambda w, kept: trained(w, lambda optimizer, x: xgrad.linalg.inv(xgrad.eye(3) + x)),
+    take=lambda w, kept: trained(w, lambda optimizer, x: xgrad.take(x, xgrad.argsort(x))),
+)
 
 
 def trained(w: Any, result: Callable[[Any, Any], Any]) -> Step:
@@ -644,6 +658,10 @@ def test_verify_names_the_first_tensor_of_the_state_that_differs_and_the_bits() 
 # The function `capture`
 
 
+def _generator(x: Any) -> Any:
+    yield x
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -651,6 +669,7 @@ def test_verify_names_the_first_tensor_of_the_state_that_differs_and_the_bits() 
         ({"step": abs, "limit": 0}, ValueError, "limit of at least 1, got 0"),
         ({"step": abs, "limit": -1}, ValueError, "limit of at least 1, got -1"),
         ({"step": abs, "verify": -1}, ValueError, "verify of 0 or more, got -1"),
+        ({"step": _generator}, TypeError, "expected a plain function, got _generator"),
     ],
 )
 def test_wrong_argument_of_capture_raises(options: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -7,7 +7,7 @@ import operator
 import warnings
 from collections import OrderedDict, deque
 from functools import partial, update_wrapper
-from itertools import chain
+from itertools import chain, starmap
 from threading import RLock, active_count
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -189,11 +189,11 @@ class Captured(Generic[P, R]):
             slot.writing(x) for slot, x, old in zip(slots, recording.traced, before, strict=True) if x is not old
         ]
         back: list[Any] = [slot.writing(x) for slot, x in zip(slots, before, strict=True)]
-        modes = [partial(grad_enabled.set, recording.recording), partial(_default.set, recording.default)]
-        # Actions at the end: those that undo the step, until it is done.
-        plan: list[Any] = [trace.journal, back, modes, [partial(tracing.set, None)]]
-        begin: Any = partial(deque, map(operator.call, [*enter, partial(tracing.set, trace)]), 0)
-        end: Any = partial(deque, map(operator.call, chain.from_iterable(plan)), 0)
+        modes = [(grad_enabled.set, recording.recording), (_default.set, recording.default)]
+        # Calls at the end: those that undo the step, until it is done.
+        plan: list[Any] = [trace.journal, back, modes, [(tracing.set, None)]]
+        begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
+        end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
         draws = foreign_random.states(recording.state.foreign_generators)
         try:
             begin()  # in C, as is the end: no signal handler runs within them

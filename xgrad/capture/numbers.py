@@ -67,6 +67,8 @@ class Number:
         return self.trace.conditions.setdefault(f"bool({self.text})", bool(self.value))
 
     # fmt: off
+    @property  # type: ignore[misc]
+    def __class__(self) -> type: return type(self.value)
     def __hash__(self) -> int: return hash(self._plain())
     def __float__(self) -> float: return float(self._plain())
     def __int__(self) -> int: return int(self._plain())

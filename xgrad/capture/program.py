@@ -85,11 +85,12 @@ class Call:
         writes: tuple[Value, ...] = (),
         check: bool | None = None,
         location: Location = NOWHERE,
+        operands: Iterable[Any] | None = None,
     ) -> None:
         self.function, self.args, self.options, self.writes, self.check = function, args, options, writes, check
         self.results: list[Value] = []
         self.single, self.location = True, location
-        self._find_operands()
+        self._find_operands(leaves((*args, *options.values())) if operands is None else operands)
 
     @property
     def line(self) -> str:
@@ -106,10 +107,9 @@ class Call:
         self.args = map_leaves(new, self.args)
         self.options = map_leaves(new, self.options)
         self.writes = tuple(map(new, self.writes))
-        self._find_operands()
+        self._find_operands(leaves((*self.args, *self.options.values())))
 
-    def _find_operands(self) -> None:
-        operands = leaves((*self.args, *self.options.values()))
+    def _find_operands(self, operands: Iterable[Any]) -> None:
         self.reads = tuple([x for x in operands if type(x) is Value])
         self.numbers = tuple([x for x in operands if type(x) is Number])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from xgrad import trees
@@ -86,7 +85,7 @@ class Recording:
                 yield slot, after
 
     def leaving(self, captured: bool) -> list[list[Any]]:
-        """Return what is to be called so that all is as after the step without a trace.
+        """Return the calls after which all is as after the step without a trace.
 
         Results that are `captured` lose their history, as those of replays have none.
         """
@@ -104,12 +103,11 @@ class Recording:
         for x in self.made.values() if captured else ():
             self.numbers[id(x)] = x._data.value.number
             place, edge = real.places[x._place.dtype], x._edge if type(x._edge) is Leaf else None
-            sets += [partial(setattr, x, "_data", x._data.array), partial(setattr, x, "_place", place)]
-            sets.append(partial(setattr, x, "_edge", edge))
+            sets += [(setattr, x, "_data", x._data.array), (setattr, x, "_place", place), (setattr, x, "_edge", edge)]
             if edge is not None:
-                sets.append(partial(setattr, edge, "place", place))
-        modes = [partial(_default.set, real)] if _default.get() is self.trace.device else []
-        return [sets, modes, [partial(tracing.set, None)]]
+                sets.append((setattr, edge, "place", place))
+        modes = [(_default.set, real)] if _default.get() is self.trace.device else []
+        return [sets, modes, [(tracing.set, None)]]
 
     def forget(self) -> None:
         """Drop what stands for arrays."""
@@ -119,7 +117,7 @@ class Recording:
     # Changes
 
     def faults(self) -> Iterator[str]:
-        """Return what the step changed and is not to: attributes of modules and optimizers, and hooks."""
+        """Return what the step changed and is not to."""
         for x, before in self._attributes:
             now = vars(x)
             for key in (before.keys() | now.keys()) - _KEPT_APART:
@@ -128,6 +126,8 @@ class Recording:
         for _, leaf, name in self.slots.leaves.values():
             if list((leaf.hooks or {}).values()) != self.hooks[id(leaf)]:
                 yield f"the hooks of {name}"
+        if self.state.moved({id(slot.owner) for slot in self.slots.all}):
+            yield "which tensors a container or an attribute holds"
 
     def modes(self) -> list[tuple[Any, bool]]:
         """Return the modules whose mode the step changed, with the new mode."""

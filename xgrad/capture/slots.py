@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from xgrad import random
@@ -34,13 +33,13 @@ class Slot(NamedTuple):
         """Return what the slot holds; None where it is gone."""
         return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
 
-    def writing(self, value: Any) -> Callable[[], Any]:
-        """Return what gives the slot a value: functions of C, in which no signal handler runs."""
+    def writing(self, value: Any) -> tuple[Any, ...]:
+        """Return the call that gives the slot a value: of a function of C, in which no signal handler runs."""
         if isinstance(self.owner, dict):
-            return partial(operator.setitem, self.owner, self.key, value)
+            return operator.setitem, self.owner, self.key, value
         if isinstance(self.owner, random._ContextGenerator):
-            return partial(random._context.set, value)
-        return partial(setattr, self.owner, self.key, value)
+            return random._context.set, value
+        return setattr, self.owner, self.key, value
 
     def substitute(self, trace: Trace, value: Any, kind: str) -> Any:
         """Return what stands in the slot while a step is traced; arrays are of a `kind` of memory."""

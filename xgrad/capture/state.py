@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sysconfig
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 from operator import is_
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -65,6 +65,20 @@ class State:
         if self.edits != number and all(same(_contents(module), known) for module, known in self._contents):
             self.edits = number
         return self.edits == number
+
+    def moved(self, known: Container[int]) -> bool:
+        """Return whether a place holds another of the `known` tensors, or another module, than was found there."""
+        for text, (owner, *key), value, _ in self.links:
+            if text != "{}":
+                now, before = [owner.get(*key) if key else getattr(owner, text[3:], None)], [value]
+            elif isinstance(owner, Mapping):
+                now, before = [owner[new] for new in owner.keys() - value], []
+            else:
+                now, before = list(owner), list(value)
+            made = any(isinstance(x, Tensor) and id(x) not in known for x in now)  # by the step: an escape
+            if not made and not same(*[[x for x in part if isinstance(x, _HOLDERS)] for part in (now, before)]):
+                return True
+        return False
 
     # Search: each method returns the ids of the state that something leads to
 

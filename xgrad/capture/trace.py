@@ -41,8 +41,8 @@ class Trace:
         The outcome of each test of a number.
     refusals : list of str
         Why the step cannot be replayed, each with the line.
-    journal : list of callable
-        Functions that undo the writes to state, last write first.
+    journal : list of tuple
+        Calls that undo the writes to state, last write first: functions and their arguments.
     made : list of reference
         All traced arrays.
     """
@@ -54,7 +54,7 @@ class Trace:
         self.reads: list[tuple[Any, Any, int | None, type]] = []
         self.conditions: dict[str, bool] = {}
         self.refusals: list[str] = []
-        self.journal: list[Callable[[], Any]] = []
+        self.journal: list[tuple[Any, ...]] = []
         self.made: list[ref[TracedArray]] = []
         self._array_type = real.array_type
         self._lifted: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
@@ -107,11 +107,12 @@ class Trace:
     ) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
         given: dict[int, TracedArray] = {}
-        real, stored = self._take(args, given)
+        operands: list[Any] = []
+        real, stored = self._take(args, given, operands)
         written = [args[i] for i in writes if type(args[i]) is TracedArray]
         named, named_stored = options, options
         if options:
-            values = self._take(options.values(), given)
+            values = self._take(options.values(), given, operands)
             named, named_stored = [dict(zip(options, part, strict=True)) for part in values]
             if type(options.get("out")) is TracedArray:
                 written.append(options["out"])
@@ -130,7 +131,8 @@ class Trace:
         else:  # of shapes or dtypes
             return result
         if parts or written:  # else an argument is returned as it is: nothing happened
-            call = Call(function, tuple(stored), named_stored, tuple([x.value for x in written]), None, locate())
+            writes_to = tuple([x.value for x in written])
+            call = Call(function, tuple(stored), named_stored, writes_to, None, locate(), operands)
             call.results, call.single = [x.value for x in parts], single
             self.calls.append(call)
         if single:
@@ -141,13 +143,16 @@ class Trace:
         """Return what stands for a result, whose memory may be that of an argument."""
         if given and isinstance(array, self._array_type):
             owner = owner_of(array)
-            for x in given.values():
-                if owner is owner_of(x.array):
-                    return self._traced(array, x.value.storage)
+            if owner is not array or id(array) in given or type(array) is not np.ndarray:
+                for x in given.values():
+                    if owner is owner_of(x.array):
+                        return self._traced(array, x.value.storage)
         return self._traced(array, Storage("temporary"))
 
-    def _take(self, args: Iterable[Any], given: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
-        """Return arguments as the function is given them, and as a program has them."""
+    def _take(
+        self, args: Iterable[Any], given: dict[int, TracedArray], operands: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """Return arguments as the function is given them, and as a program has them: see `leaves` for its operands."""
         real, stored = [], []
         for x in args:
             kind = type(x)
@@ -158,16 +163,18 @@ class Trace:
                 if kind is TracedArray:  # NumPy's scalars True and False exist but once
                     given[id(x.array)] = x
                 one, other = x.array, x.value
+                operands.append(other)
             elif kind in _PLAIN:
                 pass
             elif kind is Number:
                 one = x.value
+                operands.append(x)
             elif kind is TracingDevice:
                 one = other = x.real
             elif kind is tuple or kind is list:
-                one, other = map(kind, self._take(x, given))
+                one, other = map(kind, self._take(x, given, operands))
             elif kind is slice:
-                one, other = [slice(*parts) for parts in self._take((x.start, x.stop, x.step), given)]
+                one, other = [slice(*part) for part in self._take((x.start, x.stop, x.step), given, operands)]
             elif isinstance(x, self._array_type):
                 self.refuse("an array is used that is neither an argument nor made by the step")
             real.append(one)
@@ -186,7 +193,7 @@ class Trace:
                 self.calls.insert(0, copied)  # before calls that read it
             elif storage.kind != "temporary" and id(x.array) not in self._saved:
                 self._saved.add(id(x.array))
-                self.journal.insert(0, partial(operator.setitem, x.array, Ellipsis, x.array.copy()))
+                self.journal.insert(0, (operator.setitem, x.array, Ellipsis, x.array.copy()))
 
     def _check_call(self, function: Callable[..., Any], args: Sequence[Any]) -> None:
         """Refuse shapes that depend on values, and calls that may raise when a replay has written to the state."""

@@ -38,7 +38,8 @@ def verified(captured: Captured[..., Any], structure: Any, contents: list[Any], 
         if slot.kind == "array" and (slot.read() is value or id(slot.owner) in packed):
             slot.read()[...] = copy
         elif slot.kind in ("array", "grad", "number"):
-            slot.writing(value if copy is None else copy)()
+            call, *operands = slot.writing(value if copy is None else copy)
+            call(*operands)
     result = captured._step(*args, **kwargs)
     for name, value in _described(slots, result):
         if name not in replayed or not _same(replayed[name], value):
