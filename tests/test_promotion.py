@@ -128,6 +128,19 @@ def test_mixed_kinds_which_the_standard_leaves_undefined(one: str, other: Any, e
         assert (x1 + x2).dtype == (x2 + x1).dtype == xgrad.multiply(x1, x2).dtype == expected
 
 
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_sum_and_product_of_bools_are_bools_as_in_numpy(name: str, device: str) -> None:
+    x, y = np.array([True, True, False, False]), np.array([True, False, True, False])
+    a, b = xgrad.asarray(x, device=device), xgrad.asarray(y, device=device)
+    for fn in spellings(name):
+        assert fn(a, b).dtype == fn(a, True).dtype == fn(False, b).dtype == xgrad.bool
+        assert fn(a, b).tolist() == getattr(np, name)(x, y).tolist()
+        assert fn(a, True).tolist() == getattr(np, name)(x, True).tolist()
+        assert fn(a, 1).dtype == fn(a, xgrad.ones(4, dtype=xgrad.int64, device=device)).dtype == xgrad.int64
+    a += b
+    assert a.dtype == xgrad.bool and xgrad.arange(4, device="cpu")[(a + b).to("cpu")].tolist() == [0, 1, 2]
+
+
 def test_floating_functions_of_integers_are_float32(device: str) -> None:
     x = xgrad.ones(2, dtype=xgrad.int64, device=device)
     for name in ("divide", "atan2", "hypot", "copysign", "logaddexp", "nextafter"):

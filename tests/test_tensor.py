@@ -296,6 +296,17 @@ def test_assignment_to_a_leaf() -> None:
     assert constant.tolist() == [7, 2]
 
 
+@pytest.mark.parametrize("values", [lambda x: x, lambda x: x * 2, lambda x: [x[0], x[1]], lambda x: [[1.0, x[0]]]])
+def test_tensor_of_tensors_with_a_graph_is_refused(values: Any) -> None:
+    x = leaf()
+    with pytest.raises(ValueError, match=r"Tensor: .*use xgrad\.asarray, which keeps the graph, or \.detach\(\)"):
+        Tensor(values(x))
+    with xgrad.no_grad():
+        assert Tensor(values(x)).is_leaf
+    xgrad.asarray(values(x)).sum().backward()
+    assert x.grad is not None
+
+
 @pytest.mark.parametrize("key", [..., slice(None), (..., slice(None)), np.array([True, True])], ids=str)
 def test_what_is_wholly_replaced_leaves_no_trace(key: Any, device: str) -> None:
     if device == "strict" and isinstance(key, np.ndarray):

@@ -124,10 +124,12 @@ def elementwise(
     kind: int = INTEGER,
     highest: int = COMPLEX,
     holomorphic: bool = True,
+    of_bools: str | None = None,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
-    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors.
+    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
+    it is of bools alone, where the standard says nothing.
     """
 
     def unary(xp: Any, x: Any, /) -> Any:
@@ -137,7 +139,7 @@ def elementwise(
         return getattr(xp, name)(x1, x2)
 
     forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
-    flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic}
+    flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools}
     function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
     return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 
@@ -150,7 +152,7 @@ def _document(function: Function, names: str, summary: str, example: str) -> str
         name=function.name,
         names=names,
         summary=summary,
-        kind=_KINDS[function.lowest or BOOLEAN, function.highest],
+        kind="numbers or bools" if function.of_bools else _KINDS[function.lowest or BOOLEAN, function.highest],
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from functools import lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,12 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[i
         for i, dtype in casts:
             raws[i] = int(raws[i]) if dtype is int else device.xp.astype(raws[i], dtype)
     return raws
+
+
+def are_bools(raws: Sequence[Any], device: Device) -> builtins.bool:
+    """Return whether the arrays and scalars of a call are bools alone."""
+    arrays = [x for x in raws if type(x) is not builtins.bool]
+    return all(hasattr(x, "dtype") and device.backend.numpy_dtype(x.dtype) == bool for x in arrays)
 
 
 @lru_cache(1 << 10)

@@ -11,7 +11,7 @@ from typing import Any
 from xgrad import errors
 from xgrad.device import Device, tracing
 from xgrad.devices import transfer
-from xgrad.dtypes import COMPLEX, SCALARS, promote
+from xgrad.dtypes import COMPLEX, SCALARS, are_bools, promote
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Branching, Node, record
 from xgrad.inputs import lift
@@ -71,6 +71,7 @@ class Function:
     forward: Callable[..., Any]
     backward: Rule
     public: Callable[..., Any]  # of one of ours, what users call
+    of_bools: str | None = None  # the op that it is of bools alone
     lowest: int | None = None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
     highest = COMPLEX  # the highest kind that it takes
     broadcasts = False  # whether inputs must broadcast against each other
@@ -186,6 +187,8 @@ class Function:
         if trace is not None and device is not trace.device and (admitted := trace.admit(self.name, inputs)):
             return self(*admitted, **options)
         if self.lowest is not None and (mixed or dtype not in device.floats):
+            if self.of_bools is not None and are_bools(raws, device):
+                return getattr(namespace, self.of_bools)(*inputs)
             raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if exempt >> i & 1]))
         if options.get("dtype") is not None and not self.joint:
             options["dtype"] = device.backend.dtype(options["dtype"])

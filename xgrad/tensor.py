@@ -36,6 +36,8 @@ class Tensor(Operators):
     ------
     TypeError
         If `data` is not numeric, or gradients are wanted of integers or bools.
+    ValueError
+        If tensors in `data` require a gradient, which would not reach them: `xgrad.asarray` keeps their graph.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -63,6 +65,11 @@ class Tensor(Operators):
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
     ) -> None:
         made = namespace.asarray(data, dtype=dtype, device=device, copy=True)
+        if made._edge is not None:
+            raise ValueError(
+                f"{type(self).__name__}: expected values, got tensors that require a gradient, from which this one "
+                "would be cut off: use xgrad.asarray, which keeps the graph, or .detach()"
+            )
         self._data, self._place, self._edge = made._data, made._place, None
         self.requires_grad_(requires_grad)
 

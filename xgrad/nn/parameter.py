@@ -14,7 +14,8 @@ class Parameter(Tensor):
     Parameters
     ----------
     data : scalar, nested sequence, array or Tensor
-        The values, which are copied. Arrays keep their dtype; Python floats become float32.
+        The values, which are copied, without the graph of a tensor. Arrays keep their dtype; Python floats become
+        float32.
     dtype : dtype, optional
         By default that of `data`.
     device : str or Device, optional
@@ -42,4 +43,5 @@ class Parameter(Tensor):
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True
     ) -> None:
+        data = data.detach() if isinstance(data, Tensor) else data  # a parameter is a leaf whatever it is made of
         super().__init__(data, dtype=dtype, device=device, requires_grad=requires_grad)

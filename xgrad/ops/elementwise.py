@@ -52,11 +52,13 @@ def _sign(g: Any, xp: Any, x: Any, out: Any) -> Any:
 # Arithmetic
 
 add = elementwise("add", lambda g: g, lambda g: g,
-    doc="Add.", example="[1.0, 2.0], 3.0 -> [4., 5.]")
+    doc="Add; of bools alone, logical or, as NumPy and PyTorch have it.", example="[1.0, 2.0], 3.0 -> [4., 5.]",
+    of_bools="logical_or")
 subtract = elementwise("subtract", lambda g: g, lambda g: -g,
     doc="Subtract the second from the first.", example="[1.0, 2.0], 3.0 -> [-2., -1.]")
 multiply = elementwise("multiply", lambda g, x2: g * x2, lambda g, x1: g * x1,
-    doc="Multiply.", example="[1.0, 2.0], 3.0 -> [3., 6.]")
+    doc="Multiply; of bools alone, logical and, as NumPy and PyTorch have it.", example="[1.0, 2.0], 3.0 -> [3., 6.]",
+    of_bools="logical_and")
 divide = elementwise("divide", lambda g, x2: g / x2, lambda g, x2, out: -(g * out) / x2,
     doc="Divide the first by the second.", example="[1.0, 2.0], 4.0 -> [0.25, 0.5 ]", kind=FLOATING)
 negative = elementwise("negative", lambda g: -g,

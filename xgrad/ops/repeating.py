@@ -71,6 +71,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     Tensor([2, 2, 2])
     """
     x = as_tensor("repeat", "x", x)
+    if x.ndim == 0 and axis in (0, -1):  # NumPy takes a 0-d array for one element, others do not
+        axis = None
     if isinstance(repeats, int):
         return _repeat(x, repeats=repeats, axis=axis)
     repeats = as_tensor("repeat", "repeats", repeats)
