@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 from typing import Any
 
@@ -288,6 +289,10 @@ def test_assignment_to_a_leaf() -> None:
     x = leaf()
     with pytest.raises(RuntimeError, match="x is a leaf that requires a gradient"):
         x[0] = 5.0
+    for write in (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow):
+        with pytest.raises(RuntimeError, match=r"x is a leaf .* write x -= y and x\[key\] = y under no_grad\(\)"):
+            write(x, 2.0)  # else `w -= rate * w.grad` makes of w a tensor without a gradient
+    assert x.tolist() == [1, 2] and x.is_leaf
     with xgrad.no_grad():
         x[0] = 5.0
     assert x.tolist() == [5, 2] and x.is_leaf and x.requires_grad

@@ -271,6 +271,11 @@ class Tensor(Operators):
 
     def _write(self, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
         """Return what is computed of this tensor; what .data gave, or a leaf under no_grad(), takes it as its value."""
+        if type(self._edge) is Leaf and grad_enabled.get():
+            raise RuntimeError(
+                "in place: x is a leaf that requires a gradient, and would not stay one: write x -= y and x[key] = y "
+                "under no_grad(), or x = x - y for another tensor"
+            )
         owner = getattr(self, "_owner", None)
         known = not self._rebinds or (self._edge or self._leaf) is not None
         if owner is not None:
@@ -378,14 +383,10 @@ class Tensor(Operators):
     # Writing
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if type(self._edge) is Leaf and grad_enabled.get():
-            raise RuntimeError(
-                "x[key] = value: x is a leaf that requires a gradient, and would not stay one: assign under no_grad()"
-            )
         new = self._write(namespace.ops.setitem, key, value)
         self._data, self._edge = new._data, new._edge
 
-    # x += y rebinds x, but as x[key] = y it changes a leaf under no_grad(), and what .data gave
+    # x += y rebinds x, but as x[key] = y it changes a leaf under no_grad() alone, and what .data gave
     def __iadd__(self, other: Any) -> Tensor: return self._write(namespace.add, other)
     def __isub__(self, other: Any) -> Tensor: return self._write(namespace.subtract, other)
     def __imul__(self, other: Any) -> Tensor: return self._write(namespace.multiply, other)

@@ -526,7 +526,7 @@ class TestOutOfMemory:
         monkeypatch.setattr(host_graph, "capacity", host_graph.reserved + free)
 
     def test_second_try_uses_memory_of_default_pool(self, plain: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What the first try has allocated is free by then, too."""
+        """Free the allocations of the first try, too."""
         x = xgrad.ones(1 << 16, device=plain)
         self._leave(self._memory_of_capture(x, monkeypatch) + (1 << 12), monkeypatch)
         step = xgrad.capture(self._step)

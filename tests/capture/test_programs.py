@@ -23,7 +23,7 @@ from xgrad.capture.arrays import TracedArray
 from xgrad.nn import functional
 
 ROOT = Path(xgrad.__file__).parent.parent
-CAPTURE_LINES = 3049
+CAPTURE_LINES = 3050
 
 
 # Choice of the program
@@ -181,7 +181,7 @@ def flats_of(optimizer: Any) -> list[Any]:
 
 
 def is_no_longer_counted(optimizer: Any) -> bool:
-    """Return whether references to packed parameters are those that are known: others pass for somebody who looks."""
+    """Return whether all references to packed parameters are those that the optimizer counts as its own."""
     return bool(flats_of(optimizer)) and all(flat.watchers() == flat.private for flat in flats_of(optimizer))
 
 

@@ -34,15 +34,16 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
       and in the attributes of plain objects one level down; and whatever `state` names. `Captured.state` lists it.
     - **Any other tensor**, unless the step makes it, refuses the capture: none is ever stale.
     - **A new trace** is made for other shapes, dtypes, memory layouts, devices or ``requires_grad`` of tensors; for
-      other arguments that are no tensors, by equality; for another `Parameter` as an argument; for another mode or
+      arguments other than tensors, by equality; for another `Parameter` as an argument; for another mode or
       other parameters of a module; for another layout, or non-numeric option, of an optimizer; for another grad mode;
       and where gradients are there that were not, or the reverse.
     - **Followed without one** are values of tensors, numeric options of optimizers such as learning rates, counts of
       steps, and states of generators.
     - **Refused**, by a `CaptureWarning` that names the line, and run eagerly from then on, are a value that is read; a
       shape that depends on values; arrays of other libraries; random numbers that are not xgrad's; a tensor that the
-      step makes and something else still holds when it returns, a returned one included; an attribute of a module or
-      an optimizer that the step changes, the mode excepted.
+      step makes and something else still holds when it returns, a returned one included; a tensor that the step moves
+      to another container or attribute; an attribute of a module or an optimizer that the step changes, the mode
+      excepted; and a call that may raise an error after a write to the state.
 
     Parameters
     ----------

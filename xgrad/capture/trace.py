@@ -29,7 +29,7 @@ _RAISE = frozenset("take take_along_axis cholesky eigh eigvalsh inv matrix_rank 
 
 
 class Trace:
-    """What a step does while it runs once on the tracing device of a device; tensors of other devices are foreign.
+    """Calls of a step that runs once on the tracing device of a device; tensors of other devices are foreign.
 
     Attributes
     ----------
