@@ -67,8 +67,6 @@ class CachedProgram:
         self.program = program
         self._flats = write_guards(writer, recording, {x.number for x in (*program.inputs, *program.state)})
         self._state = [(value, state[value.number]) for value in program.state]
-        self._still: list[Tensor] = []
-        self._arrays: list[Any] = []
         given = [f"{writer.name(sources[value.number])}._data" for value in program.inputs]
         for source, value in zip(given, program.inputs, strict=True):
             if source[0] != "a" or source.count(".") > 1:  # arguments themselves have guards

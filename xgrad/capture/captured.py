@@ -6,6 +6,7 @@ import gc
 import operator
 import warnings
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from functools import partial, update_wrapper
 from itertools import chain, starmap
 from threading import RLock, active_count
@@ -46,7 +47,7 @@ class Captured(Generic[P, R]):
         The number of traces so far.
     """
 
-    def __init__(self, step: Any, state: Any = None, limit: int = 16, verify: int = 0) -> None:
+    def __init__(self, step: Callable[P, R], state: Any = None, limit: int = 16, verify: int = 0) -> None:
         update_wrapper(self, step)
         self._step, self._more, self._limit, self._verify = step, state, limit, verify
         self._lock = RLock()  # a step that runs eagerly may call itself
@@ -78,8 +79,8 @@ class Captured(Generic[P, R]):
             )
         bound = attributes.get(name)
         if bound is None or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance:  # of a copy
-            bound = Captured(MethodType(self._step, instance), self._more, self._limit, self._verify)
-            attributes[name] = bound
+            method: Any = MethodType(self._step, instance)
+            bound = attributes[name] = Captured(method, self._more, self._limit, self._verify)
         return bound
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -88,7 +89,7 @@ class Captured(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and trace it."""
         if tracing.get() is not None:  # it is part of another captured step
-            return self._step(*args, **kwargs)  # type: ignore[no-any-return]
+            return self._step(*args, **kwargs)
         with self._lock:
             recent = self._recent
             if recent is not None and len(args) == recent.count and not kwargs and not self._verify:

@@ -254,7 +254,7 @@ class Trace:
         views = self._views.get(storage, ())
         return sum(sys.getrefcount(x) for reference in views if (x := reference()) is not None)
 
-    # What the library asks: refusals, and constants in the place of foreign tensors
+    # Hooks of the library: refusals, and constants in the place of foreign tensors
 
     def refuse(self, reason: str) -> None:
         """Note why the step cannot be replayed; it runs on."""
