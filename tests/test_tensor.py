@@ -274,13 +274,13 @@ def test_assignment_makes_a_new_value_and_is_differentiable(device: str) -> None
     assert (x.grad.tolist(), v.grad.item()) == ([8 + 2, 16, 24 + 2], 1)
 
 
-def test_augmented_assignment_rebinds() -> None:
+def test_augmented_assignment_changes_the_object() -> None:
     x = leaf()
     y = x * x
     z = y
     y += 1
     y *= x
-    assert z.tolist() == [1, 4]
+    assert z is y and z.tolist() == [2, 10]
     y.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [4, 13]
 
@@ -556,9 +556,12 @@ def test_updates_in_place_of_frozen_parameters() -> None:
             p *= 0.5
             assert p is same and same.tolist() == [0.5]
     constant = other = Tensor([1.0])
+    number = same = Tensor(1.0)
     with xgrad.no_grad():
         constant += 1
-    assert other.tolist() == [1]  # a value like any other
+        number += 1
+    assert other is constant and other.tolist() == [2]
+    assert same.item() == 1 and number.item() == 2  # a value, as NumPy's numbers are
 
 
 def test_writes_that_would_lose_something_are_refused() -> None:

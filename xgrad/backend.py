@@ -111,6 +111,18 @@ class Backend:
         """Return a number that grows when another array comes to share the memory of `x`, or None if none is known."""
         return None
 
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        """Return whether `y`, the result of a function of `x`, lies in the memory of `x`."""
+        base = getattr(y, "base", None)
+        return y is x or (base is not None and (base is x or base is getattr(x, "base", None)))
+
+    def is_exclusive(self, arrays: list[Any]) -> bool:
+        """Return whether nothing sees the memory of `arrays` but these, each of which one tensor holds.
+
+        They may then be written to. False where the library cannot tell.
+        """
+        return False
+
     def from_dlpack(self, x: Any, index: int) -> Any:
         """Return what an object with ``__dlpack__`` holds as an array, without a copy; BufferError if it needs one."""
         return self.xp.from_dlpack(x)

@@ -11,6 +11,7 @@ from xgrad.parameters import LazySignature
 from xgrad.plan import Rule
 from xgrad.shortcut import for_one, for_two
 from xgrad.tensor import Tensor
+from xgrad.views import Views
 
 P = ParamSpec("P")
 
@@ -22,6 +23,7 @@ def derivative(
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
+    views: Views = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -43,12 +45,14 @@ def derivative(
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
+    views : bool or "shared", default False
+        Whether the result is a view of the input, which writes go through: always, or where it shares its memory.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic}
         name = forward.__name__.lstrip("_")
-        function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, **flags)
+        function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, views=views, **flags)
         return public(function, forward.__doc__, forward.__module__)
 
     return declare
@@ -62,7 +66,7 @@ def public(function: Function, doc: str | None, module: str) -> Callable[..., Te
     apply = function.__call__
     call: Any = lambda *inputs, **options: apply(*inputs, **options)  # noqa: E731
     if (one or two) and all(f.rules) and not (f.joint or f.aside or f.crosses):
-        call = (for_two if two else for_one)(f.name, lambda: function)
+        call = for_two(f.name, lambda: function) if two else for_one(f.name, lambda: function, f.views)
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module
@@ -125,11 +129,12 @@ def elementwise(
     highest: int = COMPLEX,
     holomorphic: bool = True,
     of_bools: str | None = None,
+    views: Views = False,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
-    it is of bools alone, where the standard says nothing.
+    it is of bools alone, where the standard says nothing; `views` as in `derivative`.
     """
 
     def unary(xp: Any, x: Any, /) -> Any:
@@ -139,7 +144,7 @@ def elementwise(
         return getattr(xp, name)(x1, x2)
 
     forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
-    flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools}
+    flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
     return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 

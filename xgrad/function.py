@@ -19,6 +19,7 @@ from xgrad.operators import namespace
 from xgrad.parameters import parameters, public_signature
 from xgrad.plan import Plan, Rule, outputs, reads
 from xgrad.tensor import Tensor, placed
+from xgrad.views import Views, is_view, link
 
 
 class Function:
@@ -79,6 +80,7 @@ class Function:
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
     _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
+    views: Views = False  # whether the result is a view, or where it shares memory
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
     def __init__(self, **options: Any) -> None:
@@ -224,10 +226,14 @@ class Function:
             return outputs(node, out)
         place = device.places[out.dtype]
         if not mask or not place.floating or not grad_enabled.get():
-            return placed(out, place)
-        plan = self._plan(mask, len(inputs), place.complex)
-        kept = plan.keep(out, raws, inputs, options, aside, edges)
-        return placed(out, place, record(Node(), plan, kept, out.shape, place))
+            result = placed(out, place)
+        else:
+            plan = self._plan(mask, len(inputs), place.complex)
+            kept = plan.keep(out, raws, inputs, options, aside, edges)
+            result = placed(out, place, record(Node(), plan, kept, out.shape, place))
+        if self.views and (self.views is True or is_view(inputs[0], out)):
+            link(inputs[0], result, self, options)
+        return result
 
     def _plan(self, mask: int, count: int, of_complex: bool) -> Plan:
         conjugates, key = of_complex and self.holomorphic, -1 if self.variadic else mask

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xgrad.device import tracing
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node, clock
+from xgrad.views import Views, is_view, link
 
 if TYPE_CHECKING:
     from xgrad.function import Function
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
 
 
-def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
+def for_one(name: str, find: Callable[[], Function], views: Views = False) -> Callable[..., Any]:
     """Return a call of one input, of this name, which finds its function when it has to."""
     ways: dict[Any, Any] = {}  # what is to be known in a place
 
@@ -52,6 +53,8 @@ def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
                 node.kept = plan.keep(out, (a,), (x,), options, None, (edge,)) if plan.first else (edge,)
                 node.plan, node.shape, node.place = plan, out.shape, place
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
+            if views and (views is True or is_view(x, out)):
+                link(x, result, function, options)
             return result
         return _long(find(), ways, (x, *more), given)
 

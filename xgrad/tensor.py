@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from xgrad.device import Device, Place, tracing
 from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, clock
+from xgrad.graph import Edge, HookHandle, Leaf, Node, Output
 from xgrad.lost_gradients import blame, lost
 from xgrad.operators import Operators, namespace
+from xgrad.views import base_of, link
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 _new: Any = object.__new__
@@ -50,15 +52,17 @@ class Tensor(Operators):
     Tensor([2., 4.])
     """
 
-    # _changed and _owner are set by .data, _frozen by requires_grad_(False).
-    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_frozen", "_owner", "_place")
+    # _view and _views are set by `views.link`, _changed by writes behind the graph's back, _frozen by
+    # requires_grad_(False).
+    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_frozen", "_place", "_view", "_views")
 
-    _rebinds = True  # whether `x += y` under no_grad() makes a new tensor, even of what has no gradient
+    _rebinds = True  # whether the graph need not know of writes under no_grad() to what has no gradient
     _data: Any
     _place: Place  # the device, and the dtype of the array
     _edge: Edge | None
     _frozen: Leaf
-    _owner: Tensor
+    _view: tuple[Any, Any, dict[str, Any]] | None  # the base, function and options of a view; None for an element
+    _views: list[ref[Tensor]]
     _changed: int
 
     def __init__(
@@ -238,17 +242,23 @@ class Tensor(Operators):
         return HookHandle(self._edge, hook)
 
     def detach(self) -> Tensor:
-        """Return the same values without their history."""
+        """Return the same values without their history, which later writes do not change."""
         return placed(self._data, self._place)
 
     @property
     def data(self) -> Tensor:
-        """The values without their history; writing here changes this tensor behind the graph's back.
+        """The values without their history, a view: writing here changes this tensor behind the graph's back.
 
         A backward pass that would need the value from before is then refused.
         """
-        view = self.detach()
-        view._owner = self
+        base, view = base_of(self), self.detach()
+        _, function, options = (base is not None and self._view) or (None, None, {})
+        if base is None:
+            link(self, view, None, {})
+        elif function is None:
+            return base.data
+        else:  # of the base, which outlives this
+            link(base.data, view, function, options)
         return view
 
     @data.setter
@@ -256,43 +266,12 @@ class Tensor(Operators):
         new = value if isinstance(value, Tensor) else namespace.asarray(value, device=self.device, copy=True)
         if (self._edge or self._leaf) is not None and new.dtype.kind not in "fc":
             raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
-        self._change(new._data, new._place)
+        namespace.ops.writing.set_data(self, new)
 
-    def _change(self, raw: Any, place: Place) -> None:
-        """Take another value behind the graph's back, and note when, for the graph to compare."""
-        edge, owner, when = self._edge or self._leaf, getattr(self, "_owner", None), clock.change()
-        if (trace := tracing.get()) is not None:
-            trace.check_device(self.device, "a tensor is assigned to")
-        if edge is not None:
-            edge.change(raw.shape, place, when)  # which may refuse
-        if owner is not None:
-            owner._change(raw, place)
-        self._data, self._place, self._changed = raw, place, when
-
-    def _write(self, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
-        """Return what is computed of this tensor; what .data gave, or a leaf under no_grad(), takes it as its value."""
-        if type(self._edge) is Leaf and grad_enabled.get():
-            raise RuntimeError(
-                "in place: x is a leaf that requires a gradient, and would not stay one: write x -= y and x[key] = y "
-                "under no_grad(), or x = x - y for another tensor"
-            )
-        owner = getattr(self, "_owner", None)
-        known = not self._rebinds or (self._edge or self._leaf) is not None
-        if owner is not None:
-            self._data, self._place = owner._data, owner._place
-        new = compute(self, *operands)
-        if new._data.dtype != self._data.dtype:
-            if "buifc".index(new.dtype.kind) > "buifc".index(self.dtype.kind):
-                raise TypeError(
-                    f"in place: expected a result that {self.dtype} can hold, got {new.dtype}: write x = x + y"
-                )
-            new = new.astype(self.dtype)
-        if new._data.shape != self._data.shape:
-            raise ValueError(f"in place: expected a result of shape {self.shape}, got {new.shape}: write x = x + y")
-        if owner is not None or (known and not grad_enabled.get()):
-            self._change(new._data, self._place)
-            return self
-        return new
+    def _write(self, compute: Callable[..., Tensor], other: Any) -> Tensor:
+        """Return what an operator in place makes of this tensor."""
+        updated: Tensor = namespace.ops.writing.update(self, compute, other)
+        return updated
 
     # Conversions
 
@@ -372,7 +351,7 @@ class Tensor(Operators):
     def __iter__(self) -> Iterator[Tensor]:
         if self._edge is not None and grad_enabled.get() and self.ndim:
             return iter(namespace.ops.unstack(self))  # of rows taken one by one, each gradient is as large as the whole
-        return (self[i, ...] for i in range(len(self)))
+        return (self[i, ...] if self.ndim > 1 else self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
@@ -383,10 +362,8 @@ class Tensor(Operators):
     # Writing
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        new = self._write(namespace.ops.setitem, key, value)
-        self._data, self._edge = new._data, new._edge
+        namespace.ops.writing.write(self, key, value)
 
-    # x += y rebinds x, but as x[key] = y it changes a leaf under no_grad() alone, and what .data gave
     def __iadd__(self, other: Any) -> Tensor: return self._write(namespace.add, other)
     def __isub__(self, other: Any) -> Tensor: return self._write(namespace.subtract, other)
     def __imul__(self, other: Any) -> Tensor: return self._write(namespace.multiply, other)

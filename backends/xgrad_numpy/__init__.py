@@ -12,6 +12,7 @@ import numpy as np
 
 from xgrad.backend import Backend
 from xgrad_numpy import fast
+from xgrad_numpy.references import is_exclusive
 
 # What NumPy does as the standard says, without the cost of a wrapper; what an older NumPy lacks, array-api-compat has.
 _NATIVE = """
@@ -72,6 +73,9 @@ class NumpyBackend(Backend):
         return np.asarray
 
     references: Any = staticmethod(getrefcount)  # of the base of every view, and of every view of a view
+
+    def is_exclusive(self, arrays: list[np.ndarray]) -> bool:
+        return is_exclusive(arrays)
 
     def lend(self, x: np.ndarray, *, read_only: bool, copy: bool) -> np.ndarray:
         # PyTorch ends the process where it meets a negative stride.

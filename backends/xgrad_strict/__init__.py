@@ -67,6 +67,9 @@ class StrictBackend(Backend):
     def numpy_dtype(self, dtype: Any) -> np.dtype:
         return self._numpy_dtypes[dtype]
 
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        return super().shares_memory(x._array, y._array)
+
     def from_dlpack(self, x: Any, index: int) -> Any:
         return self._library.from_dlpack(x, device=self._devices[index])
 

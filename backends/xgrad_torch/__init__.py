@@ -117,6 +117,9 @@ class TorchBackend(Backend):
     def references(self, x: Any) -> int | None:
         return self._uses and self._uses(x.untyped_storage()._cdata)
 
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        return bool(x.untyped_storage()._cdata == y.untyped_storage()._cdata)
+
     def from_dlpack(self, x: Any, index: int) -> Any:
         if isinstance(x, np.ndarray) and min(x.strides, default=0) < 0:  # which ends the process
             raise BufferError("from_dlpack: PyTorch has no arrays with negative strides: copy them")

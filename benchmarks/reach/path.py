@@ -19,7 +19,6 @@ FLOWS = "flows"
 # Why a path may stop.
 NUMPY = "its code converts to NumPy, where tensors with a gradient refuse to go"
 COMPILED = "its code is compiled, for NumPy's arrays"
-VIEWS = "it writes into a view to change the array below, and ours are values"
 MASKED = "0 / 0, or NaN, in what is masked afterwards: the derivative is NaN, with PyTorch as well"
 
 

@@ -26,7 +26,6 @@ VIEWS: dict[str, Callable[[Tensor], Any]] = {
     "broadcast": lambda p: xgrad.broadcast_to(p.detach(), (2, 3, 4)),
     "unstacked": lambda p: xgrad.unstack(p.detach())[0],
     "of a view": lambda p: p.detach()[:2, ...].mT.mT[1, ...],
-    "recorded": lambda p: p.mT.reshape(-1),
     "NumPy": lambda p: p.detach().numpy(),
     "NumPy of a view": lambda p: p.detach()[0, ...].numpy(),
 }

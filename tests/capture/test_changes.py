@@ -46,6 +46,11 @@ def walked(x: Any) -> Any:
     return x.grad * 1
 
 
+def written(x: Any, y: Any) -> Any:
+    x *= 2
+    return x + y
+
+
 def pair(x: Any, y: Any) -> Any:
     x[0] = 7.0
     return x + 1, x is y, x * y
@@ -86,7 +91,11 @@ ARGUMENTS: dict[str, tuple[Step, Callable[[], list[Any]], int]] = {
     "another Parameter": (lambda p: xgrad.autograd.grad((p * p).sum(), [p]),
                           lambda: [(nn.Parameter(array(3, seed=i)),) for i in (1, 2)], 2),
     "one tensor twice": (pair, lambda: [((a := array(3)), array(3, seed=1)), (a, a)], 2),
-    "overlapping memory": (pair, lambda: [(b[:3], b[k : k + 3]) for b in [array(6)] for k in (3, 2, 1)], 1),
+    "overlapping memory": (lambda x, y: (x + 1, x * y),
+                           lambda: [(b[:3], b[k : k + 3]) for b in [array(6)] for k in (3, 2, 1)], 1),
+    "views of a written argument": (pair, lambda: [(array(3), array(3)), (x := array(3), x[:]),
+                                                   (x := array(3), x[::-1])], 3),
+    "a written view": (written, lambda: [(b[k : k + 3], array(3)) for b in [array(6)] for k in (0, 1, 2)], 1),
     "container": (lambda t: (str(type(t)), t[0] + 1), lambda: [((array(3),),), ([array(3)],), ({0: array(3)},)], 3),
     "empty container": (times, with_each(None, [], {}, ()), 4),
     "default": (times, lambda: [(array(3),), (array(3), 7)], 2),

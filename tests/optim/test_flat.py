@@ -61,12 +61,10 @@ def test_parameters_and_gradients_lie_in_one_buffer_each_and_stay_there():
     "look",
     [
         lambda p: p.detach(),
-        lambda p: p.data,
+        lambda p: p.data.detach(),
         lambda p: p.detach().cpu().numpy(),
-        lambda p: p.T,
-        lambda p: p[0, :],
         lambda p: p.detach()[1:, :],
-        lambda p: p.reshape(-1),
+        lambda p: p[0, 1],
         lambda p: np.asarray(p.detach().cpu())[::2],
         lambda p: memoryview(p.detach().cpu().numpy()),
     ],
@@ -81,6 +79,29 @@ def test_what_somebody_took_of_a_parameter_keeps_its_value(look, device):
     assert not np.array_equal(weight, model[0].weight.detach().cpu().numpy())
     after = np.array(taken.detach().cpu() if isinstance(taken, xgrad.Tensor) else taken)
     np.testing.assert_array_equal(after, before)
+
+
+VIEWS = [
+    lambda p: p.data,
+    lambda p: p.T,
+    lambda p: p[0, :],
+    lambda p: p.reshape(-1),
+    lambda p: p.T.mT[1:, ...],
+    lambda p: p.data[0, :].data,
+]
+
+
+@pytest.mark.parametrize("look", VIEWS)
+def test_views_of_a_parameter_follow_it_without_a_copy(look, device):
+    model, optimizer = model_and_optimizer(device=device)
+    train(model, optimizer, 1, device)
+    p = model[0].weight
+    view, buffer = look(p), id(p._data.base) if device == "cpu" else None
+    kept = p.data  # else nothing holds what .data[0, :] is a view of
+    before = view.tolist()
+    train(model, optimizer, 3, device)
+    assert view.tolist() == look(p).tolist() != before and kept.tolist() == p.tolist()
+    assert device != "cpu" or id(p._data.base) == buffer
 
 
 def test_a_state_dict_is_a_snapshot():

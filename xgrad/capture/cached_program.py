@@ -125,7 +125,7 @@ class CachedProgram:
     def _moved(self) -> bool:
         """Return whether arrays have moved since the last replay, or somebody else has come to see them."""
         for flat in self._flats:
-            if flat.watchers() != flat.private:
+            if not flat.is_private():
                 return True
         return any(map(is_not, map(_data, self._still), self._arrays))
 

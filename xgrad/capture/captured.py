@@ -27,6 +27,7 @@ from xgrad.device import Device, tracing
 from xgrad.devices import _default, current_device
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
+from xgrad.ops.writing import refresh
 from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
@@ -216,6 +217,7 @@ class Captured(Generic[P, R]):
         end()
         for actions in (enter, back, plan):
             actions.clear()
+        deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
         result, recording.result = recording.result, None
         try:
             program = self._checked(recording, program, result)

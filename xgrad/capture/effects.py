@@ -14,7 +14,9 @@ from xgrad.capture.recording import Recording
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.device import Place
 from xgrad.graph import Leaf, Node, clock
+from xgrad.ops.writing import refresh, replace
 from xgrad.tensor import Tensor, placed
+from xgrad.views import base_of, has_family, link
 
 
 class Effects:
@@ -32,6 +34,7 @@ class Effects:
 
     def __init__(self, writer: CodeWriter, recording: Recording) -> None:
         writer.scope.update(change=clock.change, placed=placed, rebuild=trees.rebuild)
+        writer.scope.update(replace=replace, has_family=has_family, refresh=refresh, link=link)
         self.outputs: list[Value] = []
         self._writer, self._recording, self._places = writer, recording, recording.trace.real.places
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
@@ -72,6 +75,8 @@ class Effects:
             writer.effect("when = change()")
             for x, key in stamped:
                 writer.effect(f"{{}}.{key} = when", x)
+                if key == "_changed" and (id(x), "_data") not in recording.changed:  # updated in place
+                    writer.effect("if has_family({0}): refresh({0})", x)
         del self._writer, self._recording  # its arguments and results are not to live as long as the program
 
     def _result(self, value: Any) -> str:
@@ -113,6 +118,9 @@ class Effects:
         if id(tensor) not in self._made:
             self._made[id(tensor)] = name = f"t{len(self._made)}"
             self._writer.effect(f"{name} = placed({self._output(tensor._data)}, {{}})", self._place(tensor))
+            if (base := base_of(tensor)) is not None:
+                _, function, options = tensor._view  # type: ignore[misc]
+                self._writer.effect(f"link({self._tensor(base)}, {name}, {{}}, {{}})", function, options)
         return self._made[id(tensor)]
 
     def _place(self, tensor: Tensor) -> Place:
@@ -128,10 +136,11 @@ class Effects:
         if not isinstance(after, TracedArray):
             raise Unusable("a tensor is given an array that the step has not made")
         output, place = self._output(after), self._place(tensor)
-        if (tensor._edge or tensor._leaf) is not None or hasattr(tensor, "_owner"):
-            self._writer.effect(f"{{}}._change({output}, {{}})", tensor, place)
+        if (tensor._edge or tensor._leaf) is not None:
+            self._writer.effect(f"replace({{}}, {output}, {{}})", tensor, place)
         else:
             self._writer.effect(f"{{0}}._data, {{0}}._place = {output}, {{1}}", tensor, place)
+        self._writer.effect("if has_family({0}): refresh({0})", tensor)
 
     def _gradient(self, leaf: Leaf, after: Tensor | None) -> None:
         if id(after) in self._packed:

@@ -15,6 +15,7 @@ from xgrad.capture.recording import Recording
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.device import Place, Places
+from xgrad.views import base_of
 
 _CALLERS = 3  # variables that hold a result: of `held_elsewhere`, of its caller and of the caller of that
 
@@ -23,6 +24,7 @@ def held_elsewhere(result: Any, recording: Recording) -> list[int]:
     """Return the numbers of the tensors that a step made and returned, and that something else holds, too."""
     made = recording.made
     holders = Counter([id(result)] * _CALLERS + [id(x.grad) for _, x, _ in recording.slots.leaves.values()])
+    holders.update([id(base_of(x)) for x in made.values()])
     found: dict[int, Any] = {}
     _count_references(result, holders, found)
     holders[id(result)] -= 1  # which nothing but variables holds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 from xgrad.capture.code_writer import CodeWriter
@@ -13,12 +13,14 @@ from xgrad.graph import Leaf
 from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
+from xgrad.views import base_of, family_of, has_family
 
 
 def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[Flat]:
     """Write the conditions, and return the packed parameters of the program, given the numbers of its values."""
     state, slots, guard = recording.state, recording.slots, writer.guard
     writer.scope.update(same=same, equal=equal, like=like, alike=alike, holds_state=holds_state, edits=edits)
+    writer.scope.update(shared_with=shared_with, has_family=has_family)
     guard("grad_enabled() is not {} or default() is not {}", recording.recording, recording.default)
     _guard_arguments(writer, recording)
     numbers = {id(slot.owner): traced.value.number for slot, traced in recording.arrays()}
@@ -48,6 +50,12 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
             guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
     for flat in flats:
         guard("len({}.arrays) != {}", flat, len(flat.arrays))
+    places = {id(x): id(x) for x in tensors if id(x) not in given}
+    for slot, _ in recording.changes():
+        if slot.kind == "array" and id(slot.owner) in places.keys() | given:
+            known = shared_with(slot.owner, places, recording.given)  # which are written to as well
+            test = "shared_with({0}, {1}, args) != {2}"
+            guard(test if len(known) > 1 else "has_family({0}) and " + test, slot.owner, places, known)
     holders: dict[int, Any] = {}
     for x in tensors:  # those that hold one array have one value in the program
         if (first := holders.setdefault(numbers[id(x)], x)) is not x:
@@ -134,6 +142,18 @@ def like(leaf: Leaf | None, had: bool, hooks: list[Any]) -> bool:
     if leaf is None or leaf.slot is not None or (leaf.grad is not None) is not had:
         return False
     return list((leaf.hooks or {}).values()) == hooks
+
+
+def shared_with(x: Tensor, places: dict[int, Any], args: Sequence[Any]) -> dict[Any, Any]:
+    """Return the tensors that share the memory of one, by their id or number, each with how it is taken of another."""
+    places = places | {id(arg): i for i, arg in enumerate(args)}
+    found: dict[Any, Any] = {}
+    for member in family_of(x):
+        if id(member) in places:
+            base = base_of(member)
+            known = base is not None and id(base) in places
+            found[places[id(member)]] = (places[id(base)], *(member._view or ())[1:]) if known else None
+    return found
 
 
 def alike(x: Any, place: Any, shape: tuple[int, ...]) -> bool:

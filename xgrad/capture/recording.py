@@ -15,6 +15,7 @@ from xgrad.devices import _default
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf
 from xgrad.tensor import Tensor
+from xgrad.views import base_of
 
 _KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
 
@@ -30,6 +31,8 @@ class Recording:
         For each slot what it held, what stood for it, and what it held at the end of the step.
     gradients, hooks : dict
         The gradients and hooks before the step, by the id of the leaf.
+    written : list of Tensor
+        The tensors that the step wrote to.
     made, numbers : dict
         Tensors that the step returned or left as a gradient, and the numbers of their values, by id.
     """
@@ -49,6 +52,7 @@ class Recording:
             for slot, x in zip(slots.all, self.before, strict=True)
         ]
         self.after: list[Any] = []
+        self.written: list[Tensor] = []
         self.made: dict[int, Tensor] = {}
         self.numbers: dict[int, int] = {}
         self.result: Any = None
@@ -91,14 +95,20 @@ class Recording:
         """
         real, slots = self.trace.real, self.slots.all
         sets: list[Any] = []
+        self.written = [x for x, key in self.stamped() if key == "_changed"]
         for slot, before, traced in zip(slots, self.before, self.traced, strict=True):
             now = slot.read()
             after = slot.restored(real, before, traced, now)
             if after is not now:
                 sets.append(slot.writing(after))
+            if slot.kind == "array" and now is not traced:
+                self.written.append(slot.owner)
         known = {id(slot.owner) for slot in slots if slot.kind == "array"}
         found = [*[x for _, x in trees.leaves(self.result)], *[leaf.grad for _, leaf, _ in self.slots.leaves.values()]]
         found = [x for x in found if isinstance(x, Tensor) and isinstance(x._data, TracedArray)]
+        for x in found:  # which grows on the way
+            if (base := base_of(x)) is not None and isinstance(base._data, TracedArray):
+                found.append(base)
         self.made = {id(x): x for x in found if id(x) not in known}
         for x in self.made.values() if captured else ():
             self.numbers[id(x)] = x._data.value.number

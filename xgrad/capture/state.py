@@ -16,6 +16,7 @@ from xgrad.nn.module import Module, edits
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random import Generator
 from xgrad.tensor import Tensor
+from xgrad.views import base_of
 
 _LIBRARY = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _HOLDERS = (Tensor, Module, Optimizer, Generator)
@@ -95,8 +96,8 @@ class State:
     def _look_into(self, x: Any, name: str, level: int) -> set[int]:
         if isinstance(x, Tensor):
             self.tensors[id(x)] = name, x
-            owner = getattr(x, "_owner", None)
-            return set() if owner is None else self._visit(owner, f"{name}.data")
+            base = base_of(x)
+            return set() if base is None else self._visit(base, f"the base of {name}")
         if isinstance(x, Module):
             return self._module(x, name)
         if isinstance(x, Optimizer):

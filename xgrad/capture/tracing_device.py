@@ -66,6 +66,10 @@ class TracingBackend:
         """Return the values of an array, which refuses the capture."""
         return self.real.to_host(x.read() if isinstance(x, TracedArray) else x)
 
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        """Return whether an array lies in the memory of another."""
+        return x.value.storage is y.value.storage
+
     def from_dlpack(self, x: Any, index: int) -> Any:
         """Return what another library shares, which refuses the capture."""
         tracing.get().refuse("an array of another library is taken through DLPack: pass a tensor as an argument")

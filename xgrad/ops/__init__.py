@@ -92,28 +92,32 @@ from xgrad.ops.elementwise import (
     trunc,
 )
 from xgrad.ops.indexing import getitem, index_add, scatter, setitem, take, take_along_axis
-from xgrad.ops.joining import concat, stack, unstack
 from xgrad.ops.manipulation import (
     broadcast_arrays,
     broadcast_to,
+    concat,
     expand_dims,
     flip,
     matrix_transpose,
     moveaxis,
     permute_dims,
+    repeat,
     reshape,
     roll,
     squeeze,
+    stack,
+    tile,
+    unstack,
 )
 from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.products import matmul, tensordot, vecdot
-from xgrad.ops.repeating import repeat, tile
 from xgrad.ops.searching import argmax, argmin, count_nonzero, nonzero, searchsorted, where
 from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
 from xgrad.ops.sorting import argsort, sort
 from xgrad.ops.statistical import cumulative_prod, cumulative_sum, logsumexp, max, mean, min, prod, std, sum, var
 from xgrad.ops.storage import astype, to_device
 from xgrad.ops.utility import all, any, diff
+from xgrad.ops.writing import put
 
 __all__ = [
     "abs",
@@ -217,6 +221,7 @@ __all__ = [
     "positive",
     "pow",
     "prod",
+    "put",
     "real",
     "reciprocal",
     "relu",

@@ -11,7 +11,7 @@ from xgrad.device import Device, tracing
 from xgrad.devices import current_device, device_of, transfer
 from xgrad.dtypes import SCALARS, check_standard, complex64, float32
 from xgrad.ops.data_types import result_type
-from xgrad.ops.joining import stack
+from xgrad.ops.manipulation import stack
 from xgrad.ops.storage import astype, check_cast, native_dtype, to_device
 from xgrad.tensor import Tensor, wrap
 

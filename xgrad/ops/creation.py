@@ -21,6 +21,7 @@ from xgrad.ops.data_types import result_type
 from xgrad.ops.manipulation import broadcast_to, reshape
 from xgrad.ops.storage import astype, check_cast, native_dtype
 from xgrad.tensor import Tensor, wrap
+from xgrad.views import unlink
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 Number = bool | int | float | complex | Tensor
@@ -179,7 +180,7 @@ def full(
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
             raise ValueError(f"full: expected a number or a 0-d tensor, got shape {fill_value.shape}: see broadcast_to")
-        filled = broadcast_to(asarray(fill_value, dtype=dtype, device=device), _lengths(shape))
+        filled = unlink(broadcast_to(asarray(fill_value, dtype=dtype, device=device), _lengths(shape)))
         return filled.detach().requires_grad_() if requires_grad else filled
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     value_dtype = asarray(fill_value).dtype
@@ -419,7 +420,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
         axes[:2] = axes[1::-1]
     shape = tuple([arrays[axis].size for axis in axes])
     return [
-        broadcast_to(reshape(x, tuple([-1 if axis == i else 1 for axis in axes])), shape) for i, x in enumerate(arrays)
+        unlink(broadcast_to(reshape(x, tuple([-1 if axis == i else 1 for axis in axes])), shape))
+        for i, x in enumerate(arrays)
     ]
 
 

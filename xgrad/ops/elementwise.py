@@ -143,9 +143,9 @@ atanh = elementwise("atanh", lambda g, x: g / (1 - x * x),
 # Parts of complex numbers
 
 real = elementwise("real", lambda g: g,
-    doc="Return the real part.", example="[1.0 + 2.0j] -> [1.]", holomorphic=False)
+    doc="Return the real part.", example="[1.0 + 2.0j] -> [1.]", holomorphic=False, views="shared")
 imag = elementwise("imag", lambda g: g * 1j,
-    doc="Return the imaginary part.", example="[1.0 + 2.0j] -> [2.]", holomorphic=False)
+    doc="Return the imaginary part.", example="[1.0 + 2.0j] -> [2.]", holomorphic=False, views="shared")
 conj = elementwise("conj", lambda g, xp: xp.conj(g),
     doc="Change the sign of the imaginary part.", example="[1.0 + 2.0j] -> [1.-2.j], dtype=complex64", holomorphic=False)
 

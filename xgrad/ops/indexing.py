@@ -16,6 +16,7 @@ from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.ops.data_types import result_type
 from xgrad.tensor import Tensor
+from xgrad.views import link
 
 
 def _raw_key(key: Any, device: Device) -> Any:
@@ -78,6 +79,10 @@ def _getitem(xp: Any, x: Any, /, *, key: Any) -> Any:
     return x[key]
 
 
+getitem_function: Function = _getitem.function  # type: ignore[attr-defined]
+_BASIC = frozenset({int, slice, type(None), type(...)})  # of keys that select a view
+
+
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return ``x[key]``.
 
@@ -110,7 +115,15 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     Tensor([2., 0., 1.])
     """
     x = as_tensor("getitem", "x", x)
-    return _getitem(x, key=_raw_key(key, x.device))
+    raw = _raw_key(key, x.device)
+    made = _getitem(x, key=raw)
+    kind = type(raw)
+    if kind in _BASIC if kind is not tuple else _BASIC.issuperset(map(type, raw)):
+        if made._data.shape or (... in raw if kind is tuple else raw is ...):
+            link(x, made, getitem_function, {"key": raw})
+        else:  # an element, which is a value of its own, as in NumPy
+            made._view = None
+    return made
 
 
 @derivative(lambda g, key: g[key])
@@ -163,7 +176,11 @@ def _assigned(g: Any, xp: Any, key: Any) -> Any:
 
 def _written(xp: Any, x: Any, value: Any, key: Any) -> Any:
     """Return a copy of an array with a value at a key."""
-    x = xp.asarray(x, copy=True)
+    return assign_to(xp, xp.asarray(x, copy=True), value, key)
+
+
+def assign_to(xp: Any, x: Any, value: Any, key: Any) -> Any:
+    """Assign to an array, and return it."""
     if getattr(value, "shape", ()) and len(value.shape) > len(x[key].shape):
         raise ValueError(f"expected a value that broadcasts to shape {tuple(x[key].shape)}")
     x[key] = value if isinstance(value, (bool, int, float, complex)) else xp.astype(value, x.dtype, copy=False)
@@ -208,6 +225,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     >>> xgrad.ops.setitem(xgrad.zeros(3), slice(1, None), xgrad.ones(2))
     Tensor([0., 1., 1.])
     """
+    x, raw, value = prepare(x, key, value)
+    made: Tensor = (_setitem if x.is_leaf or not _is_all(raw, x) else _replace)(x, value, key=raw)
+    return made
+
+
+def prepare(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
+    """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
     x = as_tensor("setitem", "x", x)
     if not isinstance(value, (np.generic, *SCALARS)):
         value = as_tensor("setitem", "value", value)
@@ -216,9 +240,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
         got = getattr(value, "dtype", type(value).__name__)
         raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
     value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
-    raw = _raw_key(key, x.device)
-    made: Tensor = (_setitem if x.is_leaf or not _is_all(raw, x) else _replace)(x, value, key=raw)
-    return made
+    return x, _raw_key(key, x.device), value
 
 
 class _Replace(Function):

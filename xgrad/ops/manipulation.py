@@ -1,21 +1,28 @@
-"""Shapes, axes and the order of elements: what moves elements, and computes nothing."""
+"""The standard's manipulation functions: shapes, axes and the order of elements, tensors joined and repeated."""
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.declare import derivative
+from xgrad.dtypes import BOOLEAN
+from xgrad.function import Function
 from xgrad.inputs import as_tensor
+from xgrad.ops.axes import cut
+from xgrad.ops.indexing import getitem_function, take
 from xgrad.tensor import Tensor
+from xgrad.views import link
 
 Axes = int | tuple[int, ...]
 
 
-@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape))
+@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views="shared")
 def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
     """Return the same elements, in row order, in another shape.
 
@@ -60,7 +67,7 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
         raise ValueError(f"copy=False, but shape {shape} of elements in this order needs a copy") from None
 
 
-@derivative(lambda g, xp, axes: xp.permute_dims(g, tuple(sorted(range(len(axes)), key=lambda i: axes[i] % len(axes)))))
+@derivative(lambda g, xp, axes: xp.permute_dims(g, tuple(np.argsort(np.mod(axes, len(axes))).tolist())), views=True)
 def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     """Return `x` with its axes in another order.
 
@@ -94,7 +101,7 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     return xp.permute_dims(x, axes)
 
 
-@derivative(lambda g, xp: xp.matrix_transpose(g))
+@derivative(lambda g, xp: xp.matrix_transpose(g), views=True)
 def matrix_transpose(xp: Any, x: Any, /) -> Any:
     """Return the transpose of each matrix in the last two axes.
 
@@ -127,7 +134,7 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
     return xp.matrix_transpose(x)
 
 
-@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape))
+@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
 def expand_dims(xp: Any, x: Any, /, axis: int) -> Any:
     """Return `x` with a new axis of length 1.
 
@@ -163,7 +170,7 @@ def expand_dims(xp: Any, x: Any, /, axis: int) -> Any:
     return xp.expand_dims(x, axis=axis)
 
 
-@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape))
+@derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
 def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` without axes of length 1.
 
@@ -197,7 +204,7 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     return xp.squeeze(x, axis=axis)
 
 
-@derivative(lambda g: g)  # the engine sums it over the broadcast axes
+@derivative(lambda g: g, views=True)  # the engine sums it over the broadcast axes
 def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     """Return `x` repeated along new axes and along those of length 1, up to a shape.
 
@@ -277,7 +284,7 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     return [broadcast_to(x, shape) for x in tensors]
 
 
-@derivative(lambda g, xp, axis: xp.flip(g, axis=axis))
+@derivative(lambda g, xp, axis: xp.flip(g, axis=axis), views="shared")
 def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements in reverse order along axes.
 
@@ -357,7 +364,7 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     return xp.roll(x, _shifts(shift, axis), axis=axis)
 
 
-@derivative(lambda g, xp, source, destination: xp.moveaxis(g, destination, source))
+@derivative(lambda g, xp, source, destination: xp.moveaxis(g, destination, source), views=True)
 def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
     return xp.moveaxis(x, source, destination)
 
@@ -403,3 +410,289 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     ):
         raise ValueError(f"moveaxis: expected as many places as axes, each once, got {source} to {destination}")
     return _moveaxis(x, source=source, destination=destination)
+
+
+def _split(g: Any, axis: int | None, arrays_shape: list[tuple[int, ...]], xp: Any) -> list[Any]:
+    if axis is None:
+        axis, lengths = 0, [math.prod(shape) for shape in arrays_shape]
+    else:
+        axis %= len(g.shape)
+        lengths = [shape[axis] for shape in arrays_shape]
+    parts, start = [], 0
+    for shape, length in zip(arrays_shape, lengths, strict=True):
+        parts.append(xp.reshape(g[cut(axis, start, start + length)], shape))
+        start += length
+    return parts
+
+
+@derivative(_split, kind=BOOLEAN)
+def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
+    return xp.concat(list(arrays), axis=axis)
+
+
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """Join tensors along an axis that they have.
+
+    Parameters
+    ----------
+    arrays : sequence of Tensor
+        At least one, of shapes that agree but for `axis`, on one device.
+    axis : int or None, default 0
+        Along what to join; None joins all elements in row order.
+
+    Returns
+    -------
+    Tensor
+        Of the joined shape, and of the dtype that all promote to.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``concat``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.concat([xgrad.ones(2), xgrad.zeros(1)])
+    Tensor([1., 1., 0.])
+    """
+    return _concat(*arrays, axis=axis)
+
+
+def _unstack(g: Any, axis: int, xp: Any, arrays_shape: list[tuple[int, ...]]) -> list[Any]:
+    before = (slice(None),) * (axis % len(g.shape))
+    return [g[(*before, i, ...)] for i in range(len(arrays_shape))]
+
+
+@derivative(_unstack, kind=BOOLEAN)
+def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
+    return xp.stack(list(arrays), axis=axis)
+
+
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+    """Join tensors along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of Tensor
+        At least one, of one shape, on one device.
+    axis : int, default 0
+        Where the new axis is in the result.
+
+    Returns
+    -------
+    Tensor
+        With one axis more, as long as there are tensors.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``stack``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.stack([xgrad.ones(2), xgrad.zeros(2)], axis=1)
+    Tensor([[1., 0.],
+            [1., 0.]])
+    """
+    return _stack(*arrays, axis=axis)
+
+
+class _Unstack(Function):
+    """One tensor for each index along an axis."""
+
+    name = "unstack"
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, axis: int) -> tuple[Any, ...]:
+        before = (slice(None),) * (axis % len(x.shape))
+        return tuple(x[(*before, i, ...)] for i in range(x.shape[axis]))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, axis: int) -> Any:
+        return xp.stack(list(g), axis=axis)
+
+
+_unstack_function = _Unstack()
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """Split a tensor along an axis, which goes.
+
+    Parameters
+    ----------
+    x : Tensor
+        With at least one axis.
+    axis : int, default 0
+        Along what to split.
+
+    Returns
+    -------
+    tuple of Tensor
+        As many as `axis` is long, with one axis less.
+
+    Raises
+    ------
+    IndexError
+        If there is no such axis.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``unstack``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
+    (Tensor([1, 3]), Tensor([2, 4]))
+    """
+    x = as_tensor("unstack", "x", x)
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"unstack: axis {axis} is out of bounds for shape {x.shape}")
+    parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
+    if x.ndim > 1:  # else they are elements, which are values
+        before = (slice(None),) * (axis % x.ndim)
+        for i, part in enumerate(parts):
+            link(x, part, getitem_function, {"key": (*before, i, ...)})
+    return parts
+
+
+def _repeat_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repeats: int, axis: int | None) -> Any:
+    """Sum what became of each element; it lies along an axis of its own."""
+    shape = (math.prod(x_shape),) if axis is None else x_shape
+    axis = (axis or 0) % len(shape) + 1
+    return xp.reshape(xp.sum(xp.reshape(g, (*shape[:axis], repeats, *shape[axis:])), axis=axis), x_shape)
+
+
+@derivative(_repeat_rule)
+def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
+    return xp.repeat(x, repeats, axis=axis)
+
+
+@derivative(None)
+def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
+    """Return the number of each of `count` elements as often as it is repeated."""
+    numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
+    return xp.repeat(numbers, xp.astype(repeats, xp.int64))
+
+
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return `x` with each element several times, one after the other.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    repeats : int or Tensor
+        How often; one number for all, or integers of shape (n,) where there are n elements along `axis`. The shape of
+        the result then depends on values, which makes a GPU wait.
+    axis : int, optional
+        Along what; by default all elements in row order, as one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, longer along `axis`; or with one axis.
+
+    Raises
+    ------
+    TypeError
+        If `repeats` are not integers.
+    ValueError
+        If one is negative, or there are not as many as elements.
+    DeviceError
+        If the two are on different devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``repeat``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.repeat(xgrad.asarray([1, 2]), 2)
+    Tensor([1, 1, 2, 2])
+    >>> xgrad.repeat(xgrad.asarray([1, 2]), xgrad.asarray([0, 3]))
+    Tensor([2, 2, 2])
+    """
+    x = as_tensor("repeat", "x", x)
+    if x.ndim == 0 and axis in (0, -1):  # NumPy takes a 0-d array for one element, others do not
+        axis = None
+    if isinstance(repeats, int):
+        return _repeat(x, repeats=repeats, axis=axis)
+    repeats = as_tensor("repeat", "repeats", repeats)
+    if repeats.dtype.kind not in "iu":
+        raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"repeat: axis {axis} is out of bounds for shape {x.shape}")
+    if repeats.shape not in ((x.shape[axis],), (1,)):
+        raise ValueError(f"repeat: expected repeats of shape ({x.shape[axis]},), one an element, got {repeats.shape}")
+    return take(x, _repeated(repeats, count=x.shape[axis]), axis=axis)
+
+
+def _tile_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
+    """Sum the copies: the even axes are numbers of copies, the odd ones those of `x`."""
+    ndim = len(g.shape)
+    shape, copies = ((1,) * (ndim - len(lengths)) + lengths for lengths in (x_shape, repetitions))
+    g = xp.reshape(g, tuple(n for pair in zip(copies, shape, strict=True) for n in pair))
+    return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * ndim, 2))), x_shape)
+
+
+@derivative(_tile_rule)
+def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
+    return xp.tile(x, repetitions)
+
+
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
+    """Return copies of `x` side by side along axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    repetitions : tuple of int
+        How many along each axis, from the last on; new axes come first, and those without a number have one copy.
+
+    Returns
+    -------
+    Tensor
+        With as many axes as `x` or as there are numbers, whichever is more.
+
+    Raises
+    ------
+    TypeError
+        If `repetitions` are not a tuple or list.
+    ValueError
+        If one is negative.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``tile``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.tile(xgrad.asarray([1, 2]), (2, 2))
+    Tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    if not isinstance(repetitions, (tuple, list)):
+        raise TypeError(f"tile: expected a tuple of int for repetitions, got {repetitions!r}")
+    if any(n < 0 for n in repetitions):
+        raise ValueError(f"tile: expected no negative repetitions, got {repetitions}")
+    return _tile(x, repetitions=tuple(repetitions))

@@ -8,7 +8,7 @@ from xgrad.declare import derivative
 from xgrad.dtypes import INTEGER
 from xgrad.inputs import as_tensor
 from xgrad.ops.axes import cut, reduction
-from xgrad.ops.joining import concat
+from xgrad.ops.manipulation import concat
 from xgrad.tensor import Tensor
 
 any = reduction(

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from sys import getrefcount
 from typing import Any
 from weakref import ref
+
+import numpy as np
 
 from xgrad.device import Device, Place, tracing
 from xgrad.devices import transfer
 from xgrad.graph import Leaf, clock
 from xgrad.ops import astype
+from xgrad.ops.writing import refresh
 from xgrad.tensor import Tensor, placed, wrap
+from xgrad.views import has_family, with_views
 
 Update = Callable[[Any, Any, Any, "State", Mapping[str, Any]], Any]
 
@@ -38,6 +43,10 @@ def _plain(value: Any) -> Any:
 def write(numbers: dict[str, Any], key: str, value: Any) -> None:
     """Keep a number that an update remembers."""
     numbers[key] = value
+
+
+_array = np.empty(0)
+_HELD_ONCE = sum(map(getrefcount, [_array]))  # of an array that one tensor holds, in a list: not alike in all Pythons
 
 
 class State(dict[str, Any]):
@@ -183,7 +192,6 @@ class Flat:
         first, self.stepped = params[0], stepped
         self.params, self.elementwise, self.device = params, elementwise, first.device
         self.leaves: list[Any] = [p._leaf for p in params]
-        self.owned = [p for p in params if hasattr(p, "_owner")]  # values of others
         self.layout = Layout([p.shape for p in params], first._place)
         with self.device.active():
             self.gradients = Gradients(self.layout)
@@ -223,6 +231,18 @@ class Flat:
         """Return how many references there are to the memory and to the views: more than `private`, if others look."""
         memory = self.device.backend.references(self._memory)
         return None if memory is None else (memory, sum(map(getrefcount, self._views)))
+
+    def is_private(self) -> bool:
+        """Return whether nothing sees the parameters but the optimizer and their views, which follow them."""
+        now, private = self.watchers(), self.private
+        if now == private or now is None or private is None:
+            return now == private is not None
+        shares, ours = partial(self.device.backend.shares_memory, self._memory), set(map(id, self._views))
+        views = [view for p in self.params if has_family(p) for view in with_views(p)[1:]]
+        same = sum([id(view._data) in ours for view in views])  # those of .data
+        arrays = [view._data for view in views if id(view._data) not in ours and shares(view._data)]
+        held_once = sum(map(getrefcount, arrays)) == len(arrays) * _HELD_ONCE
+        return held_once and now == (private[0] + len(arrays), private[1] + same)
 
     def states(self) -> list[State]:
         """Return what is remembered of each parameter, as views."""
@@ -323,7 +343,7 @@ class Flat:
         if trace is not None:
             if trace.is_private(self):
                 return False
-        elif self.private is not None and self.watchers() == self.private:
+        elif self.is_private():
             for p, place in zip(self.params, self.places, strict=True):
                 if p._data is not place._data:
                     break
@@ -343,8 +363,7 @@ class Flat:
         self.stepped, when = True, clock.change()
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
-        for param in self.owned:
-            param._change(param._data, param._place)
+            refresh(param)
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xgrad
+from xgrad.ops.indexing import getitem_function
 from xgrad.parity import pytorch
 from xgrad.parity.pytorch import torch
 from xgrad.parity.row import MASK, Op, Sample, a, ints, row
@@ -38,6 +39,13 @@ ROWS: list[Op] = [
     row("setitem with integer arrays", SELECTED, lambda x, value, key: xgrad.ops.setitem(x, key, value), pytorch.setitem,
         Sample((a(4), a(2)), {"key": ints(2, 0)}), Sample((a(2, 3), a(2)), {"key": (ints(0, 1), ints(2, 2))}), Sample((a(3, 2), a(2, 2)), {"key": ints(2, 0)}),
         Sample((a(2, 3), 0.5), {"key": (slice(None), ints(0, 2))}), Sample((a(3), a()), {"key": ints()}), not_on=NON_STANDARD_KEY, complex=True),
+    row("put", SELECTED, lambda x, value, axes: xgrad.ops.put(x, value, xgrad.permute_dims, axes=axes),
+        lambda x, value, axes: torch.permute(value, sorted(range(len(axes)), key=axes.__getitem__)) + 0 * x,
+        Sample((a(2, 3), a(3, 2)), {"axes": (1, 0)}), Sample((a(2, 3, 2), a(3, 2, 2)), {"axes": (1, 2, 0)}), Sample((a(), a()), {"axes": ()}),
+        Sample((a(2, 0), a(0, 2)), {"axes": (1, 0)}), Sample((a(2, 3), a(3, 2)), {"axes": (1, 0)}, "transposed"), complex=True),
+    row("put of a part", SELECTED, lambda x, value, key: xgrad.ops.put(x, value, getitem_function, key=key), pytorch.setitem,
+        Sample((a(4), a(2)), {"key": slice(1, 3)}), Sample((a(2, 3), a(2)), {"key": (slice(None), 1)}),
+        Sample((a(2, 3), a(3)), {"key": (1, Ellipsis)}), Sample((a(4), a(2)), {"key": slice(1, 3)}, "reversed"), complex=True),
     row("index_add", SUMS, lambda x, value, key: xgrad.ops.index_add(x, key, value), pytorch.index_add,
         Sample((a(4), a(3)), {"key": (ints(0, 0, 2),)}), Sample((a(2, 3), a()), {"key": (ints(1, 1), ints(2, 2))}), complex=True),
     row("scatter", SUMS, lambda x, key: xgrad.ops.scatter(x, key, (4,)), pytorch.scatter,

@@ -1,0 +1,348 @@
+"""Views and writes through them, compared with NumPy's memory and with PyTorch's values and gradients."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+
+PROGRAMS = int(os.environ.get("VIEWS_PROGRAMS", 300))
+SEEDS = range(20)  # each of a share of the programs
+
+
+def random_key(r: random.Random, shape: tuple[int, ...]) -> Any:
+    """Return a key of slices, integers, None and ... that leaves at least one axis."""
+    key: list[Any] = []
+    for n in shape[: r.randint(1, len(shape))]:
+        start = r.randrange(n)
+        kinds = [
+            r.randrange(n),
+            slice(start, r.randint(start + 1, n)),
+            slice(None, None, r.choice([1, 2])),
+            slice(None),
+        ]
+        key.append(r.choices(kinds, [7, 7, 3, 3])[0])
+    if len(key) == len(shape) and all(isinstance(part, int) for part in key):
+        key[-1] = slice(None)
+    key += [...] * (r.random() < 0.2)
+    key[:0] = [None] * (r.random() < 0.15)
+    return tuple(key) if len(key) > 1 or r.random() < 0.5 else key[0]
+
+
+def random_view(r: random.Random, x: Any, y: Any, torch: Any = None) -> tuple[Any, Any, str]:
+    """Return the same view of a tensor and of an array of NumPy or PyTorch."""
+    shape, ndim = x.shape, x.ndim
+    names = "index index index index reshape permute squeeze expand move mT".split()
+    name = r.choice(names if torch else [*names, "flip", "iterate", "unstack"])
+    if name == "index":
+        key = random_key(r, shape)
+        return x[key], y[key], f"[{key}]"
+    if name == "reshape":
+        length = r.choice([n for n in range(1, x.size + 1) if x.size % n == 0])
+        new: Any = r.choice([(-1,), (length, x.size // length), (length, -1, 1)])
+        return xgrad.reshape(x, new), y.reshape(new), f"reshape {new}"
+    if name == "permute":
+        axes = tuple(r.sample(range(ndim), ndim))
+        return xgrad.permute_dims(x, axes), y.permute(axes) if torch else y.transpose(axes), f"permute {axes}"
+    if name == "squeeze" and 1 in shape and ndim > 1:
+        axis = shape.index(1)
+        return xgrad.squeeze(x, axis), y.squeeze(axis), f"squeeze {axis}"
+    if name == "expand":
+        axis = r.randint(0, ndim)
+        return (
+            xgrad.expand_dims(x, axis=axis),
+            y.unsqueeze(axis) if torch else np.expand_dims(y, axis),
+            f"expand {axis}",
+        )
+    if name == "move":
+        one, other = r.randrange(ndim), r.randrange(ndim)
+        return xgrad.moveaxis(x, one, other), (torch or np).moveaxis(y, one, other), f"move {one} {other}"
+    if name == "mT" and ndim > 1:
+        return x.mT, y.mT, "mT"
+    if name == "flip":
+        axis = r.randrange(ndim)
+        return xgrad.flip(x, axis=axis), np.flip(y, axis=axis), f"flip {axis}"
+    if name == "iterate" and ndim > 1:
+        i = r.randrange(shape[0])
+        return list(x)[i], list(y)[i], f"iterate {i}"
+    if name == "unstack" and ndim > 1:
+        i = r.randrange(shape[1])
+        return xgrad.unstack(x, axis=1)[i], y[:, i], f"unstack {i}"
+    return random_view(r, x, y, torch)
+
+
+def programs(share: int) -> range:
+    return range(share, PROGRAMS, len(SEEDS))
+
+
+@pytest.mark.parametrize("share", SEEDS)
+def test_random_program_has_the_values_and_gradients_of_pytorch(share: int, torch: Any) -> None:
+    for seed in programs(share):
+        compare_with_pytorch(seed, torch)
+
+
+def compare_with_pytorch(seed: int, torch: Any) -> None:
+    r, normal = random.Random(seed), np.random.default_rng(seed).normal
+    shape = tuple(r.randint(1, 4) for _ in range(r.randint(1, 3)))
+    a, b = normal(size=shape), normal(size=(4, 4, 4))
+    x, w = (xgrad.asarray(v, requires_grad=True) for v in (a, b))
+    tx, tw = (torch.tensor(v, requires_grad=True) for v in (a, b))
+    # The base has a history, or none until something that has one is written to it.
+    family = [(x * 2, tx * 2)] if r.random() < 0.7 else [(xgrad.asarray(a.copy()), torch.tensor(a.copy()))]
+    family += [((w * 3)[0, ...], (tw * 3)[0])] * (r.random() < 0.3)
+    loss, expected, log = (x * 0).sum() + (w * 0).sum(), (tx * 0).sum() + (tw * 0).sum(), [str(seed)]
+
+    def value(shape: tuple[int, ...]) -> tuple[Any, Any]:
+        c = r.random()
+        if c < 0.3:
+            return c, c
+        if c < 0.7 and len(shape) <= 3 and all(n <= 4 for n in shape):
+            key = (0,) * (3 - len(shape)) + tuple(slice(0, n) for n in shape)
+            return w[key] * 2, tw[key] * 2
+        array = normal(size=shape)
+        return xgrad.asarray(array), torch.tensor(array)
+
+    for _ in range(r.randint(3, 14)):
+        (u, t), c = r.choice(family), r.random()
+        if 0.45 <= c < 0.9 and t.requires_grad and t.is_leaf:
+            continue  # which is an error
+        if c < 0.45:
+            u, t, name = random_view(r, u, t, torch)
+            family += [(u, t)] * (0 < u.ndim < 6)
+        elif c < 0.65:
+            key = random_key(r, u.shape)
+            u[key], t[key] = value(tuple(t[key].shape))
+            name = f"[{key}] ="
+        elif c < 0.75:
+            mask = normal(size=u.shape) < 0
+            u[xgrad.asarray(mask)] = t[torch.tensor(mask)] = 1.5
+            name = "[mask] ="
+        elif c < 0.9:
+            v, tv = value(u.shape)
+            if r.random() < 0.5:
+                u += v
+                t += tv
+            else:
+                u *= v
+                t *= tv
+            name = "in place"
+        else:
+            loss, expected = loss + (u * u * 2).sum(), expected + (t.clone() * t.clone() * 2).sum()
+            name = "used"
+        log.append(name)
+        for u, t in family:
+            np.testing.assert_allclose(u.detach().numpy(), t.detach().numpy(), rtol=1e-12, err_msg=str(log))
+        if len(family) > 1 and r.random() < 0.3:
+            family.pop(r.randrange(len(family)))
+    for i, (u, t) in enumerate(family):
+        loss, expected = loss + (u * u * (i + 1)).sum(), expected + (t * t * (i + 1)).sum()
+    loss.backward()
+    expected.backward()
+    for p, q in ((x, tx), (w, tw)):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-9, atol=1e-10, err_msg=str(log))
+
+
+@pytest.mark.parametrize("share", SEEDS)
+def test_random_program_has_the_memory_of_numpy(share: int) -> None:
+    for seed in programs(share):
+        compare_with_numpy(seed)
+
+
+def compare_with_numpy(seed: int) -> None:
+    r, random_numbers = random.Random(seed), np.random.default_rng(seed)
+    shape = tuple(r.randint(1, 4) for _ in range(r.randint(1, 3)))
+    dtype = r.choice(["float64", "int64", "complex128", "leaf"])
+    a = (random_numbers.normal(size=shape) * 5).astype("float64" if dtype == "leaf" else dtype)
+    family, log = [(xgrad.asarray(a.copy(), requires_grad=dtype == "leaf"), a)], [f"{seed}, {dtype}"]
+    with xgrad.no_grad():
+        for _ in range(r.randint(3, 20)):
+            (u, t), c = r.choice(family), r.random()
+            if c < 0.4:
+                u, t, name = random_view(r, u, t)
+                family += [(u, t)] * (0 < u.ndim < 6)
+            elif c < 0.5 and t.dtype.kind == "c":
+                name = r.choice(["real", "imag"])
+                family.append((getattr(xgrad, name)(u), getattr(t, name)))
+            elif c < 0.75:
+                key, value = random_key(r, u.shape), r.randint(1, 9)
+                u[key] = t[key] = value
+                name = f"[{key}] ="
+            elif c < 0.85:
+                mask = random_numbers.random(u.shape) < 0.5
+                u[mask] = t[mask] = 3
+                name = "[mask] ="
+            else:
+                u += 2
+                t += 2
+                name = "+="
+            log.append(name)
+            for u, t in family:
+                np.testing.assert_array_equal(u.detach().numpy(), t, err_msg=str(log))
+            if len(family) > 1 and r.random() < 0.3:
+                family.pop(r.randrange(len(family)))
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "slice": lambda x: x[1:, ...],
+    "row": lambda x: x[1, ...],
+    "T": lambda x: x.T,
+    "reshape": lambda x: x.reshape(-1),
+    "flip": lambda x: xgrad.flip(x, axis=0),
+    "expand_dims": lambda x: xgrad.expand_dims(x, axis=1),
+    "squeeze": lambda x: xgrad.squeeze(x[:1, ...], 0),
+    "moveaxis": lambda x: xgrad.moveaxis(x, 0, 1),
+    "unstack": lambda x: xgrad.unstack(x, axis=1)[1],
+    "iteration": lambda x: list(x)[1],
+    "view of a view": lambda x: x[1, ...][None, ...].mT,
+    "data": lambda x: x.data,
+    "data of a view": lambda x: x[1, ...].data,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_write_through_a_view_reaches_its_base_and_other_views(name: str, device: str) -> None:
+    if name == "flip" and device == "torch":
+        pytest.skip("PyTorch's flip returns a copy")
+    x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]], device=device)
+    other, before = x[:, 1], x.detach()
+    view = VIEWS[name](x)
+    view[...] = 7
+    view += 1
+    assert view.tolist() == xgrad.full_like(view, 8).tolist() == VIEWS[name](x).tolist()
+    assert other.tolist() == x[:, 1].tolist() and before.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("name", [name for name in VIEWS if "data" not in name])
+def test_write_through_a_view_is_differentiable_twice(name: str, device: str) -> None:
+    if name == "flip" and device == "torch":
+        pytest.skip("PyTorch's flip returns a copy")
+
+    def f(x: Any, y: Any) -> Any:
+        z = x * x
+        view = VIEWS[name](z)
+        view *= y
+        view[..., :1] = y * y
+        return z * z
+
+    x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]], dtype=xgrad.float64, device=device, requires_grad=True)
+    y = xgrad.asarray(1.5, dtype=xgrad.float64, device=device, requires_grad=True)
+    xgrad.testing.gradcheck(f, [x, y])
+    xgrad.testing.gradgradcheck(f, [x, y])
+
+
+def test_an_element_is_a_value() -> None:
+    x = xgrad.asarray([1.0, 2.0, 3.0])
+    element, x[0] = x[0], x[2]
+    x[2] = element
+    assert x.tolist() == [3, 2, 1] and element.item() == 1
+    x[1] += 5
+    assert x.tolist() == [3, 7, 1]
+    with pytest.raises(TypeError, match=r"in place: x is an element .* assign to the tensor that it was taken from"):
+        x[1][...] = 4.0
+    rows = x[[0, 1]], x[x > 2]
+    x[...] = 0
+    assert [row.tolist() for row in rows] == [[3, 7], [3, 7]]  # taken by arrays: values
+
+
+def test_write_to_what_was_broadcast_is_refused_where_elements_overlap() -> None:
+    x = xgrad.zeros(2)
+    wide, same = xgrad.broadcast_to(x, (3, 2)), xgrad.broadcast_to(x, (1, 2))
+    x[0] = 1.0
+    assert wide.tolist() == [[1, 0]] * 3
+    with pytest.raises(ValueError, match=r"x was made by broadcast_to.*write to a copy of it.*test_views.py"):
+        wide[0, :] = 5.0
+    assert wide.tolist() == [[1, 0]] * 3 and x.tolist() == [1, 0]
+    same[0, :] = 7.0
+    assert x.tolist() == [7, 7]
+    full, (grid, _) = xgrad.full((2, 2), xgrad.asarray(1.0)), xgrad.meshgrid(x, x)
+    full[0, 0] = grid[0, 0] = 3.0
+    assert full.tolist() == [[3, 1], [1, 1]] and x.tolist() == [7, 7]
+
+
+def test_views_of_a_leaf_are_written_to_under_no_grad() -> None:
+    p = xgrad.ones((2, 3), requires_grad=True)
+    view = p.T
+    with pytest.raises(RuntimeError, match="a leaf that requires a gradient, or a view of one"):
+        p[0, :][1] = 5.0
+    with pytest.raises(RuntimeError, match="a leaf that requires a gradient, or a view of one"):
+        view += 1
+    with xgrad.no_grad():
+        p[0, :][1] = 5.0
+        p.T[0, :] = 3.0
+    p.data[1, :] = 9.0
+    assert p.tolist() == [[3, 5, 1], [9, 9, 9]] and p.is_leaf and view.tolist() == [[3, 9], [5, 9], [1, 9]]
+    loss = (p * p).sum()
+    with xgrad.no_grad():
+        p[1, :][0] = 0.0
+    with pytest.raises(RuntimeError, match="was changed"):
+        loss.backward()
+
+
+def test_a_view_taken_under_no_grad_keeps_the_history_of_its_base() -> None:
+    x = xgrad.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 2
+    with xgrad.no_grad():
+        view = y[1:][:1]
+    view[...] = 9.0
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 0, 2]
+
+
+def array_of(x: Any) -> int:
+    return id(x._data)
+
+
+def test_assignment_is_in_place_where_nothing_else_sees_the_memory() -> None:
+    x = xgrad.zeros(100)
+    row, before = x[10:20], array_of(x)
+    x[3] = 1.0
+    row[0] = 2.0
+    row += 1
+    x[50:60] = x[30]
+    assert array_of(x) == before and x[10].item() == 3
+    seen = x.numpy()
+    x[3] = 2.0
+    assert seen[3] == 1 and array_of(x) != before
+    w = xgrad.ones(100, requires_grad=True)
+    y = x * w
+    row[...] = 7.0  # the graph has kept x
+    y.sum().backward()
+    assert w.grad is not None and w.grad[10].item() == 3 and x[10].item() == 7
+    user = np.zeros(3)
+    x = xgrad.asarray(user)
+    del seen
+    x[0] = 1.0
+    assert user[0] == 0
+
+
+@pytest.mark.parametrize("take", [lambda x: x[:-1], lambda x: x[1:][::-1], lambda x: x[::-1][1:]])
+def test_assignment_of_overlapping_memory_has_the_values_of_numpy(take: Callable[[Any], Any]) -> None:
+    x, y = xgrad.arange(6.0), np.arange(6.0)
+    for array in (x, y):
+        array[1:] = take(array)
+        value = take(array)
+        array[:-1] = value
+    assert x.tolist() == y.tolist()
+
+
+def test_wrong_assignments_change_nothing() -> None:
+    x = xgrad.zeros((2, 2))
+    for key, value in ((0, [1, 2, 3]), ((slice(None), 5), 1.0), (slice(None), 1j), ((0, 0, 0), 1.0)):
+        with pytest.raises((ValueError, IndexError, TypeError), match="setitem"):
+            x[key] = xgrad.asarray(value) if isinstance(value, list) else value
+    assert x.tolist() == [[0, 0], [0, 0]]
+
+
+def test_views_do_not_keep_each_other_alive() -> None:
+    x = xgrad.zeros(10)
+    for i in range(1000):
+        x[i % 10 :]
+    kept = [x[i:] for i in range(10)]
+    assert len(x._views) < 20 and all(reference() is not None for reference in x._views[-5:])
+    del kept

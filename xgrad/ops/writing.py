@@ -1,0 +1,234 @@
+"""Writes to tensors: in place where nothing else sees the memory, and through views to all that shares it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from xgrad.declare import derivative, in_rule
+from xgrad.device import tracing
+from xgrad.function import Function
+from xgrad.grad_mode import grad_enabled
+from xgrad.graph import Leaf, clock
+from xgrad.lost_gradients import blame
+from xgrad.ops.indexing import assign_to, prepare, setitem
+from xgrad.tensor import Tensor, placed
+from xgrad.views import base_of, family_of, has_family, views_of, with_views
+
+
+def _viewed(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
+    return view(g, **options) if isinstance(g, Tensor) else view.forward(xp, g, **options)
+
+
+def _outside(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
+    return in_rule(_put, xp, g, 0, view=view, options=options)
+
+
+@derivative(_outside, _viewed, holomorphic=False)
+def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, Any]) -> Any:
+    if view.name in ("reshape", "broadcast_to"):  # whose result may have other memory, or be read-only
+        return xp.asarray(xp.reshape(value, x.shape), copy=True) if hasattr(value, "shape") else xp.zeros_like(x)
+    x = xp.asarray(x, copy=True)
+    view.forward(xp, x, **options)[...] = value
+    return x
+
+
+def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
+    """Return a copy of `x` of which a view has another value: what a write to the view makes of `x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    value : Tensor
+        Of the shape that the view has.
+    view : callable
+        The function that takes the view: one of `xgrad` that returns views, such as ``xgrad.permute_dims``.
+    **options
+        The options of the function.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If elements of the view share their memory, as those of `broadcast_to` do.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.ones(2), xgrad.linalg.diagonal)
+    Tensor([[1., 0.],
+            [0., 1.]])
+    """
+    function: Function = getattr(view, "function", view)
+    if function.name == "broadcast_to" and value.size != x.size:
+        raise ValueError(
+            f"in place: x was made by broadcast_to, and its elements share their memory: write to a copy of it, "
+            f"xgrad.asarray(x, copy=True), at {blame()}"
+        )
+    made: Tensor = _put(x, value, view=function, options=options)
+    return made
+
+
+def write(x: Tensor, key: Any, value: Any) -> None:
+    """Assign to ``x[key]``."""
+    if getattr(x, "_view", x) is None:
+        raise TypeError(
+            "in place: x is an element that was taken by integers, a value of its own: assign to the tensor that it "
+            "was taken from"
+        )
+    if (
+        x._edge is None
+        and (getattr(value, "_edge", None) is None or not grad_enabled.get())
+        and _is_exclusive(x, value)
+    ):
+        x, raw, new = prepare(x, key, value)
+        with suppress(Exception), x.device.active():  # the op explains what is wrong
+            assign_to(x.device.xp, x._data, getattr(new, "_data", new), raw)
+            return
+    assign(x, _computed(x, setitem, key, value))
+
+
+def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
+    """Return what ``x += other`` makes of `x`, given the function of the operator."""
+    new = _computed(x, compute, other)
+    if has_family(x):
+        if new._edge is None and _is_exclusive(x, new):
+            with x.device.active():
+                x._data[...] = new._data
+            return x
+    elif not x._data.shape and x._rebinds and x._edge is None and x._leaf is None:
+        return new  # numbers are values, as NumPy's
+    assign(x, new)
+    return x
+
+
+def _computed(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
+    """Return a new value of a tensor, like it in shape and dtype."""
+    _check_leaf(x)
+    new = compute(_current(x), *operands)
+    if new._data.dtype != x._data.dtype:
+        if "buifc".index(new.dtype.kind) > "buifc".index(x.dtype.kind):
+            raise TypeError(f"in place: expected a result that {x.dtype} can hold, got {new.dtype}: write x = x + y")
+        new = new.astype(x.dtype)
+    if new._data.shape != x._data.shape:
+        raise ValueError(f"in place: expected a result of shape {x.shape}, got {new.shape}: write x = x + y")
+    return new
+
+
+def _check_leaf(x: Tensor) -> None:
+    if type(x._edge) is Leaf and grad_enabled.get():
+        raise RuntimeError(
+            "in place: x is a leaf that requires a gradient, or a view of one, and would not stay one: write x -= y "
+            "and x[key] = y under no_grad(), or x = x - y for another tensor"
+        )
+
+
+def _current(x: Tensor) -> Tensor:
+    """Return a tensor with the history that it has as a view, also if it was taken under ``no_grad()``."""
+    base = base_of(x) if x._edge is None and grad_enabled.get() else None
+    function, options = x._view[1:] if base is not None and x._view else (None, {})
+    if base is None or function is None or (base := _current(base))._edge is None:
+        return x
+    made: Tensor = function(base, **options)
+    return made
+
+
+def _is_exclusive(x: Tensor, value: Any) -> bool:
+    """Return whether nothing sees the memory of a constant but tensors that share it: its views, and it as one."""
+    if tracing.get() is not None:
+        return False
+    family = family_of(x)
+    for member in family:
+        if member._edge is not None or member._leaf is not None or member is value:
+            return False
+    return x.device.backend.is_exclusive([member._data for member in family])
+
+
+def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
+    """Give a tensor another value, and what shares it theirs: what it is a view of, and all views of that.
+
+    What is `hidden` bypasses autograd, as a write to ``.data`` does.
+    """
+    while True:
+        if not hidden:
+            _check_leaf(x)
+        base = base_of(x)
+        if base is None or x._view is None or (base._place.device is not x._place.device and _is_outside(x)):
+            break
+        _, function, options = x._view
+        if function is None:  # of .data
+            hidden = True
+        else:
+            new = put(_detached(base) if hidden else _current(base), new, function, **options)
+        x = base
+    _spread(x, new, hidden)
+
+
+def _is_outside(x: Tensor) -> bool:
+    """Return whether a traced step leaves the base of a tensor to the replay, as the step has no other view of it."""
+    device, own = x._place.device, set(map(id, with_views(x)))
+    if any(member._place.device is device and id(member) not in own for member in family_of(x)):
+        tracing.get().refuse(
+            "a tensor is assigned to that shares its memory with another argument, as views of one that is none: pass "
+            "that too, or name it in state="
+        )
+    return True
+
+
+def set_data(x: Tensor, new: Tensor) -> None:
+    """Give a tensor another value behind the graph's back; one of another shape or dtype is no longer that of views."""
+    if new._place is not x._place or new.shape != x.shape:
+        for view in views_of(x):
+            del view._view
+        if getattr(x, "_view", None) is not None and x._view[1] is not None:  # type: ignore[index]
+            del x._view
+    assign(x, _detached(new), hidden=True)
+
+
+def _detached(x: Tensor) -> Tensor:
+    return placed(x._data, x._place)
+
+
+def _spread(x: Tensor, new: Tensor, hidden: bool) -> None:
+    """Give a tensor another value, and take its views anew."""
+    edge = x._edge or x._leaf
+    known = edge is not None or not x._rebinds
+    if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
+        replace(x, new._data, new._place)
+    else:
+        x._data, x._place, x._edge = new._data, new._place, new._edge
+    refresh_views(x, hidden)
+
+
+def replace(x: Tensor, raw: Any, place: Any) -> None:
+    """Give a tensor another array behind the graph's back, and note when, for the graph to compare."""
+    edge, when = x._edge or x._leaf, clock.change()
+    if (trace := tracing.get()) is not None:
+        trace.check_device(x.device, "a tensor is assigned to")
+    if edge is not None:
+        edge.change(raw.shape, place, when)  # which may refuse
+    x._data, x._place, x._changed = raw, place, when
+
+
+def refresh_views(x: Tensor, hidden: bool = True) -> None:
+    """Take the views of a tensor anew."""
+    for view in views_of(x):
+        if view._place.device is not x._place.device:  # outside a traced step: the replay writes to it
+            continue
+        _, function, options = view._view  # type: ignore[misc]
+        if function is None:
+            _spread(view, _detached(x), True)
+        else:
+            _spread(view, function(_detached(x) if hidden else x, **options), hidden)
+
+
+def refresh(x: Tensor) -> None:
+    """Give what a tensor is a view of, and its views, the value that it has."""
+    if has_family(x):
+        assign(x, _detached(x), hidden=(x._edge or x._leaf) is not None)

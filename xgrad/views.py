@@ -1,0 +1,84 @@
+"""Links between tensors and their views, by which a write to one reaches the others.
+
+A view holds its base, and the function and options that took it; a base has weak references to its views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import ref
+
+if TYPE_CHECKING:
+    from xgrad.tensor import Tensor
+
+#: Whether a function returns a view of its input: always, or where the result shares its memory.
+Views = bool | Literal["shared"]
+
+
+def is_view(x: Any, out: Any) -> bool:
+    """Return whether a result is a view of a tensor: of its memory, or of a parameter that an optimizer has packed.
+
+    A packed parameter has other strides than before: what is a view does not depend on it.
+    """
+    if getattr(out, "base", None) is x._data:
+        return True
+    leaf = x._leaf
+    return (leaf is not None and leaf.slot is not None) or x._place.device.backend.shares_memory(x._data, out)
+
+
+def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> None:
+    """Make a tensor a view of another, taken by a function; the function of ``.data`` is None."""
+    view._view = (base if function is not None else ref(base)), function, options
+    views = getattr(base, "_views", None)
+    if views is None:
+        base._views = [ref(view)]
+    elif views[-1]() is None:
+        views[-1] = ref(view)
+    else:
+        views.append(ref(view))
+        if not len(views) & (len(views) - 1):  # at each power of two, so that few are dead
+            views[:] = [reference for reference in views if reference() is not None]
+
+
+def unlink(x: Tensor) -> Tensor:
+    """Make a view a value of its own, and return it."""
+    del x._view
+    return x
+
+
+def base_of(x: Tensor) -> Tensor | None:
+    """Return what a tensor is a view of."""
+    view = getattr(x, "_view", None)
+    if view is None:
+        return None
+    base, function, _ = view
+    return base if function is not None else base()  # type: ignore[no-any-return]
+
+
+def views_of(x: Tensor) -> Iterator[Tensor]:
+    """Return the views of a tensor that still exist."""
+    for reference in list(getattr(x, "_views", ())):
+        view = reference()
+        if view is not None and base_of(view) is x:
+            yield view
+
+
+def with_views(x: Tensor) -> list[Tensor]:
+    """Return a tensor, its views, and the views of those."""
+    found = [x]
+    for member in found:  # which grows on the way
+        found += views_of(member)
+    return found
+
+
+def family_of(x: Tensor) -> list[Tensor]:
+    """Return all tensors that a write to one reaches."""
+    while (base := base_of(x)) is not None:
+        x = base
+    return with_views(x)
+
+
+def has_family(x: Tensor) -> bool:
+    """Return whether a tensor is a view or has had views."""
+    return hasattr(x, "_views") or getattr(x, "_view", None) is not None
