@@ -178,6 +178,7 @@ from xgrad.tensor import Tensor
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
+    from xgrad.ops.contractions import einsum
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -189,6 +190,7 @@ newaxis = None
 _MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
     "io": ("load", "save"),
+    "ops.contractions": ("einsum",),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 
@@ -262,6 +264,7 @@ __all__ = [
     "diff",
     "divide",
     "e",
+    "einsum",
     "empty",
     "empty_like",
     "enable_grad",

@@ -1,0 +1,81 @@
+"""Functions that the standard lacks, where the op table does not reach: against NumPy, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+
+random = np.random.default_rng(0)
+
+
+def on(device: str, x: Any) -> xgrad.Tensor:
+    return xgrad.asarray(np.asarray(x), device=device)
+
+
+def host(x: xgrad.Tensor) -> np.ndarray:
+    return x.detach().cpu().numpy()
+
+
+def refuses(error: type[Exception], message: str) -> Any:
+    return pytest.raises(error, match=re.escape(message))
+
+
+# einsum
+
+
+def some_subscripts() -> tuple[str, list[tuple[int, ...]]]:
+    """Return random subscripts of up to four operands, and shapes for them."""
+    letters = list("abcde"[: random.integers(1, 6)])
+    sizes = {letter: int(random.integers(0, 4)) for letter in letters}
+    terms = ["".join(random.choice(letters, random.integers(0, 4))) for _ in range(random.integers(1, 5))]
+    used = sorted({*"".join(terms)})
+    result = "".join(random.permutation(used)[: random.integers(0, len(used) + 1)])
+    return f"{','.join(terms)}->{result}", [tuple([sizes[letter] for letter in term]) for term in terms]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_einsum_of_random_subscripts_is_that_of_numpy(device: str, dtype: str) -> None:
+    for _ in range(200 if device == "cpu" else 20):
+        subscripts, shapes = some_subscripts()
+        xs = [random.integers(-3, 4, shape).astype(dtype) for shape in shapes]
+        got = xgrad.einsum(subscripts, *[on(device, x) for x in xs])
+        want = np.asarray(np.einsum(subscripts, *xs))
+        assert (got.shape, got.dtype) == (want.shape, want.dtype), subscripts
+        np.testing.assert_array_equal(host(got), want, subscripts)
+
+
+def test_einsum_keeps_small_integers_and_counts_bools() -> None:
+    assert xgrad.einsum("i->", xgrad.asarray([1, 2], dtype=xgrad.int8)).dtype == xgrad.int8
+    assert xgrad.einsum("i,i", xgrad.asarray([True, True]), xgrad.asarray([True, True])).item() == 2
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes", "message"),
+    [
+        ("ij,jk", [(2, 3)], "expected as many operands as terms, 2, got 1"),
+        ("ij->ik", [(2, 3)], "the result has 'k', which no operand has"),
+        ("ij->ii", [(2, 3)], "the result has 'i' more than once"),
+        ("i->i", [(2, 3)], "expected a letter for each axis, got 'i' for shape (2, 3)"),
+        ("i.j->i", [(2, 3)], "expected letters, commas, one '...' a term and one '->', got 'i.j'"),
+        ("ij,jk", [(2, 3), (2, 3)], "expected one length for letter 'j', got 3 and 2"),
+        ("...,...", [(2,), (3,)], "expected one length for axes of '...', got 2 and 3"),
+        ("i...->i", [(2, 3)], "expected '...' in the result, too: sum over its axes afterwards"),
+        ("ii", [(2, 3)], "expected one length for 'i', which is repeated, got shape (2, 3)"),
+        ("", [], "expected as many operands as terms, 1, got 0"),
+    ],
+)
+def test_einsum_names_the_subscripts_that_do_not_fit(subscripts: str, shapes: Any, message: str) -> None:
+    with refuses(ValueError, f"einsum: {message}, in subscripts {subscripts!r} of operands of shapes {shapes}"):
+        xgrad.einsum(subscripts, *[xgrad.ones(shape) for shape in shapes])
+
+
+def test_einsum_of_other_things_is_refused() -> None:
+    with refuses(TypeError, "einsum: expected a string of subscripts first, such as 'ij,jk->ik', got Tensor"):
+        xgrad.einsum(xgrad.ones(2), "i")  # type: ignore[arg-type]
+    with refuses(xgrad.DeviceError, "einsum: expected operands on one device, got cpu, strict"):
+        xgrad.einsum("i,i", xgrad.ones(2), xgrad.ones(2, device="strict"))

@@ -1,0 +1,35 @@
+"""Rows of functions that the standard lacks."""
+
+from __future__ import annotations
+
+import xgrad
+from xgrad.parity.pytorch import torch
+from xgrad.parity.row import Op, Sample, a, row
+from xgrad.parity.tolerance import SUMS
+
+
+def _einsum(*operands: xgrad.Tensor, subscripts: str) -> xgrad.Tensor:
+    return xgrad.einsum(subscripts, *operands)
+
+
+def _products(*samples: tuple[str, list[tuple[int, ...]]]) -> list[Sample]:
+    return [
+        Sample(tuple([a(*shape, key=i) for i, shape in enumerate(shapes)]), {"subscripts": text})
+        for text, shapes in samples
+    ]
+
+
+ROWS: list[Op] = [
+    row("einsum", SUMS, _einsum, lambda *operands, subscripts: torch.einsum(subscripts, *operands),
+        *_products(("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,jk", [(2, 3), (3, 4)]), ("bij,bjk->bik", [(2, 3, 2), (2, 2, 3)]), ("bi,bi->b", [(2, 3), (2, 3)]), ("i,j->ji", [(2,), (3,)]),
+            ("ij,ij", [(2, 3), (2, 3)]), ("ijk,jil->kl", [(2, 3, 2), (3, 2, 4)]), ("ij,k->i", [(2, 3), (2,)]), (",ij->ij", [(), (2, 2)]), ("bhqd,bhkd->bhqk", [(2, 2, 3, 2), (2, 2, 3, 2)]),
+            ("...ij,...jk->...ik", [(3, 2, 3), (2, 1, 3, 2)]), ("i...,i...->...", [(2, 3), (2, 1)]), ("ij,jk->ik", [(2, 1), (3, 2)]), ("ij,jk->ik", [(2, 0), (0, 2)]), ("ij,jk->ik", [(0, 2), (2, 3)])),
+        Sample((a(2, 3), a(3, 4)), {"subscripts": "ij,jk->ki"}, "transposed"), complex=True),
+    row("einsum of one operand", SUMS, _einsum, lambda *operands, subscripts: torch.einsum(subscripts, *operands),
+        *_products(("ii", [(3, 3)]), ("ii->i", [(3, 3)]), ("iji->ji", [(2, 3, 2)]), ("iii->i", [(2, 2, 2)]), ("ij->", [(2, 3)]), ("ba", [(2, 3)]), ("ij->ji", [(2, 3)]), ("i...->...", [(2, 3, 2)]), ("", [()])),
+        complex=True),
+    row("einsum of several operands", SUMS, _einsum, lambda *operands, subscripts: torch.einsum(subscripts, *operands),
+        *_products(("i,ij,j->", [(2,), (2, 3), (3,)]), ("ij,jk,kl->il", [(2, 3), (3, 2), (2, 3)]), ("bi,bj,bk->bijk", [(2, 2), (2, 2), (2, 3)]), ("i,i,i->i", [(3,), (3,), (3,)]),
+            ("ia,ja,ka,la->ijkl", [(2, 2), (2, 2), (1, 2), (2, 2)]), ("ab,bc,cd,de,ea->", [(2, 2), (2, 3), (3, 2), (2, 2), (2, 2)]), ("...i,ij,...j->...", [(2, 3), (3, 2), (2, 2)])),
+        complex=True),
+]  # fmt: skip
