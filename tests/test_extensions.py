@@ -79,3 +79,35 @@ def test_einsum_of_other_things_is_refused() -> None:
         xgrad.einsum(xgrad.ones(2), "i")  # type: ignore[arg-type]
     with refuses(xgrad.DeviceError, "einsum: expected operands on one device, got cpu, strict"):
         xgrad.einsum("i,i", xgrad.ones(2), xgrad.ones(2, device="strict"))
+
+
+# pad
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_pad_is_that_of_numpy(device: str, mode: Any) -> None:
+    for shape in [(1,), (2, 3), (4, 1)]:
+        for dtype in ("bool", "int32", "float32", "complex64"):
+            x = random.integers(0, 9, shape).astype(dtype)
+            for widths in (0, 2, (1, 0), tuple(map(tuple, random.integers(0, 12, (len(shape), 2)).tolist()))):
+                got, want = xgrad.pad(on(device, x), widths, mode), np.pad(x, widths, mode)
+                assert got.dtype == want.dtype
+                np.testing.assert_array_equal(host(got), want)
+
+
+def test_pad_refuses_what_does_not_fit() -> None:
+    x = xgrad.ones((2, 3))
+    with refuses(ValueError, "pad: expected an int, a pair (before, after), or such a pair for each axis"):
+        xgrad.pad(x, (1, 1, 2, 2))
+    with refuses(ValueError, "pad: expected no negative pad_width, got -1: slice the tensor"):
+        xgrad.pad(x, -1)
+    with refuses(TypeError, "pad: expected ints for pad_width, got 1.5"):
+        xgrad.pad(x, 1.5)
+    with refuses(ValueError, "pad: expected a mode of 'constant', 'edge', 'reflect', 'symmetric', 'wrap', got 'mean'"):
+        xgrad.pad(x, 1, "mean")
+    with refuses(TypeError, "pad: expected constant_values of integers or bools for int64, got 0.5"):
+        xgrad.pad(xgrad.arange(3), 1, constant_values=0.5)
+    with refuses(TypeError, "pad: expected a number for constant_values, got (1, 2)"):
+        xgrad.pad(x, 1, constant_values=(1, 2))
+    with refuses(ValueError, "pad: expected elements to repeat along axis 0, got shape (0, 2)"):
+        xgrad.pad(xgrad.ones((0, 2)), 1, "wrap")

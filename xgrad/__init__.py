@@ -179,6 +179,7 @@ if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
     from xgrad.ops.contractions import einsum
+    from xgrad.ops.padding import pad
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -191,6 +192,7 @@ _MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
     "io": ("load", "save"),
     "ops.contractions": ("einsum",),
+    "ops.padding": ("pad",),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 
@@ -341,6 +343,7 @@ __all__ = [
     "ones_like",
     "ops",
     "optim",
+    "pad",
     "permute_dims",
     "pi",
     "positive",

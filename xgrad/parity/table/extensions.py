@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import xgrad
+from xgrad.parity import pytorch
 from xgrad.parity.pytorch import torch
 from xgrad.parity.row import Op, Sample, a, row
-from xgrad.parity.tolerance import SUMS
+from xgrad.parity.tolerance import EXACT, SELECTED, SUMS
+
+MODES = ("edge", "reflect", "symmetric", "wrap")
 
 
 def _einsum(*operands: xgrad.Tensor, subscripts: str) -> xgrad.Tensor:
@@ -32,4 +35,11 @@ ROWS: list[Op] = [
         *_products(("i,ij,j->", [(2,), (2, 3), (3,)]), ("ij,jk,kl->il", [(2, 3), (3, 2), (2, 3)]), ("bi,bj,bk->bijk", [(2, 2), (2, 2), (2, 3)]), ("i,i,i->i", [(3,), (3,), (3,)]),
             ("ia,ja,ka,la->ijkl", [(2, 2), (2, 2), (1, 2), (2, 2)]), ("ab,bc,cd,de,ea->", [(2, 2), (2, 3), (3, 2), (2, 2), (2, 2)]), ("...i,ij,...j->...", [(2, 3), (3, 2), (2, 2)])),
         complex=True),
+    # padding
+    row("pad", EXACT, xgrad.pad, pytorch.pad, *[Sample((a(2, 3),), {"pad_width": widths}) for widths in (1, (2, 0), ((1, 2), (0, 3)), 0)], Sample((a(2, 3),), {"pad_width": 1, "constant_values": 2.5}),
+        Sample((a(),), {"pad_width": 2}), Sample((a(0, 2),), {"pad_width": 1}), Sample((a(2, 3, 2),), {"pad_width": ((1, 0), (0, 0), (0, 1))}),
+        Sample((a(2, 3),), {"pad_width": (1, 2)}, "transposed"), complex=True),
+    row("pad with elements", SELECTED, xgrad.pad, pytorch.pad, *[Sample((a(2, 3),), {"pad_width": ((1, 2), (2, 0)), "mode": mode}) for mode in MODES],
+        *[Sample((a(3, 1),), {"pad_width": ((7, 5), (2, 3)), "mode": mode}) for mode in MODES], Sample((a(0, 2),), {"pad_width": ((0, 0), (1, 1)), "mode": "wrap"}),
+        Sample((a(2, 3),), {"pad_width": (1, 2), "mode": "edge"}, "transposed"), complex=True),
 ]  # fmt: skip
