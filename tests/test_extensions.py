@@ -111,3 +111,49 @@ def test_pad_refuses_what_does_not_fit() -> None:
         xgrad.pad(x, 1, constant_values=(1, 2))
     with refuses(ValueError, "pad: expected elements to repeat along axis 0, got shape (0, 2)"):
         xgrad.pad(xgrad.ones((0, 2)), 1, "wrap")
+
+
+# one_hot, diagonals, products
+
+
+def test_one_hot_refuses_what_is_out_of_range(device: str) -> None:
+    for wrong in (-1, 3):
+        with refuses(IndexError, "one_hot: expected x from 0 to 2, got values from"):
+            xgrad.one_hot(on(device, [0, wrong]), 3)
+    with refuses(TypeError, "one_hot: expected x of integers, got float64"):
+        xgrad.one_hot(on(device, [0.0]), 3)
+    with refuses(IndexError, "one_hot: expected an axis from -2 to 1 for x of shape (1,), got 2"):
+        xgrad.one_hot(on(device, [0]), 3, axis=2)
+
+
+def test_one_hot_of_many_classes_and_dtypes(device: str) -> None:
+    x = xgrad.asarray([255, 0], dtype=xgrad.uint8, device=device)
+    got = xgrad.one_hot(x, 300, dtype=xgrad.int64)
+    assert (got.shape, got.dtype, str(got.device)) == ((2, 300), xgrad.int64, device)
+    assert xgrad.argmax(got, axis=1).tolist() == [255, 0]
+    assert xgrad.nn.functional.one_hot is xgrad.one_hot
+
+
+def test_a_check_of_one_hot_is_repeated_at_each_replay() -> None:
+    step = xgrad.capture(lambda x: xgrad.one_hot(x, 3))
+    for _ in range(2):
+        assert step(xgrad.asarray([0, 2])).tolist() == [[1, 0, 0], [0, 0, 1]]
+    with refuses(IndexError, "one_hot: expected x from 0 to 2, got values from 0 to 3"):
+        step(xgrad.asarray([0, 3]))
+
+
+def test_diagonals_refuse_what_has_none() -> None:
+    with refuses(ValueError, "diagonal: expected x with two axes or more, got shape (2,)"):
+        xgrad.diagonal(xgrad.ones(2))
+    with refuses(ValueError, "diagonal: expected two different axes, got axis1 0 and axis2 -2"):
+        xgrad.diagonal(xgrad.ones((2, 2)), 0, 0, -2)
+    with refuses(IndexError, "diagonal: axis 2 is out of bounds for shape (2, 2)"):
+        xgrad.diagonal(xgrad.ones((2, 2)), 0, 0, 2)
+    with refuses(ValueError, "diag: expected a vector or a matrix, got shape ()"):
+        xgrad.diag(xgrad.ones(()))
+
+
+def test_outer_is_that_of_vectors() -> None:
+    assert xgrad.outer is xgrad.linalg.outer
+    with refuses(ValueError, "outer: expected two vectors"):
+        xgrad.outer(xgrad.ones((2, 2)), xgrad.ones(2))

@@ -179,7 +179,10 @@ if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
     from xgrad.ops.contractions import einsum
+    from xgrad.ops.diagonals import diag, diagonal
+    from xgrad.ops.encoding import one_hot
     from xgrad.ops.padding import pad
+    from xgrad.ops.products import kron, outer
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -192,7 +195,10 @@ _MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
     "io": ("load", "save"),
     "ops.contractions": ("einsum",),
+    "ops.diagonals": ("diag", "diagonal"),
+    "ops.encoding": ("one_hot",),
     "ops.padding": ("pad",),
+    "ops.products": ("kron", "outer"),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 
@@ -263,6 +269,8 @@ __all__ = [
     "data",
     "default_device",
     "devices",
+    "diag",
+    "diagonal",
     "diff",
     "divide",
     "e",
@@ -305,6 +313,7 @@ __all__ = [
     "isnan",
     "jacobian",
     "jvp",
+    "kron",
     "less",
     "less_equal",
     "linalg",
@@ -339,10 +348,12 @@ __all__ = [
     "no_grad",
     "nonzero",
     "not_equal",
+    "one_hot",
     "ones",
     "ones_like",
     "ops",
     "optim",
+    "outer",
     "pad",
     "permute_dims",
     "pi",

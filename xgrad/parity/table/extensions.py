@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import xgrad
 from xgrad.parity import pytorch
 from xgrad.parity.pytorch import torch
-from xgrad.parity.row import Op, Sample, a, row
-from xgrad.parity.tolerance import EXACT, SELECTED, SUMS
+from xgrad.parity.row import Op, Sample, a, ints, row
+from xgrad.parity.tolerance import EXACT, ROUNDED, SELECTED, SUMS
 
 MODES = ("edge", "reflect", "symmetric", "wrap")
 
@@ -42,4 +44,14 @@ ROWS: list[Op] = [
     row("pad with elements", SELECTED, xgrad.pad, pytorch.pad, *[Sample((a(2, 3),), {"pad_width": ((1, 2), (2, 0)), "mode": mode}) for mode in MODES],
         *[Sample((a(3, 1),), {"pad_width": ((7, 5), (2, 3)), "mode": mode}) for mode in MODES], Sample((a(0, 2),), {"pad_width": ((0, 0), (1, 1)), "mode": "wrap"}),
         Sample((a(2, 3),), {"pad_width": (1, 2), "mode": "edge"}, "transposed"), complex=True),
+    row("one_hot", EXACT, lambda x, n, axis=-1: xgrad.one_hot(x, n, dtype=xgrad.int64, axis=axis), lambda x, n, axis=-1: torch.movedim(torch.nn.functional.one_hot(x, n), -1, axis),
+        Sample((ints(0, 2, 1), 3)), Sample((ints([0, 2], [1, 1]), 4), {"axis": 0}), Sample((ints(), 2)), Sample((np.array(1), 2)),
+        differentiable=False),
+    # diagonals and products
+    row("diagonal of any axes", EXACT, xgrad.diagonal, lambda x, offset=0, axis1=0, axis2=1: torch.diagonal(x, offset, axis1, axis2), Sample((a(2, 3, 4),)), Sample((a(2, 3, 4),), {"offset": 1, "axis1": 2, "axis2": 0}),
+        Sample((a(3, 3),), {"offset": -1, "axis1": -2, "axis2": -1}), Sample((a(0, 2),)), complex=True),
+    row("diag", EXACT, xgrad.diag, lambda x, k=0: torch.diag(x, k), *[Sample((a(*shape),), {"k": k}) for shape in ((3,), (2, 3)) for k in (0, 1, -2)], Sample((a(0),)), Sample((a(0),), {"k": 2}),
+        Sample((a(1),), {"k": -1}), complex=True),
+    row("kron", ROUNDED, xgrad.kron, "kron", Sample((a(2), a(3))), Sample((a(2, 2), a(1, 3))), Sample((a(2), a(2, 3))), Sample((a(2, 1, 2), a(3))), Sample((a(), a(2))), Sample((a(0, 2), a(2, 2))),
+        Sample((a(2, 3), a(2, 2)), {}, "transposed"), complex=True),
 ]  # fmt: skip
