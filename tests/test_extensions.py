@@ -157,3 +157,112 @@ def test_outer_is_that_of_vectors() -> None:
     assert xgrad.outer is xgrad.linalg.outer
     with refuses(ValueError, "outer: expected two vectors"):
         xgrad.outer(xgrad.ones((2, 2)), xgrad.ones(2))
+
+
+# Comparison
+
+VALUES = np.array([0.0, -0.0, 1.0, 1.00000999, 1.1, 1e-9, 1e9, np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("options", [{}, {"equal_nan": True}, {"rtol": 0.2, "atol": 0.0}, {"rtol": 0.0, "atol": 1.0}])
+def test_isclose_is_that_of_numpy(device: str, dtype: str, options: Any) -> None:
+    values = VALUES.astype(dtype)
+    for x, y in [(values[:, None], values), (values, 1.0), (np.inf, values)]:
+        got = xgrad.isclose(*[on(device, v) if isinstance(v, np.ndarray) else v for v in (x, y)], **options)
+        np.testing.assert_array_equal(host(got), np.isclose(x, y, **options))
+
+
+def test_close_integers_and_bools(device: str) -> None:
+    x = xgrad.asarray([0, 5], dtype=xgrad.uint8, device=device)
+    assert xgrad.isclose(x, xgrad.asarray([1, 5], dtype=xgrad.uint8, device=device)).tolist() == [False, True]
+    assert xgrad.isclose(x, 5).tolist() == [False, True] and xgrad.isclose(x, x == 0, 0.0, 1.0).tolist() == [
+        True,
+        False,
+    ]
+
+
+def test_allclose_is_a_bool(device: str) -> None:
+    x = on(device, [1.0, 2.0])
+    assert xgrad.allclose(x, x + 1e-9) is True and xgrad.allclose(x, 1.0) is False
+    assert xgrad.allclose(on(device, [np.nan]), np.nan) is False
+    assert xgrad.allclose(on(device, [np.nan]), np.nan, equal_nan=True) is True
+    with refuses(TypeError, "isclose: expected at least one tensor for x1 and x2"):
+        xgrad.allclose(1.0, 1.0)
+    with refuses(ValueError, "isclose: expected shapes that broadcast"):
+        xgrad.allclose(x, xgrad.ones(3, dtype=xgrad.float64, device=device))
+
+
+# Selection and scans
+
+
+def test_topk_and_partition_refuse_what_is_not_there(device: str) -> None:
+    x = on(device, [3.0, 1.0, 2.0])
+    values, indices = xgrad.topk(x, 2, largest=False)
+    assert (values.tolist(), indices.tolist(), indices.dtype) == ([1.0, 2.0], [1, 2], xgrad.int64)
+    with refuses(ValueError, "topk: expected k from 0 to 3 along axis 0 of shape (3,), got 4"):
+        xgrad.topk(x, 4)
+    with refuses(ValueError, "partition: expected kth from -3 to 2 along axis 0 of shape (3,), got 3"):
+        xgrad.partition(x, (0, 3))
+    for fn in (xgrad.topk, xgrad.partition):
+        with refuses(ValueError, f"{fn.__name__}: expected x with at least one axis"):
+            fn(on(device, 1.0), 0)
+        with refuses(IndexError, f"{fn.__name__}: axis 1 is out of bounds for shape (3,)"):
+            fn(x, 0, axis=1)
+
+
+def test_scans_of_integers_and_without_an_axis(device: str) -> None:
+    x = xgrad.asarray([2, 1, 3], dtype=xgrad.int16, device=device)
+    for fn, want in ((xgrad.cummax, [2, 2, 3]), (xgrad.cummin, [2, 1, 1])):
+        assert (fn(x).tolist(), fn(x).dtype) == (want, xgrad.int16)
+    assert xgrad.logcumsumexp(x).dtype == xgrad.float32
+    for fn in (xgrad.cummax, xgrad.cummin, xgrad.logcumsumexp):
+        with refuses(ValueError, f"{fn.__name__}: expected an axis for x of shape (1, 1)"):
+            fn(xgrad.ones((1, 1), device=device))
+
+
+def test_logcumsumexp_of_infinities(device: str) -> None:
+    x = xgrad.Tensor([-np.inf, -np.inf, 0.0, 0.0, np.inf], dtype=xgrad.float64, device=device, requires_grad=True)
+    out = xgrad.logcumsumexp(x)
+    np.testing.assert_array_equal(host(out), np.logaddexp.accumulate(host(x)))
+    out[:4].sum().backward()
+    np.testing.assert_allclose(host(x.grad), [1, 0, 1.5, 0.5, 0])  # the first is itself, whatever it is
+
+
+# gradient
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_gradient_is_that_of_numpy(device: str, edge_order: Any) -> None:
+    x, rows, columns = random.normal(size=(4, 5)), np.array([0.0, 0.5, 2.0, 2.5]), np.cumsum(np.arange(1.0, 6.0))
+    for spacing, axis in [
+        ((), None),
+        ((0.5,), None),
+        ((2.0, columns), None),
+        ((columns,), 1),
+        ((columns, rows), (1, 0)),
+    ]:
+        got = xgrad.gradient(on(device, x), *spacing, axis=axis, edge_order=edge_order)
+        want = np.gradient(x, *spacing, axis=axis, edge_order=edge_order)
+        assert type(got) is tuple or type(want) is not tuple
+        for g, w in zip(*[v if isinstance(v, tuple) else (v,) for v in (got, want)], strict=True):
+            np.testing.assert_allclose(host(g), w, rtol=1e-12, atol=1e-13)
+
+
+def test_gradient_keeps_infinities_to_their_neighbours() -> None:
+    x = np.array([0.0, 1.0, np.inf, 2.0, 4.0])
+    np.testing.assert_array_equal(host(xgrad.gradient(on("cpu", x))), np.gradient(x))
+
+
+def test_gradient_refuses_what_does_not_fit() -> None:
+    x = xgrad.ones((2, 3))
+    with refuses(ValueError, "gradient: expected 3 or more points along axis 0 for edge_order 2, got shape (2, 3)"):
+        xgrad.gradient(x, edge_order=2)
+    with refuses(TypeError, "gradient: expected one spacing, or one for each of 2 axes, got 3"):
+        xgrad.gradient(x, 1.0, 1.0, 1.0)
+    with refuses(ValueError, "gradient: expected coordinates of shape (3,) along axis 1, got (2,)"):
+        xgrad.gradient(x, xgrad.arange(2.0), axis=1)
+    with refuses(ValueError, "gradient: expected different axes, got (0, -2)"):
+        xgrad.gradient(x, axis=(0, -2))
+    with refuses(ValueError, "gradient: expected an edge_order of 1 or 2, got 3"):
+        xgrad.gradient(x, edge_order=3)

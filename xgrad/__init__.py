@@ -178,11 +178,15 @@ from xgrad.tensor import Tensor
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
+    from xgrad.ops.comparing import allclose, isclose
     from xgrad.ops.contractions import einsum
     from xgrad.ops.diagonals import diag, diagonal
+    from xgrad.ops.differences import gradient
     from xgrad.ops.encoding import one_hot
     from xgrad.ops.padding import pad
     from xgrad.ops.products import kron, outer
+    from xgrad.ops.scans import cummax, cummin, logcumsumexp
+    from xgrad.ops.selection import partition, topk
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -194,11 +198,15 @@ newaxis = None
 _MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
     "io": ("load", "save"),
+    "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
     "ops.diagonals": ("diag", "diagonal"),
+    "ops.differences": ("gradient",),
     "ops.encoding": ("one_hot",),
     "ops.padding": ("pad",),
     "ops.products": ("kron", "outer"),
+    "ops.scans": ("cummax", "cummin", "logcumsumexp"),
+    "ops.selection": ("partition", "topk"),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 
@@ -230,6 +238,7 @@ __all__ = [
     "acosh",
     "add",
     "all",
+    "allclose",
     "any",
     "arange",
     "argmax",
@@ -264,6 +273,8 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cummax",
+    "cummin",
     "cumulative_prod",
     "cumulative_sum",
     "data",
@@ -294,6 +305,7 @@ __all__ = [
     "full",
     "full_like",
     "grad",
+    "gradient",
     "greater",
     "greater_equal",
     "hessian",
@@ -307,6 +319,7 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "isclose",
     "isdtype",
     "isfinite",
     "isinf",
@@ -324,6 +337,7 @@ __all__ = [
     "log2",
     "log10",
     "logaddexp",
+    "logcumsumexp",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -355,6 +369,7 @@ __all__ = [
     "optim",
     "outer",
     "pad",
+    "partition",
     "permute_dims",
     "pi",
     "positive",
@@ -396,6 +411,7 @@ __all__ = [
     "testing",
     "tile",
     "to_device",
+    "topk",
     "tril",
     "triu",
     "trunc",

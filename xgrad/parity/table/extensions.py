@@ -7,14 +7,21 @@ import numpy as np
 import xgrad
 from xgrad.parity import pytorch
 from xgrad.parity.pytorch import torch
-from xgrad.parity.row import Op, Sample, a, ints, row
-from xgrad.parity.tolerance import EXACT, ROUNDED, SELECTED, SUMS
+from xgrad.parity.row import INF, NAN, Op, Sample, a, ints, row
+from xgrad.parity.tolerance import COMPOSED, EXACT, ROUNDED, SELECTED, SUMS
 
+CLOSE = np.array([1.0, 1.0, 1.0, INF, INF, -INF, NAN, NAN, 0.0, 1e-9, 1e4])
+TO = np.array([1.000009, 1.00002, INF, INF, -INF, 1.0, NAN, 1.0, 1e-9, 0.0, 1e4 + 0.01])
+GRID = np.array([0.5, 1.0, 2.5, 3.0])
 MODES = ("edge", "reflect", "symmetric", "wrap")
 
 
 def _einsum(*operands: xgrad.Tensor, subscripts: str) -> xgrad.Tensor:
     return xgrad.einsum(subscripts, *operands)
+
+
+def _allclose(x: xgrad.Tensor, y: xgrad.Tensor) -> xgrad.Tensor:
+    return xgrad.asarray(xgrad.allclose(x, y), device=x.device)
 
 
 def _products(*samples: tuple[str, list[tuple[int, ...]]]) -> list[Sample]:
@@ -54,4 +61,27 @@ ROWS: list[Op] = [
         Sample((a(1),), {"k": -1}), complex=True),
     row("kron", ROUNDED, xgrad.kron, "kron", Sample((a(2), a(3))), Sample((a(2, 2), a(1, 3))), Sample((a(2), a(2, 3))), Sample((a(2, 1, 2), a(3))), Sample((a(), a(2))), Sample((a(0, 2), a(2, 2))),
         Sample((a(2, 3), a(2, 2)), {}, "transposed"), complex=True),
+    # comparison
+    row("isclose", EXACT, xgrad.isclose, "isclose", Sample((CLOSE, TO)), Sample((CLOSE, TO), {"equal_nan": True}), Sample((CLOSE, TO), {"rtol": 0.1, "atol": 0.0}), Sample((a(2, 1), a(3))),
+        Sample((ints(1, 5, 7), ints(1, 5, 8))), Sample((a(0), a(0))), differentiable=False),
+    row("allclose", EXACT, _allclose, lambda x, y: torch.tensor(torch.allclose(x, y)), Sample((CLOSE[:2], TO[:2])), Sample((a(2, 3), a(2, 3))), Sample((a(0), a(0))), differentiable=False),
+    # selection
+    row("topk", EXACT, lambda x, **options: xgrad.topk(x, **options)[0], lambda x, k, axis=-1, largest=True: torch.topk(x, k, axis, largest)[0], Sample((a(5),), {"k": 2}),
+        Sample((a(2, 3),), {"k": 3, "axis": 1, "largest": False}), Sample((a(4, 3),), {"k": 1, "axis": -2}), Sample((a(3),), {"k": 0}), Sample((a(0, 3),), {"k": 2}), Sample((a(3, 4),), {"k": 2, "axis": 0}, "transposed")),
+    row("topk indices", EXACT, lambda x, **options: xgrad.topk(x, **options)[1], lambda x, k, axis=-1, largest=True: torch.topk(x, k, axis, largest)[1], Sample((a(5),), {"k": 2}),
+        Sample((a(2, 3),), {"k": 3, "axis": 1, "largest": False}), Sample((ints(3, 1, 2),), {"k": 2}), differentiable=False),
+    row("partition", EXACT, lambda x, kth, axis=-1: xgrad.partition(x, kth, axis=axis), lambda x, kth, axis=-1: torch.sort(x, axis)[0], Sample((a(5),), {"kth": 2}), Sample((a(3, 2),), {"kth": (0, -1), "axis": 0}),
+        Sample((a(2, 3),), {"kth": 1}, "transposed")),
+    # scans
+    *[row(name, SELECTED, getattr(xgrad, name), lambda x, axis=None, name=name: getattr(torch, name)(x, axis or 0)[0], *[Sample((a(n),)) for n in (0, 1, 2, 5, 8)], Sample((a(3, 4),), {"axis": 0}),
+          Sample((a(2, 3, 2),), {"axis": -2}), Sample((a(2, 0),), {"axis": 1}), Sample((a(4, 3),), {"axis": 0}, "transposed"), Sample((a(5),), {}, "reversed")) for name in ("cummax", "cummin")],
+    *[row(f"{name} with ties and NaN", SELECTED, getattr(xgrad, name), lambda x, axis=None, name=name: getattr(torch, name)(x, axis or 0)[0], Sample((np.array([1.0, 1.0, 0.0, 1.0, 2.0, 2.0]),)), Sample((np.array([1.0, NAN, 3.0, NAN, INF]),)),
+          Sample((np.array([[0.0, -0.0], [INF, -INF]]),), {"axis": 1}), no_derivative="a tie has no derivative") for name in ("cummax", "cummin")],
+    row("logcumsumexp", COMPOSED, xgrad.logcumsumexp, lambda x, axis=None: torch.logcumsumexp(x, axis or 0), *[Sample((a(n),)) for n in (1, 2, 5, 8)], Sample((a(3, 4),), {"axis": 0}),
+        Sample((a(2, 3, 2),), {"axis": -2}), Sample((a(2, 0),), {"axis": 1}), Sample((np.array([-90.0, 0.0, 90.0, 100.0, 0.0]),)), Sample((a(4, 3),), {"axis": 0}, "transposed")),
+    # differences
+    row("gradient", SUMS, xgrad.gradient, lambda x, h=1.0, axis=None, edge_order=1: torch.gradient(x, spacing=h, dim=axis, edge_order=edge_order), Sample((a(5),)), Sample((a(2),)), Sample((a(3),), {"edge_order": 2}),
+        Sample((a(3, 4),)), Sample((a(3, 4), 0.5), {"axis": 1, "edge_order": 2}), Sample((a(3, 4, 3),), {"axis": (0, -1)}), Sample((a(3, 4),), {"axis": 0}, "transposed"), Sample((a(3, 0),), {"axis": 0}), complex=True),
+    row("gradient on a grid", COMPOSED, xgrad.gradient, lambda x, grid, axis=None, edge_order=1: torch.gradient(x, spacing=(grid,), dim=axis, edge_order=edge_order), Sample((a(4), GRID)), Sample((a(4, 2), GRID), {"axis": 0, "edge_order": 2}),
+        Sample((a(2, 4), GRID), {"axis": -1})),
 ]  # fmt: skip

@@ -1,0 +1,177 @@
+"""Running maxima, minima and log-sum-exps along an axis, in log2(n) steps: `cummax`, `cummin`, `logcumsumexp`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from xgrad.declare import derivative, in_rule
+from xgrad.dtypes import FLOATING, INTEGER
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.ops.indexing import put_along_axis
+from xgrad.ops.products import as_floating
+from xgrad.tensor import Tensor
+
+
+def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
+    """Return for each element what an associative operation makes of it and all before it."""
+    x, step = xp.moveaxis(x, axis, -1), 1
+    while step < x.shape[-1]:  # each element then combines `step` of them, or all before it
+        x = xp.concat([x[..., :step], combine(x[..., :-step], x[..., step:])], axis=-1)
+        step *= 2
+    return xp.moveaxis(x, -1, axis)
+
+
+def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: int) -> Any:
+    """Put each gradient where its element came from: the last that equals the result, or is NaN."""
+    shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
+    places = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=getattr(x, "device", None)), shape)
+    source = _scanned(xp, xp.maximum, xp.where((x == out) | (x != x), places, 0), axis)
+    return in_rule(put_along_axis, xp, g, source, axis=axis, shape=tuple(x.shape))
+
+
+@derivative(_extremum_rule, kind=INTEGER, highest=FLOATING)
+def _cummax(xp: Any, x: Any, /, *, axis: int) -> Any:
+    return _scanned(xp, xp.maximum, x, axis)
+
+
+@derivative(_extremum_rule, kind=INTEGER, highest=FLOATING)
+def _cummin(xp: Any, x: Any, /, *, axis: int) -> Any:
+    return _scanned(xp, xp.minimum, x, axis)
+
+
+def _logaddexp(x1: Any, x2: Any) -> Any:
+    """Return logaddexp, but with the derivative 0 where both are minus infinity, which have none."""
+    nothing = namespace.maximum(x1, x2) == -math.inf
+    total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
+    return namespace.where(nothing, -math.inf, total)
+
+
+def _axis(name: str, x: Tensor, axis: int | None) -> int:
+    """Return an axis counted from the front, which may be left out where there is one."""
+    if axis is None and x.ndim == 1:
+        return 0
+    if axis is None:
+        raise ValueError(f"{name}: expected an axis for x of shape {x.shape}")
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"{name}: axis {axis} is out of bounds for shape {x.shape}")
+    return axis % x.ndim
+
+
+def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return the running maximum along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis; bools count as integers.
+    axis : int, optional
+        Along what to go; it may be left out where there is just one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. From the first NaN on, NaN.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummax`` returns
+    the indices beside the values.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cummax(xgrad.asarray([1.0, 3.0, 2.0]))
+    Tensor([1., 3., 3.])
+    """
+    x = as_tensor("cummax", "x", x)
+    return _cummax(x, axis=_axis("cummax", x, axis))
+
+
+def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return the running minimum along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis; bools count as integers.
+    axis : int, optional
+        Along what to go; it may be left out where there is just one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. From the first NaN on, NaN.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummin`` returns
+    the indices beside the values.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cummin(xgrad.asarray([2.0, 1.0, 3.0]))
+    Tensor([2., 1., 1.])
+    """
+    x = as_tensor("cummin", "x", x)
+    return _cummin(x, axis=_axis("cummin", x, axis))
+
+
+def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return the logarithm of the running sum of exponentials along an axis, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis; integers count as float32.
+    axis : int, optional
+        Along what to go; it may be left out where there is just one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
+    Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
+    """
+    x = as_floating("logcumsumexp", x)
+    out: Tensor = _scanned(namespace, _logaddexp, x, _axis("logcumsumexp", x, axis))
+    return out
