@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
+from xgrad import linalg
 
 random = np.random.default_rng(0)
 
@@ -266,3 +267,92 @@ def test_gradient_refuses_what_does_not_fit() -> None:
         xgrad.gradient(x, axis=(0, -2))
     with refuses(ValueError, "gradient: expected an edge_order of 1 or 2, got 3"):
         xgrad.gradient(x, edge_order=3)
+
+
+# Linear algebra
+
+
+def test_triangular_solutions_read_the_triangle_alone(device: str) -> None:
+    a, b = random.normal(size=(3, 3)) + 3 * np.eye(3), random.normal(size=(3, 2))
+    for upper in (True, False):
+        triangle = np.triu(a) if upper else np.tril(a)
+        got = linalg.solve_triangular(on(device, a), on(device, b), upper=upper)
+        np.testing.assert_allclose(host(got), np.linalg.solve(triangle, b), rtol=1e-12)
+        np.testing.assert_allclose(
+            host(linalg.cholesky_solve(on(device, b), on(device, a), upper=upper)),
+            np.linalg.solve(triangle.T @ triangle if upper else triangle @ triangle.T, b),
+            rtol=1e-12,
+        )
+
+
+def test_a_triangular_solution_is_by_substitution(device: str) -> None:
+    """Elimination that exchanged rows for a larger pivot would round the small number away."""
+    a, b = [[1e-30, 0.0], [1.0, 1.0]], [1e-30, 2.0]
+    assert linalg.solve_triangular(on(device, a), on(device, b), upper=False).tolist() == [1.0, 1.0]
+
+
+def test_linear_systems_that_do_not_fit_are_refused() -> None:
+    square, wide = xgrad.ones((2, 2)), xgrad.ones((2, 3))
+    with refuses(ValueError, "solve_triangular: expected square matrices, of shape (..., n, n), for x1, got (2, 3)"):
+        linalg.solve_triangular(wide, xgrad.ones(2), upper=True)
+    with refuses(
+        ValueError, "cholesky_solve: expected a vector of shape (n,) or matrices of shape (..., n, k) for x, "
+    ):
+        linalg.cholesky_solve(xgrad.ones(3), square)
+    with refuses(ValueError, "lstsq: expected matrices of shape (..., m, n) for x1, and a vector of shape (m,)"):
+        linalg.lstsq(wide, xgrad.ones(3))
+    with refuses(np.linalg.LinAlgError, "solve_triangular: "):
+        linalg.solve_triangular(xgrad.zeros((2, 2)), xgrad.ones(2), upper=True)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)])
+def test_lstsq_is_that_of_numpy(device: str, shape: tuple[int, int]) -> None:
+    a, b = random.normal(size=shape), random.normal(size=(shape[0], 2))
+    got, want = linalg.lstsq(on(device, a), on(device, b)), np.linalg.lstsq(a, b)
+    assert got._fields == ("solution", "residuals", "rank", "singular_values") and got.rank.item() == want[2]
+    np.testing.assert_allclose(host(got.solution), want[0], rtol=1e-10)
+    np.testing.assert_allclose(host(got.residuals), want[1] if want[1].size else [0, 0], rtol=1e-10, atol=1e-20)
+    np.testing.assert_allclose(host(got.singular_values), want[3], rtol=1e-10)
+
+
+def test_lstsq_of_a_singular_matrix_has_the_least_norm(device: str) -> None:
+    a, b = np.ones((3, 2)), np.array([1.0, 2.0, 3.0])
+    got = linalg.lstsq(on(device, a), on(device, b))
+    assert got.rank.item() == 1
+    np.testing.assert_allclose(host(got.solution), [1, 1], rtol=1e-12)
+    np.testing.assert_allclose(host(got.residuals), 2, rtol=1e-12)
+
+
+def test_exponentials_of_small_and_large_matrices_of_one_stack(device: str) -> None:
+    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+    angles = np.array([0.0, 1e-8, 0.3, 2.0, 1000.0])
+    want = np.cos(angles)[:, None, None] * np.eye(2) + np.sin(angles)[:, None, None] * turn
+    got = host(linalg.expm(on(device, angles[:, None, None] * turn)))
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-15)
+    assert linalg.expm(on(device, [[-1000.0, 0.0], [0.0, 1.0]])).tolist() == [[0.0, 0.0], [0.0, pytest.approx(np.e)]]
+
+
+def test_square_roots_of_matrices(device: str) -> None:
+    for _ in range(20):
+        root = random.normal(size=(4, 4)) + 1j * random.normal(size=(4, 4)) + 5 * np.eye(4)
+        got = linalg.sqrtm(on(device, root @ root))
+        np.testing.assert_allclose(host(got), root, rtol=1e-10, atol=1e-10)
+    for wrong in ([[-1.0, 0.0], [0.0, -2.0]], [[-3.0]], [[0.0, 1.0], [0.0, 0.0]]):
+        with refuses(np.linalg.LinAlgError, "sqrtm: expected matrices without eigenvalues that are 0 or negative"):
+            linalg.sqrtm(on(device, wrong))
+    with refuses(ValueError, "sqrtm: expected square matrices"):
+        linalg.sqrtm(on(device, np.ones((2, 3))))
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_derivatives_of_matrix_functions_do_not_depend_on_the_size_of_the_gradient(scale: float) -> None:
+    x = random.normal(size=(3, 3)) + 4 * np.eye(3)
+    weights = random.normal(size=(3, 3))
+    for fn in (linalg.expm, linalg.sqrtm):
+        found = []
+        for factor in (scale, 1.0):
+            leaf = xgrad.Tensor(x, dtype=xgrad.float64, requires_grad=True)
+            (fn(leaf) * (weights * factor)).sum().backward()
+            found.append(host(leaf.grad) / factor)
+        np.testing.assert_allclose(*found, rtol=1e-11, atol=1e-11)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import xgrad
+from xgrad import linalg
 from xgrad.parity import pytorch
 from xgrad.parity.pytorch import torch
 from xgrad.parity.row import INF, NAN, Op, Sample, a, ints, row
-from xgrad.parity.tolerance import COMPOSED, EXACT, ROUNDED, SELECTED, SUMS
+from xgrad.parity.table.linalg import SQUARES, regular
+from xgrad.parity.tolerance import COMPOSED, EXACT, MATRICES, ROUNDED, SELECTED, SUMS
 
 CLOSE = np.array([1.0, 1.0, 1.0, INF, INF, -INF, NAN, NAN, 0.0, 1e-9, 1e4])
 TO = np.array([1.000009, 1.00002, INF, INF, -INF, 1.0, NAN, 1.0, 1e-9, 0.0, 1e4 + 0.01])
@@ -84,4 +86,16 @@ ROWS: list[Op] = [
         Sample((a(3, 4),)), Sample((a(3, 4), 0.5), {"axis": 1, "edge_order": 2}), Sample((a(3, 4, 3),), {"axis": (0, -1)}), Sample((a(3, 4),), {"axis": 0}, "transposed"), Sample((a(3, 0),), {"axis": 0}), complex=True),
     row("gradient on a grid", COMPOSED, xgrad.gradient, lambda x, grid, axis=None, edge_order=1: torch.gradient(x, spacing=(grid,), dim=axis, edge_order=edge_order), Sample((a(4), GRID)), Sample((a(4, 2), GRID), {"axis": 0, "edge_order": 2}),
         Sample((a(2, 4), GRID), {"axis": -1})),
+    # linear algebra
+    row("solve_triangular", MATRICES, linalg.solve_triangular, pytorch.solve_triangular, *[Sample((regular(3, 3), a(3, 2)), {"upper": upper, "unitriangular": unit}) for upper in (True, False) for unit in (True, False)],
+        Sample((regular(3, 3), a(3)), {"upper": False}), Sample((regular(2, 1, 2, 2), a(3, 2, 2)), {"upper": True}), Sample((regular(2, 2), a(3, 2, 1)), {"upper": False}), Sample((regular(2, 2, 2), a(2)), {"upper": True}),
+        Sample((regular(2, 2), a(2, 0)), {"upper": True}), Sample((np.zeros((0, 0)), np.zeros((0, 2))), {"upper": False}), Sample((regular(3, 3), a(3, 2)), {"upper": False}, "transposed"), complex=True),
+    row("cholesky_solve", MATRICES, linalg.cholesky_solve, pytorch.cholesky_solve, *[Sample((a(3, 2), regular(3, 3)), {"upper": upper}) for upper in (True, False)],
+        Sample((a(3), regular(3, 3))), Sample((a(2, 2, 1), regular(2, 2))), Sample((a(3, 2), regular(3, 3)), {}, "transposed"), complex=True),
+    row("lstsq", MATRICES, lambda x, y: linalg.lstsq(x, y)[:2], pytorch.lstsq, Sample((a(4, 2), a(4, key=1))), Sample((a(3, 2), a(3, 2, key=1))), Sample((a(2, 3, 2), a(3, 2, key=1))),
+        Sample((a(3, 2), a(3, 2, key=1)), {}, "transposed"), complex=True),
+    row("lstsq without residuals", MATRICES, lambda x, y: linalg.lstsq(x, y)[0], lambda x, y: pytorch.lstsq(x, y)[0], Sample((regular(3, 3), a(3, 1))), Sample((a(2, 3), a(2))), Sample((a(0, 2), a(0, 1))), complex=True),
+    row("lstsq rank", EXACT, lambda x, y: linalg.lstsq(x, y)[2], lambda x, y: torch.linalg.matrix_rank(x), Sample((a(4, 2), a(4))), Sample((np.ones((3, 2)), a(3, 1))), differentiable=False),
+    row("expm", MATRICES, linalg.expm, "linalg.matrix_exp", *SQUARES, Sample((a(3, 3, key=1) / 8,)), Sample((np.stack([a(2, 2) / 64, 3 * a(2, 2, key=1)]),)), Sample((np.zeros((2, 2)),)), complex=True),
+    row("sqrtm", MATRICES, linalg.sqrtm, pytorch.sqrtm, *SQUARES, Sample((np.diag([0.5, 2.0, 30.0]) + np.triu(a(3, 3)),)), complex=True),
 ]  # fmt: skip
