@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from xgrad.declare import derivative
-from xgrad.dtypes import INTEGER, SCALARS
+from xgrad.backend import DeviceError
+from xgrad.dtypes import SCALARS
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.tensor import Tensor
-
-
-@derivative(None, None, kind=INTEGER, broadcasts=True)
-def _isclose(xp: Any, x1: Any, x2: Any, /, *, rtol: float, atol: float, equal_nan: bool) -> Any:
-    if xp.isdtype(x1.dtype, "integral"):
-        x1, x2 = xp.astype(x1, xp.float64), xp.astype(x2, xp.float64)
-    finite = xp.isfinite(x2)
-    limit = xp.where(finite, x2, xp.zeros_like(x2))  # inf - inf would be NaN, with a warning
-    near = finite & (xp.abs(x1 - limit) <= atol + rtol * xp.abs(limit)) | (x1 == x2)
-    return near | xp.isnan(x1) & xp.isnan(x2) if equal_nan else near
 
 
 def isclose(
@@ -75,11 +63,22 @@ def isclose(
     like = next((x for x in tensors if isinstance(x, Tensor)), None)
     if like is None:
         raise TypeError("isclose: expected at least one tensor for x1 and x2: make one with xgrad.asarray")
+    xp, dtype = namespace, namespace.result_type(*tensors)
+    dtype = dtype if dtype.kind in "fc" else xp.float64
     a, b = [
-        x if isinstance(x, Tensor) else namespace.asarray(x, dtype=namespace.result_type(like, x), device=like.device)
+        xp.astype(x.detach(), dtype) if isinstance(x, Tensor) else xp.full((), x, dtype=dtype, device=like.device)
         for x in tensors
     ]
-    return _isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    if a.device != b.device:
+        raise DeviceError(f"isclose: expected tensors of one device, got {a.device} and {b.device}: use .to(device)")
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ValueError(f"isclose: expected shapes that broadcast, got {a.shape} and {b.shape}") from None
+    finite = xp.isfinite(b)
+    limit = xp.where(finite, b, 0)  # inf - inf would be NaN, with a warning
+    near = finite & (xp.abs(a - limit) <= atol + rtol * xp.abs(limit)) | (a == b)
+    return near | xp.isnan(a) & xp.isnan(b) if equal_nan else near
 
 
 def allclose(

@@ -6,11 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.declare import derivative, in_rule
-from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
-from xgrad.ops.indexing import put_along_axis
 from xgrad.ops.products import as_floating
 from xgrad.tensor import Tensor
 
@@ -24,22 +21,16 @@ def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> 
     return xp.moveaxis(x, -1, axis)
 
 
-def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: int) -> Any:
-    """Put each gradient where its element came from: the last that equals the result, or is NaN."""
+def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]) -> Tensor:
+    """Take for each element the last one up to it that equals the extremum, or is NaN."""
+    xp, x = namespace, as_tensor(name, "x", x)
+    if x.dtype.kind == "c":
+        raise TypeError(f"{name}: expected real numbers for x, got {x.dtype}")
+    axis, known = _axis(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
-    places = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=getattr(x, "device", None)), shape)
-    source = _scanned(xp, xp.maximum, xp.where((x == out) | (x != x), places, 0), axis)
-    return in_rule(put_along_axis, xp, g, source, axis=axis, shape=tuple(x.shape))
-
-
-@derivative(_extremum_rule, kind=INTEGER, highest=FLOATING)
-def _cummax(xp: Any, x: Any, /, *, axis: int) -> Any:
-    return _scanned(xp, xp.maximum, x, axis)
-
-
-@derivative(_extremum_rule, kind=INTEGER, highest=FLOATING)
-def _cummin(xp: Any, x: Any, /, *, axis: int) -> Any:
-    return _scanned(xp, xp.minimum, x, axis)
+    places = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
+    found = (known == _scanned(xp, combine, known, axis)) | (known != known)
+    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(found, places, 0), axis), axis=axis)
 
 
 def _logaddexp(x1: Any, x2: Any) -> Any:
@@ -66,7 +57,7 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Real numbers, with at least one axis; bools count as integers.
+        Real numbers, with at least one axis.
     axis : int, optional
         Along what to go; it may be left out where there is just one axis.
 
@@ -95,8 +86,7 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> xgrad.cummax(xgrad.asarray([1.0, 3.0, 2.0]))
     Tensor([1., 3., 3.])
     """
-    x = as_tensor("cummax", "x", x)
-    return _cummax(x, axis=_axis("cummax", x, axis))
+    return _running_extremum("cummax", x, axis, namespace.maximum)
 
 
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -105,7 +95,7 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Real numbers, with at least one axis; bools count as integers.
+        Real numbers, with at least one axis.
     axis : int, optional
         Along what to go; it may be left out where there is just one axis.
 
@@ -134,8 +124,7 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> xgrad.cummin(xgrad.asarray([2.0, 1.0, 3.0]))
     Tensor([2., 1., 1.])
     """
-    x = as_tensor("cummin", "x", x)
-    return _cummin(x, axis=_axis("cummin", x, axis))
+    return _running_extremum("cummin", x, axis, namespace.minimum)
 
 
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:

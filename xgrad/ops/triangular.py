@@ -4,40 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.declare import derivative, in_rule
-from xgrad.dtypes import FLOATING
+import numpy as np
+
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
-from xgrad.ops.linalg import solve
-from xgrad.ops.products import adjoint
+from xgrad.ops.products import adjoint, as_floating, identity
 from xgrad.tensor import Tensor
-
-
-def _triangle(xp: Any, x: Any, upper: bool, unitriangular: bool) -> Any:
-    """Return matrices with zeros beyond the triangle, and on a diagonal that is not read."""
-    return xp.triu(x, k=int(unitriangular)) if upper else xp.tril(x, k=-int(unitriangular))
-
-
-def _left_rule(g: Any, xp: Any, x1: Any, out: Any, upper: bool, unitriangular: bool) -> Any:
-    turned = _right_rule(g, xp, x1, upper, unitriangular)
-    return -_triangle(xp, turned @ xp.matrix_transpose(out), upper, unitriangular)
-
-
-def _right_rule(g: Any, xp: Any, x1: Any, upper: bool, unitriangular: bool) -> Any:
-    options = {"upper": not upper, "unitriangular": unitriangular}
-    return in_rule(_solve_triangular, xp, xp.matrix_transpose(x1), g, **options)
-
-
-@derivative(_left_rule, _right_rule, kind=FLOATING)
-def _solve_triangular(xp: Any, x1: Any, x2: Any, /, *, upper: bool, unitriangular: bool) -> Any:
-    """Solve by elimination, which has nothing to eliminate in an upper triangle and never exchanges its rows."""
-    x1 = _triangle(xp, x1, upper, unitriangular)
-    if unitriangular:
-        x1 = x1 + xp.eye(x1.shape[-1], dtype=x1.dtype, device=getattr(x1, "device", None))
-    if upper:
-        return in_rule(solve, xp, x1, x2)
-    x1, x2 = xp.flip(x1, axis=(-2, -1)), xp.flip(x2, axis=-2)
-    return xp.flip(in_rule(solve, xp, x1, x2), axis=-2)
 
 
 def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False) -> Tensor:
@@ -71,8 +43,9 @@ def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: b
 
     Notes
     -----
-    Differentiable to any order; the gradient by `x1` has its triangle alone. As ``torch.linalg.solve_triangular``,
-    whose ``left=False`` is a transpose of all three, and ``scipy.linalg.solve_triangular``.
+    By substitution. Differentiable to any order; the gradient by `x1` has its triangle alone. As
+    ``torch.linalg.solve_triangular``, whose ``left=False`` is a transpose of all three, and
+    ``scipy.linalg.solve_triangular``.
 
     Examples
     --------
@@ -81,7 +54,17 @@ def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: b
     Tensor([1., 1.])
     """
     x1, x2, vector = _system("solve_triangular", "x1", x1, "x2", x2)
-    out = _solve_triangular(x1, x2, upper=bool(upper), unitriangular=bool(unitriangular))
+    diagonal = int(bool(unitriangular))
+    x1 = namespace.triu(x1, k=diagonal) if upper else namespace.tril(x1, k=-diagonal)
+    x1 = x1 + identity(namespace, x1) if unitriangular else x1
+    if not upper:  # in an upper triangle there is nothing to eliminate, and rows stay in their order
+        x1, x2 = namespace.flip(x1, axis=(-2, -1)), namespace.flip(x2, axis=-2)
+    try:
+        out = namespace.linalg.solve(x1, x2)
+    except np.linalg.LinAlgError:
+        message = f"solve_triangular: expected no 0 on the diagonals of x1, of shape {x1.shape}, got one"
+        raise np.linalg.LinAlgError(message) from None
+    out = out if upper else namespace.flip(out, axis=-2)
     return out[..., 0] if vector else out
 
 
@@ -132,7 +115,7 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
 
 def _system(op: str, left: str, matrices: Any, right: str, columns: Any) -> tuple[Tensor, Tensor, bool]:
     """Return the two sides of a system as tensors, a vector on the right as a column, and whether there is one."""
-    a, b = as_tensor(op, left, matrices), as_tensor(op, right, columns)
+    a, b = as_floating(op, matrices), as_tensor(op, right, columns)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), for {left}, got {a.shape}")
     vector = b.ndim == 1
