@@ -119,7 +119,7 @@ def test_pad_refuses_what_does_not_fit() -> None:
 
 def test_one_hot_refuses_what_is_out_of_range(device: str) -> None:
     for wrong in (-1, 3):
-        with refuses(IndexError, "one_hot: expected x from 0 to 2, got values from"):
+        with refuses(IndexError, "one_hot: expected x below 3, and not below 0, got values from"):
             xgrad.one_hot(on(device, [0, wrong]), 3)
     with refuses(TypeError, "one_hot: expected x of integers, got float64"):
         xgrad.one_hot(on(device, [0.0]), 3)
@@ -139,7 +139,7 @@ def test_a_check_of_one_hot_is_repeated_at_each_replay() -> None:
     step = xgrad.capture(lambda x: xgrad.one_hot(x, 3))
     for _ in range(2):
         assert step(xgrad.asarray([0, 2])).tolist() == [[1, 0, 0], [0, 0, 1]]
-    with refuses(IndexError, "one_hot: expected x from 0 to 2, got values from 0 to 3"):
+    with refuses(IndexError, "one_hot: expected x below 3, and not below 0, got values from 0 to 3"):
         step(xgrad.asarray([0, 3]))
 
 
@@ -356,3 +356,32 @@ def test_derivatives_of_matrix_functions_do_not_depend_on_the_size_of_the_gradie
             (fn(leaf) * (weights * factor)).sum().backward()
             found.append(host(leaf.grad) / factor)
         np.testing.assert_allclose(*found, rtol=1e-11, atol=1e-11)
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: xgrad.topk(x, 1.5), "topk: expected an int for k, got 1.5"),
+        (lambda x: xgrad.partition(x, 1.0), "partition: expected an int for kth, got 1.0"),
+        (lambda x: xgrad.diag(x, k=1.0), "diag: expected an int for k, got 1.0"),
+        (lambda x: xgrad.diagonal(xgrad.outer(x, x), axis1="0"), "diagonal: expected an int for axis1, got '0'"),
+        (lambda x: xgrad.gradient(x, axis=0.0), "gradient: expected an int for axis, got 0.0"),
+        (lambda x: xgrad.one_hot(xgrad.asarray([0]), True), "one_hot: expected an int for num_classes, got True"),
+        (lambda x: xgrad.cummax(x, axis=0.0), "cummax: expected an int for axis, got 0.0"),
+        (lambda x: xgrad.kron(x, 2.0), "kron: expected a tensor, an array or a number for x2, got float"),
+        (lambda x: xgrad.random.multinomial(x, 1.0), "multinomial: expected an int for num_samples, got 1.0"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(call: Any, message: str) -> None:
+    with refuses(TypeError, message):
+        call(xgrad.ones(2))
+
+
+@pytest.mark.parametrize("name", ["cummax", "cummin", "logcumsumexp", "topk", "partition"])
+def test_complex_numbers_have_no_order(name: str) -> None:
+    rest = (0,) if name in ("topk", "partition") else ()
+    with refuses(TypeError, f"{name}: expected real numbers for x, got complex64"):
+        getattr(xgrad, name)(xgrad.asarray([1j]), *rest)

@@ -571,7 +571,7 @@ def multinomial(
 
     Notes
     -----
-    Probabilities are in proportion to 2**-40 of the largest, where there are fewer than four million weights. As
+    With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As
     ``torch.multinomial``.
 
     Examples

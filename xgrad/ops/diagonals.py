@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xgrad.inputs import as_tensor
+from xgrad.inputs import as_int, as_tensor
 from xgrad.operators import namespace
 from xgrad.ops import linalg
 from xgrad.tensor import Tensor
@@ -31,6 +31,8 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
         If `x` has fewer than two axes, or the two are one.
     IndexError
         If there is no such axis.
+    TypeError
+        If an axis or the offset is no int.
 
     Notes
     -----
@@ -46,12 +48,12 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     x = as_tensor("diagonal", "x", x)
     if x.ndim < 2:
         raise ValueError(f"diagonal: expected x with two axes or more, got shape {x.shape}")
-    for axis in (axis1, axis2):
+    for axis in (as_int("diagonal", "axis1", axis1), as_int("diagonal", "axis2", axis2)):
         if not -x.ndim <= axis < x.ndim:
             raise IndexError(f"diagonal: axis {axis} is out of bounds for shape {x.shape}")
     if axis1 % x.ndim == axis2 % x.ndim:
         raise ValueError(f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}")
-    return linalg.diagonal(namespace.moveaxis(x, (axis1, axis2), (-2, -1)), offset=offset)
+    return linalg.diagonal(namespace.moveaxis(x, (axis1, axis2), (-2, -1)), offset=as_int("diagonal", "offset", offset))
 
 
 def diag(x: Tensor, /, k: int = 0) -> Tensor:
@@ -73,6 +75,8 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     ------
     ValueError
         If `x` has another number of axes.
+    TypeError
+        If `k` is no int.
 
     Notes
     -----
@@ -87,7 +91,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     >>> xgrad.diag(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), k=1)
     Tensor([2.])
     """
-    x = as_tensor("diag", "x", x)
+    x, k = as_tensor("diag", "x", x), as_int("diag", "k", k)
     if x.ndim == 2:
         return linalg.diagonal(x, offset=k)
     if x.ndim != 1:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.dtypes import SCALARS
+from xgrad.inputs import as_int
 from xgrad.operators import namespace
-from xgrad.ops.axes import cut, normalized
+from xgrad.ops.axes import cut
 from xgrad.ops.products import as_floating
 from xgrad.tensor import Tensor
 
@@ -44,7 +45,7 @@ def gradient(
     ValueError
         If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
     TypeError
-        If there are not as many spacings as axes.
+        If there are not as many spacings as axes, or an axis is no int.
     IndexError
         If there is no such axis.
 
@@ -62,10 +63,11 @@ def gradient(
     Tensor([1., 2., 4.])
     """
     x = as_floating("gradient", x)
-    axes = (axis,) if isinstance(axis, int) else tuple(range(x.ndim)) if axis is None else tuple(axis)
+    given_axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = [as_int("gradient", "axis", a) for a in given_axes]
     if any(not -x.ndim <= a < x.ndim for a in axes):
         raise IndexError(f"gradient: axis {axis} is out of bounds for shape {x.shape}")
-    if len(normalized(x.ndim, axes)) != len({*normalized(x.ndim, axes)}):
+    if len({a % x.ndim for a in axes}) != len(axes):
         raise ValueError(f"gradient: expected different axes, got {axis}")
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {edge_order!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.inputs import as_tensor
+from xgrad.inputs import as_int, as_tensor
 from xgrad.operators import namespace
 from xgrad.tensor import Tensor
 
@@ -52,8 +52,7 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x = as_tensor("one_hot", "x", x)
     if x.dtype.kind not in "iu":
         raise TypeError(f"one_hot: expected x of integers, got {x.dtype}: use .astype(int64)")
-    if not isinstance(num_classes, int) or isinstance(num_classes, bool):
-        raise TypeError(f"one_hot: expected an int for num_classes, got {num_classes!r}")
+    num_classes, axis = as_int("one_hot", "num_classes", num_classes), as_int("one_hot", "axis", axis)
     if num_classes < 0:
         raise ValueError(f"one_hot: expected num_classes of 0 or more, got {num_classes}")
     if not -x.ndim - 1 <= axis <= x.ndim:
@@ -65,7 +64,7 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     outside = namespace.any((x < 0) | (x >= num_classes))
     if not backend.asynchronous and backend.holds(outside._data):
         raise IndexError(
-            f"one_hot: expected x from 0 to {num_classes - 1}, got values from {namespace.min(x).item()} to "
+            f"one_hot: expected x below {num_classes}, and not below 0, got values from {namespace.min(x).item()} to "
             f"{namespace.max(x).item()}"
         )
     classes = namespace.arange(num_classes, dtype=namespace.int64, device=x.device)

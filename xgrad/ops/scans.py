@@ -8,6 +8,7 @@ from typing import Any
 
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
+from xgrad.ops.axes import axis_of_reals
 from xgrad.ops.products import as_floating
 from xgrad.tensor import Tensor
 
@@ -24,9 +25,7 @@ def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> 
 def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]) -> Tensor:
     """Take for each element the last one up to it that equals the extremum, or is NaN."""
     xp, x = namespace, as_tensor(name, "x", x)
-    if x.dtype.kind == "c":
-        raise TypeError(f"{name}: expected real numbers for x, got {x.dtype}")
-    axis, known = _axis(name, x, axis), x.detach()
+    axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
     places = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
     found = (known == _scanned(xp, combine, known, axis)) | (known != known)
@@ -38,17 +37,6 @@ def _logaddexp(x1: Any, x2: Any) -> Any:
     nothing = namespace.maximum(x1, x2) == -math.inf
     total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
     return namespace.where(nothing, -math.inf, total)
-
-
-def _axis(name: str, x: Tensor, axis: int | None) -> int:
-    """Return an axis counted from the front, which may be left out where there is one."""
-    if axis is None and x.ndim == 1:
-        return 0
-    if axis is None:
-        raise ValueError(f"{name}: expected an axis for x of shape {x.shape}")
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"{name}: axis {axis} is out of bounds for shape {x.shape}")
-    return axis % x.ndim
 
 
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -162,5 +150,5 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
     """
     x = as_floating("logcumsumexp", x)
-    out: Tensor = _scanned(namespace, _logaddexp, x, _axis("logcumsumexp", x, axis))
+    out: Tensor = _scanned(namespace, _logaddexp, x, axis_of_reals("logcumsumexp", x, axis))
     return out

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from xgrad.inputs import as_tensor
+from xgrad.inputs import as_int, as_tensor
 from xgrad.operators import namespace
-from xgrad.ops.axes import cut
+from xgrad.ops.axes import axis_of_reals, cut
 from xgrad.tensor import Tensor
 
 
@@ -44,6 +44,8 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
         If `k` is negative or more than there are, or `x` has no axes.
     IndexError
         If there is no such axis.
+    TypeError
+        If `x` is complex, or another argument no int.
 
     Notes
     -----
@@ -56,7 +58,8 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     TopKResult(values=Tensor([4., 3.]), indices=Tensor([1, 2]))
     """
     x = as_tensor("topk", "x", x)
-    axis = _axis("topk", x, axis)
+    axis = axis_of_reals("topk", x, axis)
+    k = as_int("topk", "k", k)
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(f"topk: expected k from 0 to {x.shape[axis]} along axis {axis} of shape {x.shape}, got {k}")
     order = namespace.argsort(x, axis=axis, descending=largest)
@@ -87,6 +90,8 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
         If an index is out of bounds, or `x` has no axes.
     IndexError
         If there is no such axis.
+    TypeError
+        If `x` is complex, or another argument no int.
 
     Notes
     -----
@@ -99,20 +104,11 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
     Tensor([1., 2.])
     """
     x = as_tensor("partition", "x", x)
-    axis = _axis("partition", x, axis)
+    axis = axis_of_reals("partition", x, axis)
     n = x.shape[axis]
-    for index in (kth,) if isinstance(kth, int) else kth:
+    for index in [as_int("partition", "kth", index) for index in (kth if isinstance(kth, tuple) else (kth,))]:
         if not -n <= index < n:
             raise ValueError(
                 f"partition: expected kth from {-n} to {n - 1} along axis {axis} of shape {x.shape}, got {index}"
             )
     return namespace.sort(x, axis=axis)
-
-
-def _axis(name: str, x: Tensor, axis: int) -> int:
-    """Return an axis counted from the front."""
-    if not x.ndim:
-        raise ValueError(f"{name}: expected x with at least one axis")
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"{name}: axis {axis} is out of bounds for shape {x.shape}")
-    return axis % x.ndim
