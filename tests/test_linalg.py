@@ -30,12 +30,15 @@ def host(x: Tensor) -> np.ndarray:
 
 SIGNATURES = """
 cholesky(x, /, *, upper=False)
+cholesky_solve(x, factor, /, *, upper=False)
 cross(x1, x2, /, *, axis=-1)
 det(x, /)
 diagonal(x, /, *, offset=0)
 eigh(x, /)
 eigvalsh(x, /)
+expm(x, /)
 inv(x, /)
+lstsq(x1, x2, /, *, rtol=None)
 matmul(x1, x2, /)
 matrix_norm(x, /, *, keepdims=False, ord='fro')
 matrix_power(x, n, /)
@@ -46,6 +49,8 @@ pinv(x, /, *, rtol=None)
 qr(x, /, *, mode='reduced')
 slogdet(x, /)
 solve(x1, x2, /)
+solve_triangular(x1, x2, /, *, upper, unitriangular=False)
+sqrtm(x, /)
 svd(x, /, *, full_matrices=True)
 svdvals(x, /)
 tensordot(x1, x2, /, *, axes=2)
@@ -55,7 +60,7 @@ vector_norm(x, /, *, axis=None, keepdims=False, ord=2)
 """.split("\n")[1:-1]
 
 
-def test_the_signatures_are_the_standards() -> None:
+def test_the_signatures_are_the_standards_and_those_of_extensions() -> None:
     assert [line.partition("(")[0] for line in SIGNATURES] == linalg.__all__
     for line in SIGNATURES:
         name, _, rest = line.partition("(")

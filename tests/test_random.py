@@ -16,7 +16,7 @@ import pytest
 import xgrad
 from reference_philox import VECTORS, block, stream
 from xgrad import philox, variates
-from xgrad.random import Generator, normal, rand, randint, randn, randperm, uniform
+from xgrad.random import Generator, multinomial, normal, rand, randint, randn, randperm, uniform
 
 DRAWS = {
     "rand": lambda **options: rand((3, 4), **options),
@@ -25,7 +25,15 @@ DRAWS = {
     "normal": lambda **options: normal((3, 4), -2.0, 3.0, **options),
     "randint": lambda **options: randint(-5, 5, (3, 4), **options),
     "randperm": lambda **options: randperm(12, **options),
+    "multinomial": lambda device=None, **options: multinomial(some_weights(device), 9, True, **options),
+    "multinomial without replacement": lambda device=None, **options: multinomial(some_weights(device), 9, **options),
 }
+
+
+def some_weights(device: object = None) -> xgrad.Tensor:
+    return xgrad.asarray(np.sqrt(np.arange(39.0)).reshape(3, 13), device=device)
+
+
 FLOATING = ("rand", "randn", "uniform", "normal")
 
 
@@ -397,3 +405,62 @@ def test_a_draw_that_fails_takes_no_numbers():
     after = rand(2)
     xgrad.manual_seed(1)
     assert bits(after) == bits(rand(2))
+
+
+# multinomial
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_multinomial_draws_in_proportion_to_the_weights(replacement: bool, device: str) -> None:
+    weights = xgrad.asarray([[1.0, 0.0, 2.0, 5.0]] * 4000, device=device)
+    drawn = multinomial(weights, 3, replacement, generator=Generator(3)).cpu().numpy()
+    assert drawn.shape == (4000, 3) and drawn.dtype == np.int64
+    columns = drawn.T if replacement else drawn.T[:1]
+    for column in columns:
+        shares = np.bincount(column, minlength=4) / len(column)
+        np.testing.assert_allclose(shares, [1 / 8, 0, 2 / 8, 5 / 8], atol=0.03)
+    if not replacement:
+        assert (np.sort(drawn, axis=1) == [0, 2, 3]).all()
+        second = np.bincount(drawn[drawn[:, 0] == 3, 1], minlength=4) / (drawn[:, 0] == 3).sum()
+        np.testing.assert_allclose(second, [1 / 3, 0, 2 / 3, 0], atol=0.05)
+
+
+def test_multinomial_of_many_rows_stays_in_its_row(device: str) -> None:
+    chosen = np.random.default_rng(0).integers(0, 7, 300)
+    weights = xgrad.asarray(np.eye(7, dtype=np.float32)[chosen] * 1e-30, device=device)
+    for replacement in (True, False):
+        drawn = multinomial(weights, 1, replacement).cpu().numpy()
+        assert (drawn[:, 0] == chosen).all()
+
+
+def test_multinomial_of_one_row_and_of_nothing(device: str) -> None:
+    weights = xgrad.asarray([1, 0, 3], device=device)
+    assert multinomial(weights, 5, True).shape == (5,) and set(multinomial(weights, 5, True).tolist()) <= {0, 2}
+    assert multinomial(weights, 0).shape == (0,) and sorted(multinomial(weights, 2).tolist()) == [0, 2]
+
+
+def test_a_captured_multinomial_draws_what_eager_calls_do() -> None:
+    for replacement in (True, False):
+        step = xgrad.capture(lambda w, r=replacement: multinomial(w, 4, r))
+        found = []
+        for fn in (step, lambda w, r=replacement: multinomial(w, 4, r)):
+            xgrad.manual_seed(5)
+            found.append([fn(some_weights() * k).tolist() for k in (1, 2, 3)])
+        assert found[0] == found[1] and step.refusal is None
+
+
+@pytest.mark.parametrize(
+    ("weights", "count", "message"),
+    [
+        ([1.0, -1.0], 1, "expected finite weights of at least 0, got others"),
+        ([1.0, np.nan], 1, "expected finite weights of at least 0, got others"),
+        ([0.0, 0.0], 1, "expected 1 or more weights above 0 in each row, got fewer"),
+        ([[1.0, 1.0], [0.0, 1.0]], 2, "expected 2 or more weights above 0 in each row, got fewer"),
+        ([1.0], 2, "expected num_samples from 0 to 1, as there are weights and no replacement, got 2"),
+        ([1.0], -1, "expected num_samples from 0 to 1, as there are weights and no replacement, got -1"),
+        ([[[1.0]]], 1, "expected weights of shape .n,. or .rows, n., got shape .1, 1, 1."),
+    ],
+)
+def test_multinomial_refuses_weights_that_are_none(weights: object, count: int, message: str) -> None:
+    with pytest.raises(ValueError, match=f"multinomial: {message}"):
+        multinomial(xgrad.asarray(weights), count)

@@ -178,6 +178,15 @@ from xgrad.tensor import Tensor
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
+    from xgrad.ops.comparing import allclose, isclose
+    from xgrad.ops.contractions import einsum
+    from xgrad.ops.diagonals import diag, diagonal
+    from xgrad.ops.differences import gradient
+    from xgrad.ops.encoding import one_hot
+    from xgrad.ops.padding import pad
+    from xgrad.ops.products import kron, outer
+    from xgrad.ops.scans import cummax, cummin, logcumsumexp
+    from xgrad.ops.selection import partition, topk
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -189,6 +198,15 @@ newaxis = None
 _MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
     "io": ("load", "save"),
+    "ops.comparing": ("allclose", "isclose"),
+    "ops.contractions": ("einsum",),
+    "ops.diagonals": ("diag", "diagonal"),
+    "ops.differences": ("gradient",),
+    "ops.encoding": ("one_hot",),
+    "ops.padding": ("pad",),
+    "ops.products": ("kron", "outer"),
+    "ops.scans": ("cummax", "cummin", "logcumsumexp"),
+    "ops.selection": ("partition", "topk"),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 
@@ -220,6 +238,7 @@ __all__ = [
     "acosh",
     "add",
     "all",
+    "allclose",
     "any",
     "arange",
     "argmax",
@@ -254,14 +273,19 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cummax",
+    "cummin",
     "cumulative_prod",
     "cumulative_sum",
     "data",
     "default_device",
     "devices",
+    "diag",
+    "diagonal",
     "diff",
     "divide",
     "e",
+    "einsum",
     "empty",
     "empty_like",
     "enable_grad",
@@ -281,6 +305,7 @@ __all__ = [
     "full",
     "full_like",
     "grad",
+    "gradient",
     "greater",
     "greater_equal",
     "hessian",
@@ -294,12 +319,14 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "isclose",
     "isdtype",
     "isfinite",
     "isinf",
     "isnan",
     "jacobian",
     "jvp",
+    "kron",
     "less",
     "less_equal",
     "linalg",
@@ -310,6 +337,7 @@ __all__ = [
     "log2",
     "log10",
     "logaddexp",
+    "logcumsumexp",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -334,10 +362,14 @@ __all__ = [
     "no_grad",
     "nonzero",
     "not_equal",
+    "one_hot",
     "ones",
     "ones_like",
     "ops",
     "optim",
+    "outer",
+    "pad",
+    "partition",
     "permute_dims",
     "pi",
     "positive",
@@ -379,6 +411,7 @@ __all__ = [
     "testing",
     "tile",
     "to_device",
+    "topk",
     "tril",
     "triu",
     "trunc",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,13 @@ def as_tensor(op: str, name: str, x: Any) -> Tensor:
             "xgrad.asarray"
         )
     return namespace.asarray(x, device=device_of(x) or "cpu", copy=True)
+
+
+def as_int(op: str, name: str, value: Any) -> int:
+    """Return an argument as an int; TypeError names the op and the argument."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{op}: expected an int for {name}, got {value!r}")
+    return operator.index(value)
 
 
 def lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:

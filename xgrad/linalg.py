@@ -1,4 +1,4 @@
-"""Linear algebra: the standard's extension of that name.
+"""Linear algebra: the standard's extension of that name, and functions that it lacks.
 
 Matrices are in the last two axes; those before hold a stack of them. Wrong shapes are a ValueError. Where an algorithm
 fails, for a matrix that is singular or not positive definite, `numpy.linalg.LinAlgError`, itself a ValueError, is
@@ -10,6 +10,7 @@ gradient is that of a loss which does not depend on it.
 
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot
 from xgrad.ops.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from xgrad.ops.least_squares import lstsq
 from xgrad.ops.linalg import (
     det,
     diagonal,
@@ -22,16 +23,21 @@ from xgrad.ops.linalg import (
     trace,
     vector_norm,
 )
+from xgrad.ops.matrix_functions import expm, sqrtm
 from xgrad.ops.products import cross, matrix_power, outer
+from xgrad.ops.triangular import cholesky_solve, solve_triangular
 
 __all__ = [
     "cholesky",
+    "cholesky_solve",
     "cross",
     "det",
     "diagonal",
     "eigh",
     "eigvalsh",
+    "expm",
     "inv",
+    "lstsq",
     "matmul",
     "matrix_norm",
     "matrix_power",
@@ -42,6 +48,8 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_triangular",
+    "sqrtm",
     "svd",
     "svdvals",
     "tensordot",

@@ -15,9 +15,11 @@ from xgrad import variates
 from xgrad.device import Device, tracing
 from xgrad.devices import current_device
 from xgrad.dtypes import float32, float64, int64
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
 from xgrad.tensor import Tensor, wrap
 
-__all__ = ["Generator", "manual_seed", "normal", "rand", "randint", "randn", "randperm", "uniform"]
+__all__ = ["Generator", "manual_seed", "multinomial", "normal", "rand", "randint", "randn", "randperm", "uniform"]
 
 Shape = int | tuple[int, ...]
 
@@ -172,6 +174,38 @@ class Generator:
         if not _is_int(n) or n < 0:
             raise ValueError(f"randperm: expected a number of integers n >= 0, got {n!r}")
         return self._from_host(variates.permutation, int(n), (int(n),), device)
+
+    def multinomial(self, weights: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
+        """Return indices drawn with probabilities in proportion to weights: see `multinomial`."""
+        weights = _weights(weights, num_samples, replacement)
+        rows = namespace.reshape(weights, (-1, weights.shape[-1]))
+        draws = (self._with_replacement if replacement else self._without_replacement)(rows, int(num_samples))
+        return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
+
+    def _with_replacement(self, weights: Tensor, count: int) -> Tensor:
+        """Divide the integers up to 2**62 among the elements, and find where random integers fall.
+
+        Integers add up to the same on every device, in whatever order.
+        """
+        xp, (rows, n) = namespace, weights.shape
+        bits = 62 - (rows * n).bit_length()
+        parts = xp.astype(weights / xp.max(weights, axis=-1, keepdims=True) * 2.0**bits, int64)
+        totals, ends = xp.sum(parts, axis=-1, keepdims=True), xp.cumulative_sum(xp.reshape(parts, (rows * n,)))
+        draws = xp.astype(self._uniform((rows, count), float64, 1.0, 0.0, weights.device, False) * totals, int64)
+        draws = xp.minimum(draws, totals - 1) + xp.reshape(ends, (rows, n))[:, -1:] - totals
+        first = xp.arange(rows, dtype=int64, device=weights.device)[:, None] * n
+        return xp.searchsorted(ends, draws, side="right") - first
+
+    def _without_replacement(self, weights: Tensor, count: int) -> Tensor:
+        """Give each element an exponential waiting time, and take those that come first.
+
+        P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters
+        97, 2006.
+        """
+        xp, some = namespace, weights > 0
+        times = self._from_host(variates.exponential, weights.size, weights.shape, weights.device)
+        times = xp.where(some, times / xp.where(some, weights, 1), math.inf)
+        return xp.argsort(times, axis=-1)[:, :count]
 
 
 _context: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)
@@ -504,6 +538,72 @@ def randperm(n: int, *, device: str | Device | None = None, generator: Generator
     [0, 1, 2, 3]
     """
     return _source("randperm", generator).randperm(n, device=device)
+
+
+def multinomial(
+    weights: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Return indices drawn with probabilities in proportion to weights, the same on every device; not differentiable.
+
+    Parameters
+    ----------
+    weights : Tensor
+        Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need not sum to 1.
+    num_samples : int
+        How many to draw of each row.
+    replacement : bool, default False
+        Whether an index may be drawn again; otherwise each one is drawn at most once.
+    generator : Generator, optional
+        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn without
+        replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
+    TypeError
+        If weights are complex, or `num_samples` is no int.
+
+    Notes
+    -----
+    With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As
+    ``torch.multinomial``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.random.multinomial(xgrad.asarray([0.0, 3.0, 0.0]), 2, replacement=True)
+    Tensor([1, 1])
+    """
+    return _source("multinomial", generator).multinomial(weights, num_samples, replacement)
+
+
+def _weights(given: Any, num_samples: Any, replacement: bool) -> Tensor:
+    """Return the weights of `multinomial`, checked, as float64 and without a graph."""
+    weights = as_tensor("multinomial", "weights", given).detach()
+    if weights.dtype.kind == "c":
+        raise TypeError(f"multinomial: expected real numbers for weights, got {weights.dtype}")
+    if not _is_int(num_samples):
+        raise TypeError(f"multinomial: expected an int for num_samples, got {num_samples!r}")
+    if weights.ndim not in (1, 2) or not weights.size:
+        raise ValueError(f"multinomial: expected weights of shape (n,) or (rows, n), got shape {weights.shape}")
+    if num_samples < 0 or (num_samples > weights.shape[-1] and not replacement):
+        most = "on" if replacement else f"to {weights.shape[-1]}, as there are weights and no replacement"
+        raise ValueError(f"multinomial: expected num_samples from 0 {most}, got {num_samples}")
+    weights = namespace.astype(weights, float64)
+    backend, check = weights.device.backend, namespace.isfinite(weights) & (weights >= 0)
+    if not backend.asynchronous:
+        if not backend.holds(namespace.all(check)._data):
+            raise ValueError("multinomial: expected finite weights of at least 0, got others")
+        needed = 1 if replacement else max(1, int(num_samples))
+        if not backend.holds(namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data):
+            raise ValueError(f"multinomial: expected {needed} or more weights above 0 in each row, got fewer")
+    return weights
 
 
 def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:

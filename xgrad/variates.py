@@ -57,6 +57,11 @@ def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> N
     np.multiply(radius, np.where(exchanged, cosine, sine), out=numbers[1::2])
 
 
+def exponential(words: np.ndarray) -> np.ndarray:
+    """Return exponentially distributed numbers of mean 1, float64, from 0 to 37, one for each word of 64 bits."""
+    return -_log(((words >> 11) + 1) * 2.0**-53)
+
+
 def _log(x: np.ndarray) -> np.ndarray:
     """Return the logarithm of floats above 0 and up to 1."""
     mantissa, exponent = np.frexp(x)

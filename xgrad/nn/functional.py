@@ -1,6 +1,7 @@
 """What layers compute, as functions without state."""
 
 from xgrad.ops import cross_entropy, dropout, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
+from xgrad.ops.encoding import one_hot
 
 __all__ = [
     "cross_entropy",
@@ -8,6 +9,7 @@ __all__ = [
     "linear",
     "log_softmax",
     "mse_loss",
+    "one_hot",
     "relu",
     "sigmoid",
     "softmax",

@@ -9,6 +9,7 @@ from typing import Any
 from xgrad.declare import public
 from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER
 from xgrad.function import Function
+from xgrad.inputs import as_int
 from xgrad.plan import Rule
 from xgrad.tensor import Tensor
 
@@ -140,6 +141,20 @@ def normalized(ndim: int, axis: Axis) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     return tuple(sorted(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))) if ndim else ()
+
+
+def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
+    """Return an axis of real numbers, counted from the front; None stands for the only one."""
+    if x.dtype.kind == "c":
+        raise TypeError(f"{op}: expected real numbers for x, got {x.dtype}")
+    if not x.ndim:
+        raise ValueError(f"{op}: expected x with at least one axis, got shape ()")
+    if axis is None and x.ndim > 1:
+        raise ValueError(f"{op}: expected an axis for x of shape {x.shape}")
+    axis = 0 if axis is None else as_int(op, "axis", axis)
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"{op}: axis {axis} is out of bounds for shape {x.shape}")
+    return axis % x.ndim
 
 
 def count(shape: tuple[int, ...], axis: Axis) -> int:

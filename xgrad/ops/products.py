@@ -288,6 +288,42 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.linalg.outer(x1, x2)
 
 
+def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Return the Kronecker product: copies of the second tensor, each multiplied by an element of the first.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
+
+    Returns
+    -------
+    Tensor
+        Along each axis as long as the product of the lengths.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. As ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.kron(xgrad.asarray([1.0, 10.0]), xgrad.asarray([[1.0, 2.0]]))
+    Tensor([[ 1.,  2., 10., 20.]])
+    """
+    x1, x2 = as_tensor("kron", "x1", x1), as_tensor("kron", "x2", x2)
+    ndim = max(x1.ndim, x2.ndim)
+    shapes = [(1,) * (ndim - x.ndim) + x.shape for x in (x1, x2)]
+    outer, inner = [n for m in shapes[0] for n in (m, 1)], [n for m in shapes[1] for n in (1, m)]
+    product = namespace.multiply(namespace.reshape(x1, tuple(outer)), namespace.reshape(x2, tuple(inner)))
+    return namespace.reshape(product, tuple([m * n for m, n in zip(*shapes, strict=True)]))
+
+
 @derivative(
     lambda g, xp, x2, axis: xp.linalg.cross(x2, g, axis=axis),
     lambda g, xp, x1, axis: xp.linalg.cross(g, x1, axis=axis),

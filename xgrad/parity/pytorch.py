@@ -230,3 +230,45 @@ def vector_norm(x: Any, axis: Any = None, ord: float = 2, keepdims: bool = False
 def det3(x: Any) -> Any:
     """Expand 3 by 3 determinants: PyTorch's own have the gradient 0 where they are exactly 0, which is wrong."""
     return (x[..., 0, :] * torch.linalg.cross(x[..., 1, :], x[..., 2, :])).sum(-1)
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Any:
+    """Pad with a constant by its own function, and else by the indices that NumPy's gives: its own has limits."""
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    if mode == "constant":
+        return torch.nn.functional.pad(x, [n for pair in reversed(widths) for n in pair], value=constant_values)
+    for axis, pair in enumerate(widths):
+        if any(pair):
+            indices: Any = np.pad(np.arange(x.shape[axis]), pair, mode)  # type: ignore[call-overload]
+            x = torch.index_select(x, axis, torch.as_tensor(indices))
+    return x
+
+
+def solve_triangular(x1: Any, x2: Any, upper: bool, unitriangular: bool = False) -> Any:
+    """Take a vector as a column."""
+    out = torch.linalg.solve_triangular(
+        x1, x2[:, None] if x2.ndim == 1 else x2, upper=upper, unitriangular=unitriangular
+    )
+    return out[..., 0] if x2.ndim == 1 else out
+
+
+def cholesky_solve(x: Any, factor: Any, upper: bool = False) -> Any:
+    """Take a vector as a column, and give the triangle alone a gradient."""
+    factor = torch.triu(factor) if upper else torch.tril(factor)
+    out = torch.cholesky_solve(x[:, None] if x.ndim == 1 else x, factor, upper)
+    return out[..., 0] if x.ndim == 1 else out
+
+
+def lstsq(x1: Any, x2: Any) -> Any:
+    """Return the solution, and the squared distance in a graph."""
+    columns = x2[:, None] if x2.ndim == 1 else x2
+    out = torch.linalg.pinv(x1) @ columns
+    residuals = torch.sum(torch.abs(x1 @ out - columns) ** 2, -2)
+    return (out[..., 0], residuals[..., 0]) if x2.ndim == 1 else (out, residuals)
+
+
+def sqrtm(x: Any) -> Any:
+    """Take the roots of eigenvalues: there is no such function."""
+    values, vectors = torch.linalg.eig(x)
+    out = vectors @ torch.diag_embed(torch.sqrt(values)) @ torch.linalg.inv(vectors)
+    return out if x.is_complex() else out.real

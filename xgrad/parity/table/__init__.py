@@ -11,6 +11,7 @@ from xgrad.parity.table import (
     creation,
     distributions,
     elementwise,
+    extensions,
     fft,
     indexing,
     linalg,
@@ -40,6 +41,7 @@ OPS: list[Op] = [
     *fft.ROWS,
     *special.ROWS,
     *distributions.ROWS,
+    *extensions.ROWS,
 ]
 
 

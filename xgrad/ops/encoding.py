@@ -1,0 +1,72 @@
+"""Integers as vectors: `one_hot`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.inputs import as_int, as_tensor
+from xgrad.operators import namespace
+from xgrad.tensor import Tensor
+
+
+def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
+    """Return vectors with a 1 at the index that each integer is, and zeros elsewhere; not differentiable.
+
+    Parameters
+    ----------
+    x : Tensor
+        Integers from 0 to ``num_classes - 1``, of any shape.
+    num_classes : int
+        The length of the vectors.
+    dtype : dtype, optional
+        Of the result; by default float32.
+    axis : int, default -1
+        Where in the result the vectors are.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with one axis more, on the device of `x`.
+
+    Raises
+    ------
+    TypeError
+        If `x` is not of integers, or `num_classes` is no int.
+    ValueError
+        If `num_classes` is negative.
+    IndexError
+        If an integer is out of range, or there is no such axis. On ``cuda``, where looking would make the device wait,
+        an integer out of range is not noticed, and its vector is 0.
+
+    Notes
+    -----
+    As ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers: ``dtype=xgrad.int64``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.one_hot(xgrad.asarray([0, 2]), 3)
+    Tensor([[1., 0., 0.],
+            [0., 0., 1.]])
+    """
+    x = as_tensor("one_hot", "x", x)
+    if x.dtype.kind not in "iu":
+        raise TypeError(f"one_hot: expected x of integers, got {x.dtype}: use .astype(int64)")
+    num_classes, axis = as_int("one_hot", "num_classes", num_classes), as_int("one_hot", "axis", axis)
+    if num_classes < 0:
+        raise ValueError(f"one_hot: expected num_classes of 0 or more, got {num_classes}")
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise IndexError(
+            f"one_hot: expected an axis from {-x.ndim - 1} to {x.ndim} for x of shape {x.shape}, got {axis}"
+        )
+    x = namespace.astype(x, namespace.int64, copy=False)  # the range of uint8 may be too short for the classes
+    backend = x.device.backend
+    outside = namespace.any((x < 0) | (x >= num_classes))
+    if not backend.asynchronous and backend.holds(outside._data):
+        raise IndexError(
+            f"one_hot: expected x below {num_classes}, and not below 0, got values from {namespace.min(x).item()} to "
+            f"{namespace.max(x).item()}"
+        )
+    classes = namespace.arange(num_classes, dtype=namespace.int64, device=x.device)
+    hits = namespace.expand_dims(x, axis=-1) == classes
+    return namespace.astype(namespace.moveaxis(hits, -1, axis), namespace.float32 if dtype is None else dtype)

@@ -1,0 +1,78 @@
+"""Least-squares solutions of linear systems: `lstsq`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.ops.products import as_floating
+from xgrad.tensor import Tensor
+
+
+class LstsqResult(NamedTuple):
+    """What `lstsq` returns."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def lstsq(x1: Tensor, x2: Tensor, /, *, rtol: float | None = None) -> LstsqResult:
+    """Return least-squares solutions X of ``x1 @ X = x2``; where there are several, that of the least norm.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Matrices of shape (..., m, n); integers count as float32.
+    x2 : Tensor
+        One vector of shape (m,), or matrices of shape (..., m, k), whose first axes broadcast against those of `x1`.
+    rtol : float, optional
+        Singular values up to this part of the largest count as 0; by default max(m, n) times the precision of the
+        dtype.
+
+    Returns
+    -------
+    solution : Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+    residuals : Tensor
+        The squared lengths of the columns of ``x1 @ X - x2``, real: of shape (...) for a vector, else (..., k).
+    rank : Tensor
+        The ranks of the matrices, int64, of shape (...); not differentiable.
+    singular_values : Tensor
+        Those of the matrices, of shape (..., min(m, n)).
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order, by `pinv`: along changes that leave the rank as it is. As ``numpy.linalg.lstsq`` and
+    ``torch.linalg.lstsq``, but that residuals are always there, 0 within rounding where there is a solution.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> solution, residuals, rank, _ = xgrad.linalg.lstsq(x, xgrad.asarray([1.0, 3.0, 5.0]))
+    >>> xgrad.round(solution), rank
+    (Tensor([1., 2.]), Tensor(2))
+    """
+    x1, x2 = as_floating("lstsq", x1), as_tensor("lstsq", "x2", x2)
+    vector = x2.ndim == 1
+    if x1.ndim < 2 or not x2.ndim or x2.shape[-1 if vector else -2] != x1.shape[-2]:
+        raise ValueError(
+            "lstsq: expected matrices of shape (..., m, n) for x1, and a vector of shape (m,) or matrices of shape "
+            f"(..., m, k) for x2, got {x1.shape} and {x2.shape}"
+        )
+    x2 = x2[:, None] if vector else x2
+    solution = namespace.linalg.pinv(x1, rtol=rtol) @ x2
+    residuals = namespace.sum(namespace.square(namespace.abs(x1 @ solution - x2)), axis=-2)
+    if vector:
+        solution, residuals = solution[..., 0], residuals[..., 0]
+    return LstsqResult(solution, residuals, namespace.linalg.matrix_rank(x1, rtol=rtol), namespace.linalg.svdvals(x1))

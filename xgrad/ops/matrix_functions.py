@@ -1,0 +1,128 @@
+"""Functions of square matrices that are power series of them: the exponential and the square root."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from xgrad.operators import namespace
+from xgrad.ops.products import as_floating, identity
+from xgrad.tensor import Tensor
+
+
+def _square(op: str, x: Tensor) -> Tensor:
+    """Return an argument as floating or complex numbers; ValueError unless it holds square matrices."""
+    x = as_floating(op, x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), got {x.shape}")
+    return x
+
+
+def expm(x: Tensor, /) -> Tensor:
+    """Return the exponentials of matrices, the sums of ``x^k / k!``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    By scaling and squaring, and the Padé approximant of degree 8 (G. H. Golub and C. F. Van Loan, *Matrix
+    Computations*, 2013, algorithm 9.3.1). How often to square depends on values, which makes a GPU wait, and cannot be
+    captured. Differentiable to any order. As ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.expm(xgrad.asarray([[0.0, 1.0], [0.0, 0.0]]))
+    Tensor([[1., 1.],
+            [0., 1.]])
+    """
+    xp, x = namespace, _square("expm", x)
+    if not x.size:
+        return x
+    norm = xp.max(xp.sum(xp.abs(x.detach()), axis=-2), axis=-1)
+    large = (norm > 0.5) & xp.isfinite(norm)
+    halvings = xp.where(large, xp.ceil(xp.log2(xp.where(large, norm, 1))) + 1, 0)[..., None, None]
+    x, unit, degree, factor = x * 2**-halvings, identity(xp, x), 8, 0.5
+    power, top, bottom = x, unit + x / 2, unit - x / 2
+    for k in range(2, degree + 1):
+        factor *= (degree - k + 1) / (k * (2 * degree - k + 1))
+        power = x @ power
+        top, bottom = top + factor * power, bottom + (-1) ** k * factor * power
+    out = xp.linalg.solve(bottom, top)
+    for i in range(int(xp.max(halvings))):
+        root = xp.where(halvings > i, out, 0)  # others could overflow
+        out = xp.where(halvings > i, root @ root, out)
+    return out
+
+
+def sqrtm(x: Tensor, /) -> Tensor:
+    """Return the principal square roots of matrices, whose eigenvalues have positive real parts.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n), with no eigenvalue that is 0 or negative; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If an eigenvalue is 0 or negative: there the root is not unique, or has no derivative.
+
+    Notes
+    -----
+    By the iteration of Denman and Beavers in product form, scaled by determinants (N. J. Higham, "Functions of
+    Matrices", 2008, equation 6.29). Its length depends on values, which makes a GPU wait, and cannot be captured.
+    Differentiable to any order. As ``scipy.linalg.sqrtm``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.sqrtm(xgrad.asarray([[4.0, 1.0], [0.0, 4.0]]))
+    Tensor([[2.  , 0.25],
+            [0.  , 2.  ]])
+    """
+    xp, x = namespace, _square("sqrtm", x)
+    if not x.size:
+        return x
+    unit, rest, distance = identity(xp, x), x, math.inf
+    converged = 8 * x.shape[-1] * float(np.finfo(x.dtype).eps) ** 0.75  # after one step more, derivatives are, too
+    for _ in range(64):
+        last = distance < converged
+        try:
+            inverse = xp.linalg.inv(rest)
+        except np.linalg.LinAlgError:
+            break
+        if distance > 0.01:  # until the convergence is quadratic
+            scale = xp.exp(xp.linalg.slogdet(rest.detach())[1] / -x.shape[-1])[..., None, None]
+            x, rest, inverse = x * xp.sqrt(scale), rest * scale, inverse / scale
+        x = (x + x @ inverse) / 2
+        rest = unit / 2 + (rest + inverse) / 4
+        distance = float(xp.max(xp.abs(rest.detach() - unit)))
+        if last:
+            return x
+        if math.isnan(distance):
+            break
+    raise np.linalg.LinAlgError(
+        f"sqrtm: expected matrices without eigenvalues that are 0 or negative, found no root of x of shape {x.shape}"
+    )

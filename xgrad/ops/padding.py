@@ -1,0 +1,125 @@
+"""Tensors with elements added around them: `pad`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from xgrad.dtypes import KINDS, NAMES, SCALAR_KINDS
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.tensor import Tensor
+
+#: One number, a pair of before and after for all axes, or a pair for each axis.
+Widths = int | tuple[int, int] | tuple[tuple[int, int], ...]
+
+_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def pad(
+    x: Tensor,
+    /,
+    pad_width: Widths,
+    mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
+    *,
+    constant_values: complex = 0,
+) -> Tensor:
+    """Add elements before and after those of a tensor, along each axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    pad_width : int, pair of int, or sequence of pairs of int
+        How many elements to add: before and after along all axes; pairs ``(before, after)`` for all axes, or one pair
+        for each axis, from the first on.
+    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}, default "constant"
+        What to add: a constant, the element at the edge, the elements in reverse order without or with that at the
+        edge, or those of the other end. They repeat where there are fewer than are needed.
+    constant_values : scalar, default 0
+        The constant, of no higher kind than the dtype of `x`.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`, longer by ``before + after`` along each axis.
+
+    Raises
+    ------
+    ValueError
+        If `pad_width` does not fit the shape or is negative, there is no such mode, or an axis is empty for a mode
+        other than "constant".
+    TypeError
+        If widths are not integers, or the constant is no scalar or of a higher kind than `x`.
+
+    Notes
+    -----
+    Differentiable to any order. As ``numpy.pad`` and ``array_api_extra.pad``. ``torch.nn.functional.pad`` takes its
+    widths from the last axis on, as one flat tuple.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.pad(xgrad.asarray([1.0, 2.0]), (1, 2))
+    Tensor([0., 1., 2., 0., 0.])
+    >>> xgrad.pad(xgrad.asarray([[1, 2, 3]]), ((0, 1), (2, 0)), mode="reflect")
+    Tensor([[3, 2, 1, 2, 3],
+            [3, 2, 1, 2, 3]])
+    """
+    x = as_tensor("pad", "x", x)
+    widths = _widths(pad_width, x.shape)
+    if mode not in _MODES:
+        raise ValueError(f"pad: expected a mode of {', '.join(map(repr, _MODES))}, got {mode!r}")
+    if mode == "constant":
+        return _with_constant(x, widths, constant_values)
+    if constant_values != 0:
+        raise ValueError(f"pad: expected constant_values with mode 'constant' alone, got them with {mode!r}")
+    for axis, (before, after) in enumerate(widths):
+        if (before, after) != (0, 0):
+            if not x.shape[axis]:
+                raise ValueError(f"pad: expected elements to repeat along axis {axis}, got shape {x.shape}")
+            x = namespace.take(x, _indices(x, axis, before, after, mode), axis=axis)
+    return x
+
+
+def _widths(pad_width: Any, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    try:
+        widths = np.asarray(pad_width)
+        pairs = np.broadcast_to(widths, (len(shape), 2)).tolist()
+    except ValueError:
+        raise ValueError(
+            "pad: expected an int, a pair (before, after), or such a pair for each axis for pad_width, got "
+            f"{pad_width!r} for shape {shape}"
+        ) from None
+    if widths.dtype.kind not in "iu" and widths.size:
+        raise TypeError(f"pad: expected ints for pad_width, got {pad_width!r}")
+    if widths.size and widths.min() < 0:
+        raise ValueError(f"pad: expected no negative pad_width, got {pad_width!r}: slice the tensor")
+    return [(before, after) for before, after in pairs]
+
+
+def _with_constant(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tensor:
+    value = value.item() if isinstance(value, np.generic) else value
+    if type(value) in (bool, int) and value in (0, 1):
+        value = bool(value) if x.dtype.kind == "b" else int(value)
+    if (kind := SCALAR_KINDS.get(type(value))) is None:
+        raise TypeError(f"pad: expected a number for constant_values, got {value!r}")
+    if kind > KINDS[x.dtype.kind]:
+        raise TypeError(f"pad: expected constant_values of {NAMES[KINDS[x.dtype.kind]]} for {x.dtype}, got {value!r}")
+    shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+    inner = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
+    return namespace.ops.setitem(namespace.full(shape, value, dtype=x.dtype, device=x.device), inner, x)
+
+
+def _indices(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
+    """Return which element along an axis each one of the result is."""
+    n = x.shape[axis]
+    indices = namespace.arange(-before, n + after, dtype=namespace.int64, device=x.device)
+    if mode == "edge":
+        return namespace.clip(indices, 0, n - 1)
+    if mode == "wrap" or n == 1:
+        return indices % n
+    edges = 0 if mode == "reflect" else 1  # how often each edge is in a period
+    indices = indices % (2 * (n - 1 + edges))
+    return namespace.minimum(indices, 2 * (n - 1) + edges - indices)

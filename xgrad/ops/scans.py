@@ -1,0 +1,154 @@
+"""Running maxima, minima and log-sum-exps along an axis, in log2(n) steps: `cummax`, `cummin`, `logcumsumexp`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.ops.axes import axis_of_reals
+from xgrad.ops.products import as_floating
+from xgrad.tensor import Tensor
+
+
+def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
+    """Return for each element what an associative operation makes of it and all before it."""
+    x, step = xp.moveaxis(x, axis, -1), 1
+    while step < x.shape[-1]:  # each element then combines `step` of them, or all before it
+        x = xp.concat([x[..., :step], combine(x[..., :-step], x[..., step:])], axis=-1)
+        step *= 2
+    return xp.moveaxis(x, -1, axis)
+
+
+def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]) -> Tensor:
+    """Take for each element the last one up to it that equals the extremum, or is NaN."""
+    xp, x = namespace, as_tensor(name, "x", x)
+    axis, known = axis_of_reals(name, x, axis), x.detach()
+    shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
+    places = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
+    found = (known == _scanned(xp, combine, known, axis)) | (known != known)
+    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(found, places, 0), axis), axis=axis)
+
+
+def _logaddexp(x1: Any, x2: Any) -> Any:
+    """Return logaddexp, but with the derivative 0 where both are minus infinity, which have none."""
+    nothing = namespace.maximum(x1, x2) == -math.inf
+    total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
+    return namespace.where(nothing, -math.inf, total)
+
+
+def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return the running maximum along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    axis : int, optional
+        Along what to go; it may be left out where there is just one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. From the first NaN on, NaN.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummax`` returns
+    the indices beside the values.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cummax(xgrad.asarray([1.0, 3.0, 2.0]))
+    Tensor([1., 3., 3.])
+    """
+    return _running_extremum("cummax", x, axis, namespace.maximum)
+
+
+def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return the running minimum along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    axis : int, optional
+        Along what to go; it may be left out where there is just one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. From the first NaN on, NaN.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummin`` returns
+    the indices beside the values.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cummin(xgrad.asarray([2.0, 1.0, 3.0]))
+    Tensor([2., 1., 1.])
+    """
+    return _running_extremum("cummin", x, axis, namespace.minimum)
+
+
+def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return the logarithm of the running sum of exponentials along an axis, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis; integers count as float32.
+    axis : int, optional
+        Along what to go; it may be left out where there is just one axis.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
+    Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
+    """
+    x = as_floating("logcumsumexp", x)
+    out: Tensor = _scanned(namespace, _logaddexp, x, axis_of_reals("logcumsumexp", x, axis))
+    return out

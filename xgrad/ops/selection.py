@@ -1,0 +1,114 @@
+"""The largest and smallest elements along an axis: `topk`, `partition`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from xgrad.inputs import as_int, as_tensor
+from xgrad.operators import namespace
+from xgrad.ops.axes import axis_of_reals, cut
+from xgrad.tensor import Tensor
+
+
+class TopKResult(NamedTuple):
+    """What `topk` returns."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKResult:
+    """Return the `k` largest elements along an axis, in order, and their indices.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    k : int
+        How many, up to the length of the axis.
+    axis : int, default -1
+        Along what to choose.
+    largest : bool, default True
+        Whether the largest, in descending order; otherwise the smallest, in ascending order.
+
+    Returns
+    -------
+    values : Tensor
+        Of the shape and dtype of `x`, with length `k` along the axis.
+    indices : Tensor
+        int64, of the same shape. Of equal elements, the first comes first.
+
+    Raises
+    ------
+    ValueError
+        If `k` is negative or more than there are, or `x` has no axes.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex, or another argument no int.
+
+    Notes
+    -----
+    Differentiable to any order. All elements are sorted. As ``torch.topk``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.topk(xgrad.asarray([1.0, 4.0, 3.0]), 2)
+    TopKResult(values=Tensor([4., 3.]), indices=Tensor([1, 2]))
+    """
+    x = as_tensor("topk", "x", x)
+    axis = axis_of_reals("topk", x, axis)
+    k = as_int("topk", "k", k)
+    if not 0 <= k <= x.shape[axis]:
+        raise ValueError(f"topk: expected k from 0 to {x.shape[axis]} along axis {axis} of shape {x.shape}, got {k}")
+    order = namespace.argsort(x, axis=axis, descending=largest)
+    indices = order[cut(axis, None, k)]
+    return TopKResult(namespace.take_along_axis(x, indices, axis=axis), indices)
+
+
+def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tensor:
+    """Return elements along an axis so that none before the `kth` is larger than it, and none after it smaller.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    kth : int or tuple of int
+        At which indices are the elements that are there in a sorted tensor; negative ones count from the end.
+    axis : int, default -1
+        Along what.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If an index is out of bounds, or `x` has no axes.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex, or another argument no int.
+
+    Notes
+    -----
+    Differentiable to any order. All elements are sorted: one of the orders that ``numpy.partition`` may return.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.partition(xgrad.asarray([3.0, 1.0, 2.0]), 1)[:2]
+    Tensor([1., 2.])
+    """
+    x = as_tensor("partition", "x", x)
+    axis = axis_of_reals("partition", x, axis)
+    n = x.shape[axis]
+    for index in [as_int("partition", "kth", index) for index in (kth if isinstance(kth, tuple) else (kth,))]:
+        if not -n <= index < n:
+            raise ValueError(
+                f"partition: expected kth from {-n} to {n - 1} along axis {axis} of shape {x.shape}, got {index}"
+            )
+    return namespace.sort(x, axis=axis)

@@ -1,0 +1,127 @@
+"""Solutions of triangular systems, and of systems whose Cholesky factor is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
+from xgrad.ops.products import adjoint, as_floating, identity
+from xgrad.tensor import Tensor
+
+
+def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False) -> Tensor:
+    """Return the solutions X of ``x1 @ X = x2`` for triangular matrices.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Matrices of shape (..., n, n), of which only the triangle is read; integers count as float32.
+    x2 : Tensor
+        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those of `x1`:
+        several vectors are columns.
+    upper : bool
+        Whether the upper triangle is read, otherwise the lower.
+    unitriangular : bool, default False
+        Whether the diagonal counts as ones, and is not read.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square, or the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If a number on the diagonal is 0; on ``cuda`` the result is NaN or infinite instead.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    By substitution. Differentiable to any order; the gradient by `x1` has its triangle alone. As
+    ``torch.linalg.solve_triangular``, whose ``left=False`` is a transpose of all three, and
+    ``scipy.linalg.solve_triangular``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.solve_triangular(xgrad.asarray([[2.0, 0.0], [1.0, 4.0]]), xgrad.asarray([2.0, 5.0]), upper=False)
+    Tensor([1., 1.])
+    """
+    x1, x2, vector = _system("solve_triangular", "x1", x1, "x2", x2)
+    diagonal = int(bool(unitriangular))
+    x1 = namespace.triu(x1, k=diagonal) if upper else namespace.tril(x1, k=-diagonal)
+    x1 = x1 + identity(namespace, x1) if unitriangular else x1
+    if not upper:  # in an upper triangle there is nothing to eliminate, and rows stay in their order
+        x1, x2 = namespace.flip(x1, axis=(-2, -1)), namespace.flip(x2, axis=-2)
+    try:
+        out = namespace.linalg.solve(x1, x2)
+    except np.linalg.LinAlgError:
+        message = f"solve_triangular: expected no 0 on the diagonals of x1, of shape {x1.shape}, got one"
+        raise np.linalg.LinAlgError(message) from None
+    out = out if upper else namespace.flip(out, axis=-2)
+    return out[..., 0] if vector else out
+
+
+def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tensor:
+    """Return the solutions of ``A @ X = x`` for a positive definite A, given its Cholesky factor.
+
+    Parameters
+    ----------
+    x : Tensor
+        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast with those of `factor`.
+    factor : Tensor
+        What `cholesky` returns for A, of shape (..., n, n); integers count as float32.
+    upper : bool, default False
+        Whether the factor is an upper triangle U with ``A = adjoint(U) @ U``, otherwise a lower one L with
+        ``A = L @ adjoint(L)``.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+
+    Raises
+    ------
+    ValueError
+        If the factors are not square, or the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If a number on a diagonal is 0; on ``cuda`` the result is NaN or infinite instead.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order: two calls of `solve_triangular`. The order of the arguments is that of
+    ``torch.cholesky_solve``; ``scipy.linalg.cho_solve`` has the factor first.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> a = xgrad.asarray([[4.0, 2.0], [2.0, 5.0]])
+    >>> xgrad.linalg.cholesky_solve(xgrad.asarray([6.0, 7.0]), xgrad.linalg.cholesky(a))
+    Tensor([1., 1.])
+    """
+    factor, x, vector = _system("cholesky_solve", "factor", factor, "x", x)
+    lower, higher = (adjoint(namespace, factor), factor) if upper else (factor, adjoint(namespace, factor))
+    out = solve_triangular(higher, solve_triangular(lower, x, upper=False), upper=True)
+    return out[..., 0] if vector else out
+
+
+def _system(op: str, left: str, matrices: Any, right: str, columns: Any) -> tuple[Tensor, Tensor, bool]:
+    """Return the two sides of a system as tensors, a vector on the right as a column, and whether there is one."""
+    a, b = as_floating(op, matrices), as_tensor(op, right, columns)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), for {left}, got {a.shape}")
+    vector = b.ndim == 1
+    if not b.ndim or b.shape[-1 if vector else -2] != a.shape[-1]:
+        raise ValueError(
+            f"{op}: expected a vector of shape (n,) or matrices of shape (..., n, k) for {right}, got {b.shape} for "
+            f"{left} of shape {a.shape}"
+        )
+    return a, b[:, None] if vector else b, vector
