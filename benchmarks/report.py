@@ -145,7 +145,7 @@ def picture(tables: Sequence[Table]) -> Any:
         if table.plot == "lines":
             _logarithmic(axes, "x")
         elif table.plot == "progress":
-            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         if table.unit and any(map(any, (row.values() for row in table.cells.values()))):  # counts and ratios are linear
             _logarithmic(axes, "x" if table.plot == "bars" else "y")
         axes.set_title(table.title)
