@@ -75,8 +75,8 @@ def _find(name: str) -> Callable[..., Any]:
     if callable(ours):
         return ours
     module, _, short = ours.rpartition(".")
-    for place in [getattr(namespace, module, None)] if module else [namespace.ops, namespace.special]:
-        if callable(found := getattr(place, short, None)):
+    for place in [getattr(namespace, module, None)] if module else [namespace, namespace.special]:
+        if short in getattr(place, "__all__", ()) and callable(found := getattr(place, short)):
             return found  # type: ignore[no-any-return]
     raise TypeError(
         f"{name}: xgrad has no counterpart of this function, and a gradient would be lost: compute it by functions of "
@@ -211,7 +211,7 @@ def _with_axes(name: str, x: Any, count: int) -> Any:
     return namespace.reshape(x, (1,) * (count - x.ndim) + x.shape)
 
 
-#: What stands for a function of NumPy, in `xgrad.ops` unless a module is named; all others have the same name in both.
+#: What stands for a function of NumPy, in `xgrad` unless a module is named; all others have the same name in both.
 _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "absolute": "abs",
     "add.accumulate": "cumulative_sum",
@@ -252,6 +252,7 @@ _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "ravel": _ravel,
     "right_shift": "bitwise_right_shift",
     "rint": "round",
+    "save": "",  # ours has another meaning
     "shape": lambda a, /: a.shape,
     "size": lambda a, axis=None, /: a.size if axis is None else a.shape[axis],
     "split": _split,
