@@ -87,13 +87,13 @@ bench: $(call has,benchmarks)
 conformance: $(call has,test)
 	$(RUN) tests/conformance/run.py "$(SUITE)" $(ARGS)
 
-# In an environment of its own, for Hypothesis, which array-api-extra's tests need.
+# In an environment of its own, with what the tests of array-api-extra need.
 peer-suites:
 	@$(MAKE) --no-print-directory with-suites VENV="$(VENV:%=%-suites)"
 
 with-suites: $(call has,test)
-	$(if $(strip $(VENV)),$(PIP_INSTALL) hypothesis)
-	$(RUN) tests/peer_suites/run.py --save $(ARGS)
+	$(if $(strip $(VENV)),$(PIP_INSTALL) hypothesis typing_extensions)
+	$(RUN) tests/peer_suites/run.py $(ARGS)
 
 gpu-check: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)

@@ -2,7 +2,7 @@
 
 Usage: ``python tests/peer_suites/run.py [SUITE ...]``, where a SUITE is one of `SUITES`. Of SciPy's tests those are
 run that take the array library as a parameter. It fails if a test fails on xgrad that `xfails.txt` does not list,
-with its reason.
+with its reason. Of all suites, the table is written to `results.md`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"one of {', '.join(SUITES)} (default: all)")
     parser.add_argument("--jobs", default="auto", help="processes of pytest-xdist (default: %(default)s)")
     parser.add_argument("-k", dest="select", default="", help="only tests whose names match, as pytest has it")
-    parser.add_argument("--save", action="store_true", help="write the table to results.md")
     args = parser.parse_args()
     if unknown := set(args.suites) - set(SUITES):
         parser.error(f"expected suites of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")
@@ -51,7 +50,7 @@ def main() -> int:
         print(*rows[-1], flush=True)
     table = markdown(["suite", *ENDINGS, "array-api-strict: passed", "failed"], rows)
     print(f"\n{table}")
-    if args.save:
+    if not args.suites and not args.select:
         (HERE / "results.md").write_text(f"{TITLE}\n{table}\n", encoding="utf-8")
     return int(failed)
 
