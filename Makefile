@@ -10,6 +10,7 @@
 #   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
 #   make gpu-check    the tests and a short training on a GPU; results as JSON
 #   make conformance  the array API standard's own suite, of which SUITE=FOLDER is a checkout
+#   make peer-suites  tests of SciPy, array-api-extra and einops on xgrad; ARGS="signal stats" for some of them
 #   make clean        remove what these targets made
 #
 # The environment VENV is made with PYTHON. Where VENV is empty, PYTHON itself is used and nothing is installed.
@@ -40,7 +41,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
 gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
 .PHONY: train test check lint types test-all test-peers with-peers test-oldest with-oldest test-extras bench \
-        conformance gpu-check clean
+        conformance peer-suites with-suites gpu-check clean
 .NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -86,11 +87,19 @@ bench: $(call has,benchmarks)
 conformance: $(call has,test)
 	$(RUN) tests/conformance/run.py "$(SUITE)" $(ARGS)
 
+# In an environment of its own, with what the tests of array-api-extra need.
+peer-suites:
+	@$(MAKE) --no-print-directory with-suites VENV="$(VENV:%=%-suites)"
+
+with-suites: $(call has,test)
+	$(if $(strip $(VENV)),$(PIP_INSTALL) hypothesis typing_extensions)
+	$(RUN) tests/peer_suites/run.py $(ARGS)
+
 gpu-check: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV:%=%-check) $(VENV:%=%-peers) $(VENV:%=%-oldest) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV:%=%-check) $(VENV:%=%-peers) $(VENV:%=%-oldest) $(VENV:%=%-suites) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.has-oldest: pyproject.toml tests/oldest.py

@@ -114,37 +114,66 @@ def short(number: float) -> str:
     return f"{number:#.3g}".removesuffix(".")
 
 
-def svg(tables: Sequence[Table]) -> str:
-    """Return a picture of all tables that want to be plotted; needs matplotlib."""
-    import matplotlib
+def picture(tables: Sequence[Table]) -> Any:
+    """Return a figure of all tables that want to be plotted; needs matplotlib.
+
+    Its width of 7 inches leaves text readable where a page shows it 500 pixels wide.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 4 * len(tables)), layout="constrained")
-    for axes, table in zip(figure.subplots(len(tables), squeeze=False)[:, 0], tables, strict=True):
+    heights = [1 + 0.15 * len(t.cells) * len(t.columns()) if t.plot == "bars" else 3 for t in tables]
+    figure = Figure(figsize=(7, sum(heights)), layout="constrained")
+    subplots = figure.subplots(len(tables), squeeze=False, height_ratios=heights)
+    for axes, table in zip(subplots[:, 0], tables, strict=True):
         columns = table.columns()
         for i, (row, cells) in enumerate(table.cells.items()):
             found = [(column, spread(samples)) for column, samples in cells.items() if samples]
             medians = [s.median for _, s in found]
             errors = [[max(0, s.median - s.low) for _, s in found], [max(0, s.high - s.median) for _, s in found]]
             if table.plot == "bars":
-                width = 0.8 / len(table.cells)
-                places = [columns.index(column) + (i + 0.5) * width - 0.4 for column, _ in found]
-                axes.bar(places, medians, width, yerr=errors, label=row)
+                height = 0.8 / len(table.cells)
+                places = [columns.index(column) + (i + 0.5) * height - 0.4 for column, _ in found]
+                axes.barh(places, medians, height, xerr=errors, label=row)
             else:
                 axes.errorbar([float(column) for column, _ in found], medians, errors, marker=".", label=row)
         if table.plot == "bars":
-            axes.set_xticks(range(len(columns)), columns)
-        elif table.plot == "lines":
-            axes.set_xscale("log")
-        if table.plot != "progress" and any(map(any, (row.values() for row in table.cells.values()))):
-            axes.set_yscale("log")
-        axes.set(title=table.title, ylabel=table.unit, xlabel=table.corner)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
-    file = io.StringIO()
+            axes.set_yticks(range(len(columns)), [column.replace(", ", ",\n") for column in columns])
+            axes.set_ylim(len(columns) - 0.5, -0.5)
+            axes.set_xlabel(table.unit)
+        else:
+            axes.set(xlabel=table.corner, ylabel=table.unit)
+        if table.plot == "lines":
+            _logarithmic(axes, "x")
+        elif table.plot == "progress":
+            axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+        if table.unit and any(map(any, (row.values() for row in table.cells.values()))):  # counts and ratios are linear
+            _logarithmic(axes, "x" if table.plot == "bars" else "y")
+        axes.set_title(table.title)
+        axes.grid(alpha=0.3, axis="x" if table.plot == "bars" else "both")
+        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))  # beside the axes, which it would cover
+    return figure
+
+
+def svg(tables: Sequence[Table]) -> str:
+    """Return the picture of tables as SVG; needs matplotlib."""
+    import matplotlib
+
+    file, figure = io.StringIO(), picture(tables)
     with matplotlib.rc_context({"svg.hashsalt": "xgrad"}):  # equal data, equal files
         figure.savefig(file, format="svg", metadata={"Date": None})
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+
+
+def _logarithmic(axes: Any, name: str) -> None:
+    """Make the x or y axis logarithmic, with plain numbers at its ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set(**{f"{name}scale": "log"})
+    axis = getattr(axes, f"{name}axis")
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: short(x) if x >= 1 else f"{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def write(result: Result, folder: Path) -> str:

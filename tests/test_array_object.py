@@ -127,13 +127,13 @@ def test_a_lost_gradient_is_told_on_demand() -> None:
 
 def test_errors_of_numpy_conversions_name_the_line() -> None:
     x = xgrad.ones(2, requires_grad=True)
-    for convert in (np.asarray, np.median, np.linalg.norm, lambda t: t.numpy()):
-        with pytest.raises(RuntimeError, match=r"use \.detach\(\), or a function of xgrad") as caught:
+    for convert in (np.asarray, np.median, np.linalg.cond, lambda t: t.numpy()):
+        with pytest.raises((RuntimeError, TypeError), match=r"functions? of xgrad.*, at ") as caught:
             convert(x)
         assert str(caught.value).rpartition(":")[0].endswith(f"at {__file__}")
     here = line() + 2
     with pytest.raises(RuntimeError) as caught:
-        np.concatenate([x, x])
+        np.array([x, x])
     assert str(caught.value).endswith(f"{__file__}:{here}")
 
 

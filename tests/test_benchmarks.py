@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -281,6 +282,24 @@ def test_the_plot_is_left_out_where_it_cannot_be_made(monkeypatch: pytest.Monkey
     said = report.write(Result("name", "", [Table("Time", "s", {"a": {"x": [1.0]}}, "bars")]), tmp_path)
     assert said.startswith("written: name.json, name.md; the plot is left out, for matplotlib is missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["name.json", "name.md"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks" / "results").glob("*.json")), ids=lambda path: path.stem)
+def test_labels_and_legends_of_pictures_cover_nothing(path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    tables = [Table(**table) for table in json.loads(path.read_text("utf-8"))["tables"] if table["plot"]]
+    figure = report.picture(tables)
+    figure.draw_without_rendering()
+    for axes, table in zip(figure.axes, tables, strict=True):
+        area = axes.get_window_extent()
+        assert not area.overlaps(axes.get_legend().get_window_extent())
+        for axis, low, high in ((axes.xaxis, area.x0, area.x1), (axes.yaxis, area.y0, area.y1)):
+            boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
+            middles = [(box.x0 + box.x1 if axis is axes.xaxis else box.y0 + box.y1) / 2 for box in boxes]
+            shown = [box for box, middle in zip(boxes, middles, strict=True) if low - 1 <= middle <= high + 1]
+            assert len(shown) > 1 or len(table.columns()) == 1
+            assert not any(a.overlaps(b) for a, b in itertools.pairwise(shown))
+        assert (axes.get_xscale() == "log") is (table.plot == "lines" or (table.plot == "bars" and bool(table.unit)))
 
 
 def test_an_import_over_the_bound_fails(monkeypatch: pytest.MonkeyPatch) -> None:

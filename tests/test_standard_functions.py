@@ -148,7 +148,7 @@ WRONG: list[tuple[Callable[[Tensor], Any], Any, str]] = [
     (lambda x: xgrad.diff(x, prepend=x[0, ...]), (ValueError, RuntimeError), "concat"),
     (lambda x: xgrad.cumulative_prod(x), ValueError, "cumulative_prod"),
     (lambda x: xgrad.cumulative_sum(x), ValueError, "cumulative_sum"),
-    (lambda x: xgrad.broadcast_arrays(x, x[:, :2]), ValueError, "broadcast_arrays: expected shapes that broadcast"),
+    (lambda x: xgrad.broadcast_arrays(x, x[:, :2]), ValueError, "broadcast_arrays: .* could not be broadcast together"),
     (lambda x: xgrad.expand_dims(x, 4), IndexError, "expand_dims: axis 4"),
     (lambda x: xgrad.unstack(x, axis=2), IndexError, "unstack: axis 2"),
     (lambda x: xgrad.take(x, xgrad.asarray([0], device=x.device)), ValueError, "take: expected an axis"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from xgrad.shortcut import for_one, for_two
@@ -39,8 +40,15 @@ class Operators:
     """The part of `Tensor` that forwards to functions."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # so that `ndarray + tensor` asks the tensor
     __hash__ = object.__hash__
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Answer a ufunc of NumPy, such as ``np.exp(tensor)`` and ``ndarray + tensor``."""
+        return import_module("xgrad.numpy_protocol").call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """Answer another function of NumPy, such as ``np.sum(tensor)``."""
+        return import_module("xgrad.numpy_protocol").call_function(function, args, options)
 
     # fmt: off
     def __getitem__(self: Any, key: Any) -> Tensor: return namespace.ops.getitem(self, key)

@@ -12,7 +12,7 @@ import pytest
 
 import xgrad
 from xgrad.backend import DeviceError
-from xgrad.cli import progress
+from xgrad.cli import plots, progress
 from xgrad.cli.training import Training
 from xgrad.data import digits
 
@@ -84,6 +84,15 @@ def test_a_training_leaves_all_its_files(run, tmp_path):
         assert head.startswith(b"\x89PNG\r\n\x1a\n") and int.from_bytes(head[16:20]) > 500
     shapes = {name: value.shape for name, value in xgrad.load(out / "weights.safetensors").items()}
     assert shapes == {"0.weight": (16, 64), "0.bias": (16,), "2.weight": (10, 16), "2.bias": (10,)}
+
+
+def test_curves_of_one_epoch_have_one_tick(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(plots, "_png", lambda figure: figure)
+    line = {"epoch": 1, "train_loss": 0.5, "test_loss": 0.4, "train_accuracy": 0.9, "test_accuracy": 0.8}
+    for axes in plots.curves([line], "digits").axes:
+        low, high = axes.get_xlim()
+        assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [1]
 
 
 def test_the_seed_determines_every_figure(run, tmp_path):

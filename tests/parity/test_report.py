@@ -97,6 +97,15 @@ def test_the_page_has_every_op_and_needs_nothing_else(report):
     assert "prefers-color-scheme: dark" in page
 
 
+def test_colours_of_the_page_have_a_legend_and_plots_a_caption_that_wraps(report):
+    page = as_page(report)
+    assert all(f'<span class="s{i}">' in page for i in range(1, 5)) and '<span class="over">' in page
+    plots = page.partition('id="training"')[2].partition("</section>")[0].split("<figure>")[1:]
+    assert all(plot.startswith(("<figcaption>", '<p class="same">')) for plot in plots)
+    for colour in set(re.findall(r'class="[lch](\d)"', page)):
+        assert f'"key k{colour}"' in page
+
+
 def test_the_page_of_a_failure_begins_with_it(failed):
     page = as_page(failed)
     Reader(page)

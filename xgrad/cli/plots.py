@@ -24,7 +24,7 @@ def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
             axes.plot(epochs, values, marker=".", label=part)
         axes.set_xlabel("epoch")
         axes.set_ylabel("cross-entropy [nats]" if what == "loss" else "accuracy [%]")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)  # also of one epoch
         axes.grid(alpha=0.3)
         axes.legend()
     return _png(figure)

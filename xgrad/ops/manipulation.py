@@ -280,7 +280,9 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ValueError(f"broadcast_arrays: expected shapes that broadcast, got {shapes}") from None
+        raise ValueError(
+            f"broadcast_arrays: expected shapes that broadcast, got {shapes}, which could not be broadcast together"
+        ) from None
     return [broadcast_to(x, shape) for x in tensors]
 
 

@@ -73,6 +73,9 @@ def ops_table(report: Report) -> str:
         "table",
         "Op by op",
         tag("p", "The worst of all samples and dtypes. A click on a heading sorts, one on an op shows its inputs."),
+        tag(
+            "p", "Used of the tolerance:", *[tag("span", text, class_=k) for k, text in SHADES.items()], class_="legend"
+        ),
         '<p><input id="filter" type="search" placeholder="filter by op or tolerance" aria-label="filter"> '
         '<label><input id="bad" type="checkbox"> failures only</label> <span id="count"></span></p>',
         tag("div", tag("table", head, body, id="ops"), class_="scroll"),
@@ -96,6 +99,10 @@ def _row(op: Comparison, kinds: Sequence[tuple[str, str]]) -> str:
             value = f"{found.error:.6g}" if math.isfinite(found.error) else "1e300"
             cells.append(tag("td", short(found), class_=shade(found), data_value=value, title=title))
     return tag("tr", *cells, class_="bad" if op.failures else "")
+
+
+#: What the colours of cells say; the lightest is also that of errors which rounding alone makes.
+SHADES = {"s1": "up to 25 %", "s2": "50 %", "s3": "75 %", "s4": "100 %", "over": "more: failed"}
 
 
 def shade(found: Cell) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xgrad.parity.page.html import cell, escape, key, section, table, tag
 from xgrad.parity.page.svg import curves
 from xgrad.parity.report import Report, notes
@@ -9,6 +11,7 @@ from xgrad.parity.text import number
 from xgrad.parity.training import Training
 
 OTHER = 5  # the colour of what is no device
+FIRST = "cpu, the first run"
 
 
 def fused(report: Report) -> str:
@@ -29,19 +32,24 @@ def training(report: Report, colours: dict[str, int]) -> str:
     plots, rows = [], []
     for name, ours in report.baseline.items():
         runs = [t for t in report.training if f"{t.optimizer} {t.dtype}" == name]
-        lines = [("cpu, the first run", OTHER, ours), *[(t.device, colours[t.device], t.losses) for t in runs]]
-        plots.append(curves(lines, f"{name}: loss", log=False))
+        lines = [(FIRST, OTHER, ours), *[(t.device, colours[t.device], t.losses) for t in runs]]
+        plots.append(_captioned(f"{name}: loss", lines, log=False))
         offs = [(t.device, colours[t.device], _offs(t, ours)) for t in runs]
         offs = [line for line in offs if any(line[2])]
         if offs:
-            plots.append(curves(offs, f"{name}: relative difference from cpu (0 at the bottom)", log=True))
+            plots.append(_captioned(f"{name}: relative difference from cpu (0 at the bottom)", offs, log=True))
         else:
             plots.append(tag("p", f"{name}: every loss has the same bits on all devices", class_="same"))
         rows += [_row(t) for t in runs]
-    legend = tag("p", *[tag("span", key(c), escape(name)) for name, c in colours.items()], class_="legend")
+    keys = {**colours, FIRST: OTHER}
+    legend = tag("p", *[tag("span", key(c), escape(name)) for name, c in keys.items()], class_="legend")
     heads = ["optimizer", "dtype", "device", "losses, largest", "last loss", "final weights", "tolerance", "µs a step"]
     figures = tag("div", *[tag("figure", plot) for plot in plots], class_="pair")
     return section("training", "Training", tag("p", escape(notes()["training"])), legend, figures, table(heads, rows))
+
+
+def _captioned(text: str, lines: Sequence[tuple[str, int, Sequence[float]]], *, log: bool) -> str:
+    return tag("figcaption", escape(text)) + curves(lines, text, log=log)
 
 
 def _offs(run: Training, ours: list[float]) -> list[float]:

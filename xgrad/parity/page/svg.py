@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-WIDTH, LEFT, RIGHT, BOTTOM = 720, 118, 14, 34
+WIDTH, LEFT, RIGHT, BOTTOM = 720, 118, 14, 38
 ROW = 46
 
 
@@ -52,7 +52,7 @@ class Axis:
 def _power(n: int) -> str:
     if -3 <= n <= 3:
         return f"{10.0**n:g}"
-    return f"10<tspan dy='-4' font-size='8'>{n}</tspan>"
+    return f"10<tspan dy='-4' font-size='70%'>{n}</tspan>"
 
 
 def strips(
@@ -98,8 +98,8 @@ def strips(
 
 
 def curves(lines: Sequence[tuple[str, int, Sequence[float]]], label: str, *, log: bool) -> str:
-    """Return curves (name, colour, values) over steps, with a legend; zeros of a logarithmic one lie on its floor."""
-    width, height, left, top = 352, 190, 52, 26
+    """Return curves (name, colour, values) over steps; zeros of a logarithmic one lie on its floor."""
+    width, height, left, top = 352, 174, 52, 10
     values = [v for _, _, line in lines for v in line if math.isfinite(v)]
     parts = [_open(height, label, width)]
     bottom, right = height - BOTTOM, width - 14
@@ -121,7 +121,6 @@ def curves(lines: Sequence[tuple[str, int, Sequence[float]]], label: str, *, log
         step = k * steps // 4
         parts.append(_text(left + (right - left) * k / 4, bottom + 15, str(step), "tick"))
     parts.append(_text((left + right) / 2, height - 3, "step", "label"))
-    parts.append(_text(left, 12, escape(label), "heading"))
     for number, (name, colour, line) in enumerate(lines):
         points = " ".join(
             f"{left + (right - left) * i / max(1, steps - 1):.1f},{place(v):.1f}" for i, v in enumerate(line)

@@ -1,0 +1,269 @@
+"""NumPy's functions on tensors, answered by the functions of xgrad that mean the same.
+
+NumPy asks for them by its protocols ``__array_ufunc__`` and ``__array_function__``; this module is loaded at the first
+such call. What xgrad lacks, a function, an option or ``out=``, NumPy computes itself of the values of tensors. Where
+one of them requires a gradient, which would be lost, TypeError names what is missing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from inspect import Parameter
+from typing import Any
+
+import numpy as np
+
+from xgrad.inputs import as_tensor
+from xgrad.lost_gradients import blame
+from xgrad.operators import namespace
+from xgrad.tensor import Tensor
+from xgrad.trees import leaves, rebuild
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Return what a ufunc of NumPy or SciPy gives of tensors: see `Tensor.__array_ufunc__`."""
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+
+    def ours() -> Any:
+        if "out" in options:
+            raise TypeError(
+                f"{name}: expected no out=, since an array of NumPy has no gradient: for array += tensor write "
+                "array = array + tensor, or array += tensor.detach().numpy()"
+            )
+        found, inputs, named = _find(ufunc.__name__ if method == "outer" else name), args, options
+        if method == "outer":
+            a, b = args
+            inputs = (namespace.reshape(a, (*a.shape, *[1] * np.ndim(b))) if np.ndim(a) else a, b)
+        elif method in ("reduce", "accumulate"):
+            named = {"axis": 0, **options}
+        return found(*inputs, **_checked(name, named, found))
+
+    return _ours_or_numpys(ours, getattr(ufunc, method), args, options)
+
+
+def call_function(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Return what another function of NumPy gives of tensors: see `Tensor.__array_function__`."""
+    name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
+
+    def ours() -> Any:
+        found = _find(name)
+        inputs, named = _translated(function, found, args, options)
+        return found(*inputs, **_checked(name, named, found))
+
+    return _ours_or_numpys(ours, function, args, options)
+
+
+def _ours_or_numpys(
+    ours: Callable[[], Any], numpys: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
+    try:
+        return ours()
+    except TypeError:
+        tree = (list(args), dict(options))
+        values = [x for _, x in leaves(tree)]
+        if any(isinstance(x, Tensor) and x.requires_grad for x in values):
+            raise
+    args, options = rebuild(tree, [np.asarray(x) if isinstance(x, Tensor) else x for x in values])
+    return numpys(*args, **options)
+
+
+def _find(name: str) -> Callable[..., Any]:
+    """Return our counterpart of a function of NumPy, or of a ufunc of SciPy; TypeError if there is none."""
+    ours = _COUNTERPARTS.get(name, name)
+    if callable(ours):
+        return ours
+    module, _, short = ours.rpartition(".")
+    for place in [getattr(namespace, module, None)] if module else [namespace, namespace.special]:
+        if short in getattr(place, "__all__", ()) and callable(found := getattr(place, short)):
+            return found  # type: ignore[no-any-return]
+    raise TypeError(
+        f"{name}: xgrad has no counterpart of this function, and a gradient would be lost: compute it by functions of "
+        f"xgrad, or give .detach().numpy(), at {blame()}"
+    )
+
+
+def _translated(
+    function: Callable[..., Any], found: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return arguments for ours: inputs in NumPy's order, whatever it calls them, and the options that are given."""
+    ours = _parameters(found)
+    try:
+        theirs = _parameters(function)
+    except ValueError:  # of functions in C, before NumPy 2.4
+        theirs = ours
+    if any(p.kind == p.VAR_POSITIONAL for p in theirs.values()):
+        inputs, named, given = args, {}, dict(options)
+    else:
+        first = dict(zip(theirs, [n for n, p in ours.items() if p.kind < p.VAR_POSITIONAL], strict=False))
+        given = {**dict(zip(theirs, args, strict=False)), **options}
+        named = {first[n]: given.pop(n) for n in first if n in given}
+        inputs = [named.pop(n) for n in list(named) if ours[n].kind == Parameter.POSITIONAL_ONLY]
+    for n, value in given.items():
+        default = theirs[n].default if n in theirs else Parameter.empty
+        if value is not default and (type(value) is not type(default) or value != default):
+            named[_OPTIONS.get(n, n)] = value
+    return inputs, named
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+    return inspect.signature(function).parameters
+
+
+def _checked(name: str, options: Mapping[str, Any], found: Callable[..., Any]) -> Mapping[str, Any]:
+    for option in options:
+        if option not in _parameters(found):
+            raise TypeError(
+                f"{name}: xgrad has no counterpart of NumPy's option {option}=, and a gradient would be lost: leave it "
+                f"out, or give .detach().numpy(), at {blame()}"
+            )
+    return options
+
+
+# Functions of NumPy that are several of ours, or whose defaults differ, with NumPy's parameters
+
+
+def _cumulative(name: str) -> Callable[..., Any]:
+    def cumulative(a: Any, /, axis: int | None = None, dtype: Any = None) -> Any:
+        return getattr(namespace, name)(a if axis is not None else _ravel(a), axis=axis or 0, dtype=dtype)
+
+    return cumulative
+
+
+def _diagonal(name: str) -> Callable[..., Any]:
+    def diagonal(a: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        return getattr(namespace.linalg, name)(namespace.moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset)
+
+    return diagonal
+
+
+def _divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+    return namespace.floor_divide(x1, x2), namespace.remainder(x1, x2)
+
+
+def _dot(a: Any, b: Any, /) -> Any:
+    if not (np.ndim(a) and np.ndim(b)):
+        return namespace.multiply(a, b)
+    return namespace.matmul(a, b) if np.ndim(b) <= 2 else namespace.tensordot(a, b, axes=((-1,), (-2,)))
+
+
+def _hstack(tup: Sequence[Any], /) -> Any:
+    arrays = [_with_axes("hstack", x, 1) for x in tup]
+    return namespace.concat(arrays, axis=0 if arrays[0].ndim == 1 else 1)
+
+
+def _inner(a: Any, b: Any, /) -> Any:
+    if not (np.ndim(a) and np.ndim(b)):
+        return namespace.multiply(a, b)
+    return namespace.tensordot(a, b, axes=((-1,), (-1,)))
+
+
+def _norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    if ord is not None and axis is None:
+        axis = tuple(range(x.ndim))
+    if ord is None or not isinstance(axis, tuple) or len(axis) == 1:
+        return namespace.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+    norm = namespace.linalg.matrix_norm(namespace.moveaxis(x, axis, (-2, -1)), keepdims=keepdims, ord=ord)
+    return namespace.moveaxis(norm, (-2, -1), axis) if keepdims else norm
+
+
+def _ravel(a: Any, /) -> Any:
+    return namespace.reshape(a, (-1,))
+
+
+def _split(ary: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
+    length, ends = ary.shape[axis], indices_or_sections
+    if isinstance(ends, int):
+        if length % ends:
+            raise ValueError(f"split: expected a length that {ends} divides, got {length}: use array_split")
+        ends = range(length // ends, length, length // ends)
+    key = (slice(None),) * (axis % ary.ndim)
+    return [ary[*key, slice(start, stop), ...] for start, stop in zip((0, *ends), (*ends, length), strict=True)]
+
+
+def _squeeze(a: Any, /, axis: Any = None) -> Any:
+    return namespace.squeeze(a, tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else axis)
+
+
+def _swapaxes(a: Any, axis1: int, axis2: int, /) -> Any:
+    axes = list(range(a.ndim))
+    axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
+    return namespace.permute_dims(a, tuple(axes))
+
+
+def _transpose(a: Any, /, axes: Any = None) -> Any:
+    return namespace.permute_dims(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
+
+
+def _vstack(tup: Sequence[Any], /) -> Any:
+    return namespace.concat([_with_axes("vstack", x, 2) for x in tup])
+
+
+def _where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    return namespace.nonzero(condition) if x is None else namespace.where(condition, x, y)
+
+
+def _with_axes(name: str, x: Any, count: int) -> Any:
+    """Return a tensor with at least so many axes."""
+    x = as_tensor(name, "tup", x)
+    return namespace.reshape(x, (1,) * (count - x.ndim) + x.shape)
+
+
+#: What stands for a function of NumPy, in `xgrad` unless a module is named; all others have the same name in both.
+_COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
+    "absolute": "abs",
+    "add.accumulate": "cumulative_sum",
+    "add.reduce": "sum",
+    "amax": "max",
+    "amin": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "around": "round",
+    "concatenate": "concat",
+    "conjugate": "conj",
+    "copy": lambda a, /: namespace.asarray(a, copy=True),
+    "cross": "linalg.cross",
+    "cumprod": _cumulative("cumulative_prod"),
+    "cumsum": _cumulative("cumulative_sum"),
+    "diagonal": _diagonal("diagonal"),
+    "divmod": _divmod,
+    "dot": _dot,
+    "hstack": _hstack,
+    "inner": _inner,
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "linalg.norm": _norm,
+    "logical_and.reduce": "all",
+    "logical_or.reduce": "any",
+    "maximum.reduce": "max",
+    "minimum.reduce": "min",
+    "multiply.accumulate": "cumulative_prod",
+    "multiply.reduce": "prod",
+    "ndim": lambda a, /: a.ndim,
+    "outer": lambda a, b, /: namespace.linalg.outer(_ravel(a), _ravel(b)),
+    "power": "pow",
+    "ravel": _ravel,
+    "right_shift": "bitwise_right_shift",
+    "rint": "round",
+    "save": "",  # ours has another meaning
+    "shape": lambda a, /: a.shape,
+    "size": lambda a, axis=None, /: a.size if axis is None else a.shape[axis],
+    "split": _split,
+    "squeeze": _squeeze,
+    "swapaxes": _swapaxes,
+    "trace": _diagonal("trace"),
+    "transpose": _transpose,
+    "vdot": lambda a, b, /: namespace.vecdot(_ravel(a), _ravel(b)),
+    "vstack": _vstack,
+    "where": _where,
+}
+
+#: Options of NumPy that have another name here.
+_OPTIONS = {"ddof": "correction", "rcond": "rtol"}
