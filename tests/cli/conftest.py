@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad.cli
-from xgrad.data import datasets, mirrors
+from xgrad.data import images, mirrors
 
 MNIST = Path(os.environ["XGRAD_DATA"]).resolve() if os.environ.get("XGRAD_DATA") else None
 
@@ -47,13 +47,13 @@ def small_mnist(tmp_path, monkeypatch) -> Path:
     folder = tmp_path / "small"
     folder.mkdir()
     rng, sums = np.random.default_rng(0), {}
-    for name in datasets._SHA256:
+    for name in images._SHA256:
         shape = (200 if "train" in name else 100, 28, 28)[: 3 if "images" in name else 1]
         values = rng.integers(0, 256 if "images" in name else 10, shape, dtype=np.uint8)
         content = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + values.tobytes()
         sums[name] = hashlib.sha256(content).hexdigest()
         (folder / f"{name}.gz").write_bytes(gzip.compress(content))
-    monkeypatch.setattr(datasets, "_SHA256", sums)
+    monkeypatch.setattr(images, "_SHA256", sums)
     return folder
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
 from xgrad.cli.training import Options, Training, note
-from xgrad.data import DataError, DataNotFoundError, Dataset, digits, mnist
+from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits, mnist
 from xgrad.device import Device
 
 #: What is good for each data set; the learning rate and the weight decay by optimizer. Those of the digits were
@@ -132,7 +132,7 @@ def open_device(name: str) -> Device:
         raise UsageError(f"--device: expected auto or a device that can be used, got {name!r}: {error}") from error
 
 
-def find_data(args: Namespace) -> Dataset:
+def find_data(args: Namespace) -> TrainTestImages:
     """Return the data set that was asked for, or the one that comes with xgrad where that is allowed."""
     folder: str | None = getattr(args, "data", None)
     if args.dataset == "digits":
@@ -159,7 +159,7 @@ def find_data(args: Namespace) -> Dataset:
     return digits()
 
 
-def fill_in(args: Namespace, data: Dataset, device: Device) -> Options:
+def fill_in(args: Namespace, data: TrainTestImages, device: Device) -> Options:
     """Return all that the training depends on."""
     given, default = vars(args), DEFAULTS[data.name]
     name = given.get("optimizer", default["optimizer"])

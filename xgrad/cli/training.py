@@ -19,7 +19,7 @@ from xgrad import nn, optim
 from xgrad.cli import plots
 from xgrad.cli.info import versions
 from xgrad.cli.progress import Progress
-from xgrad.data import DataLoader, Dataset, Split, TensorDataset
+from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.device import Device
 from xgrad.files import write
 from xgrad.tensor import Tensor
@@ -140,7 +140,7 @@ class Training:
     """
 
     def __init__(
-        self, options: Options, data: Dataset, device: Device, out: Path, quiet: bool, capture: bool = False
+        self, options: Options, data: TrainTestImages, device: Device, out: Path, quiet: bool, capture: bool = False
     ) -> None:
         self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
         self.scaling = Scaling.of(data.train)

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xgrad.data import DataError, DataNotFoundError, Dataset, Split, datasets, digits, mirrors, mnist
+from xgrad.data import DataError, DataNotFoundError, Split, TrainTestImages, digits, images, mirrors, mnist
 
 REAL = os.environ.get("XGRAD_DATA") or Path(__file__).parents[2].parent / "shared" / "mnist"
 MIRRORS = mirrors.MIRRORS
-NAMES = tuple(datasets._SHA256)
+NAMES = tuple(images._SHA256)
 
 
 def idx(*shape: int) -> bytes:
@@ -39,7 +39,7 @@ def nowhere(monkeypatch, tmp_path):
 def small(monkeypatch):
     """A data set of the same file names that is five images long."""
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in SMALL.items()}
-    monkeypatch.setattr(datasets, "_SHA256", sums)
+    monkeypatch.setattr(images, "_SHA256", sums)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def fill(folder: Path, compress=True, contents=SMALL) -> Path:
     return folder
 
 
-def is_small(dataset: Dataset) -> bool:
+def is_small(dataset: TrainTestImages) -> bool:
     assert dataset.train.images.shape == (5, 2, 3) and dataset.test.images.shape == (4, 2, 3)
     assert dataset.train.labels.tolist() == [0, 1, 2, 3, 4] and dataset.test.labels.tolist() == [0, 1, 2, 3]
     assert dataset.train.images.tobytes() == SMALL[NAMES[0]][16:]

@@ -56,7 +56,7 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class TrainTestImages:
     """A labelled image set.
 
     Attributes
@@ -87,7 +87,7 @@ class Dataset:
     source: str
 
 
-def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> Dataset:
+def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
     """Return MNIST: 60 000 training and 10 000 test images of handwritten digits, 28 by 28 pixels.
 
     The four original IDX files are looked for in `folder` if it is given, else in the folder that the
@@ -105,7 +105,7 @@ def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True
 
     Returns
     -------
-    Dataset
+    TrainTestImages
         With 10 classes and a `scale` of 255.
 
     Raises
@@ -146,7 +146,7 @@ def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True
                 raise _not_found([name], places, failures)
 
     train_images, train_labels, test_images, test_labels = (_load(name, files[name]) for name in _SHA256)
-    return Dataset(
+    return TrainTestImages(
         "mnist",
         Split(train_images, train_labels),
         Split(test_images, test_labels),
@@ -156,7 +156,7 @@ def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True
     )
 
 
-def digits() -> Dataset:
+def digits() -> TrainTestImages:
     """Return the UCI handwritten digits: 1797 images of 8 by 8 pixels, which come with this package.
 
     They are the ones that scikit-learn carries, the test part of the original set. The split is this
@@ -166,7 +166,7 @@ def digits() -> Dataset:
 
     Returns
     -------
-    Dataset
+    TrainTestImages
         With 10 classes and a `scale` of 16.
 
     Examples
@@ -188,7 +188,7 @@ def digits() -> Dataset:
     order = np.lexsort((np.random.Philox(key=0).random_raw(len(labels)), labels))
     test = np.zeros(len(labels), bool)
     test[order[::5]] = True
-    return Dataset(
+    return TrainTestImages(
         "digits",
         Split(images[~test], labels[~test]),
         Split(images[test], labels[test]),
