@@ -13,7 +13,7 @@ def test_the_report_names_versions_devices_and_places(run, tmp_path):
     assert status == 0 and not err
     assert f"numpy             {np.__version__}" in out and f"xgrad             {xgrad.__version__}" in out
     assert f"  cpu               NumPy {np.__version__}" in out
-    assert "XGRAD_DATA        not set" in out and f"found none of them in {tmp_path / 'cache' / 'xgrad'}" in out
+    assert "XGRAD_DATA        not set" in out and f" in {tmp_path / 'cache' / 'xgrad' / 'mnist'}, " in out
 
 
 def test_the_report_is_json_on_request(run, small_mnist, monkeypatch):

@@ -103,4 +103,4 @@ def test_mnist_images_need_mnist(run, trained, tmp_path):
     config = json.loads((trained / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "dataset": "mnist"}))
     status, _, err = run("predict", tmp_path)
-    assert status == 2 and err.startswith("xgrad predict: MNIST: expected") and err.count("\n") == 1
+    assert status == 2 and err.startswith("xgrad predict: MNIST: files not found: ") and err.count("\n") == 1

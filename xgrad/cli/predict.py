@@ -15,19 +15,22 @@ import numpy as np
 import xgrad
 from xgrad import nn
 from xgrad.cli.arguments import Parser, UsageError, integer
-from xgrad.cli.train import DEFAULTS, open_device
+from xgrad.cli.train import DATASETS, open_device
 from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
-from xgrad.data import DataError, digits, mnist
+from xgrad.data import DataError, digits
+from xgrad.data.images import PUBLISHED
 
 
 def run(argv: Sequence[str]) -> int:
     """Print the class of an image and the probability of every class."""
-    parser = Parser("predict", "Say which digit an image shows, by a network that `xgrad train` trained.")
+    parser = Parser(
+        "predict", "Say which class an image shows, such as which digit, by a network that `xgrad train` trained."
+    )
     add = parser.add_argument
     add("folder", type=Path, metavar="DIR", help="what was given to `xgrad train` as --out, such as runs/mnist")
     add("image", type=Path, nargs="?", metavar="IMAGE.npy", default=None, help="grey values, 0 for the background")
     add("--index", type=integer(0), default=0, help="without an image: which test image of the data set")
-    add("--data", metavar="FOLDER", default=None, help="where MNIST is, if --index is of it")
+    add("--data", metavar="FOLDER", default=None, help="where the data set is, if --index is of its files")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
     args = parser.parse_args(argv)
 
@@ -43,9 +46,12 @@ def run(argv: Sequence[str]) -> int:
     scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
     chances = probabilities(model, scaling(image[None], device))[0]
     best = int(np.argmax(chances))
-    print(f"{best}, with a probability of {chances[best]:.2%}" + (f"; the label is {label}" if label else ""))
-    for number, chance in enumerate(chances):
-        print(f"  {number}  {chance:7.2%}  {'#' * round(40 * float(chance))}".rstrip())
+    names = config.get("class_names") or [str(number) for number in range(len(chances))]
+    known = "" if label is None else f"; the label is {names[label]}"
+    print(f"{names[best]}, with a probability of {chances[best]:.2%}{known}")
+    width = max(map(len, names))
+    for name, chance in zip(names, chances, strict=True):
+        print(f"  {name:{width}}  {chance:7.2%}  {'#' * round(40 * float(chance))}".rstrip())
     return 0
 
 
@@ -59,7 +65,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         grey, height, width = config["grey_values"], *map(int, config["image_shape"])
         if not (float(grey["std"]) > 0 and float(grey["largest"]) > 0 and math.isfinite(float(grey["mean"]))):
             raise ValueError(f"{CONFIG} has grey_values {grey}")
-        if config["dataset"] not in DEFAULTS or height * width < 1:
+        names = config.get("class_names") or []
+        if not isinstance(names, list) or len(names) not in (0, int(config["classes"])):
+            raise ValueError(f"{CONFIG} has {config['classes']} classes and class_names {names}")
+        if config["dataset"] not in DATASETS or height * width < 1:
             raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}, images of {height} x {width}")
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
@@ -82,12 +91,13 @@ def read_image(path: Path, config: dict[str, Any]) -> tuple[np.ndarray, None]:
     return image, None
 
 
-def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, str]:
+def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Return a test image of the data set that the network was trained on, and its label."""
     try:
-        test = (mnist(args.data, download=False) if config["dataset"] == "mnist" else digits()).test
+        name = config["dataset"]
+        test = (PUBLISHED[name](args.data, download=False) if name in PUBLISHED else digits()).test
     except (DataError, OSError) as error:
         raise UsageError(str(error)) from error
     if args.index >= len(test):
         raise UsageError(f"--index: expected one below {len(test)}, the number of test images, got {args.index}")
-    return test.images[args.index], str(test.labels[args.index])
+    return test[args.index]

@@ -293,6 +293,7 @@ class Training:
         return asdict(self.options) | {
             "image_shape": self.data.train.images.shape[1:],
             "classes": self.data.classes,
+            "class_names": self.data.class_names,
             "grey_values": asdict(self.scaling) | {"largest": self.data.scale},
             "device_description": self.device.backend.describe(self.device.index),
             "data_source": self.data.source,

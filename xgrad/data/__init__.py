@@ -3,7 +3,7 @@
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import ConcatDataset, Dataset, Subset, TensorDataset, random_split
 from xgrad.data.idx import DataError, DataNotFoundError, read_idx
-from xgrad.data.images import Split, TrainTestImages, digits, mnist
+from xgrad.data.images import Split, TrainTestImages, digits, emnist, fashion_mnist, kmnist, mnist
 from xgrad.data.loader import DataLoader
 
 __all__ = [
@@ -18,6 +18,9 @@ __all__ = [
     "TrainTestImages",
     "default_collate",
     "digits",
+    "emnist",
+    "fashion_mnist",
+    "kmnist",
     "mnist",
     "random_split",
     "read_idx",
