@@ -69,6 +69,10 @@ def the_command_line_works() -> str:
     pictures = {path.name for path in Path("run").glob("*.png")}
     check(bool(pictures) == ("cli" in EXTRAS), f"pictures {pictures}, printed {printed!r}")
     check("cli" in EXTRAS or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
+    Path("photo.png").write_bytes(b"no picture")
+    printed = run("-m", "xgrad", "predict", "run", "photo.png", status=2)
+    expected = "a picture that Pillow can read" if "cli" in EXTRAS else "pip install 'xgrad[cli]'"
+    check(expected in printed, f"xgrad predict of a picture: {printed!r}")
     report = json.loads(run("-m", "xgrad", "info", "--json"))
     check(report["devices"][0]["usable"], f"xgrad info: {report['devices']}")
     return f"xgrad train and xgrad info work, pictures: {sorted(pictures) or 'none'}"

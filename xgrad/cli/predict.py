@@ -6,15 +6,14 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 import xgrad
 from xgrad import nn
 from xgrad.cli.arguments import Parser, UsageError, integer
+from xgrad.cli.images import read_image
 from xgrad.cli.train import DATASETS, open_device
 from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
 from xgrad.data import DataError, digits
@@ -28,7 +27,15 @@ def run(argv: Sequence[str]) -> int:
     )
     add = parser.add_argument
     add("folder", type=Path, metavar="DIR", help="what was given to `xgrad train` as --out, such as runs/mnist")
-    add("image", type=Path, nargs="?", metavar="IMAGE.npy", default=None, help="grey values, 0 for the background")
+    add(
+        "image",
+        type=Path,
+        nargs="?",
+        metavar="IMAGE",
+        default=None,
+        help="a picture such as photo.png, which is made grey, inverted where its background is light, and scaled; "
+        "or a .npy file of the size of the training images, with 0 for the background",
+    )
     add("--index", type=integer(0), default=0, help="without an image: which test image of the data set")
     add("--data", metavar="FOLDER", default=None, help="where the data set is, if --index is of its files")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
@@ -36,7 +43,12 @@ def run(argv: Sequence[str]) -> int:
 
     device = open_device(args.device)
     config = read_config(args.folder)
-    image, label = read_image(args.image, config) if args.image else from_dataset(args, config)
+    height, width = map(int, config["image_shape"])
+    image, label = (
+        (read_image(args.image, (height, width), float(config["grey_values"]["largest"])), None)
+        if args.image
+        else from_dataset(args, config)
+    )
     try:
         sizes = [image.size, *config["hidden"], config["classes"]]
         model = nn.MLP(sizes, config["activation"], config.get("dropout", 0.0), device=device)
@@ -73,22 +85,6 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
     return config
-
-
-def read_image(path: Path, config: dict[str, Any]) -> tuple[np.ndarray, None]:
-    """Return the image in a file."""
-    shape, largest = tuple(config["image_shape"]), config["grey_values"]["largest"]
-    expected = f"expected a .npy file of grey values from 0 to {largest:g}, of shape {shape}"
-    try:
-        image = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError, BadZipFile, TokenError) as error:
-        raise UsageError(f"{expected}, got {path}: {error}") from error
-    if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
-        got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else "several arrays"
-        raise UsageError(f"{expected}, got {got} in {path}")
-    if not (image.min() >= 0 and image.max() <= largest):
-        raise UsageError(f"{expected}, got values from {image.min()} to {image.max()} in {path}")
-    return image, None
 
 
 def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
