@@ -178,6 +178,7 @@ from xgrad.tensor import Tensor
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
+    from xgrad.threads import get_num_threads, set_num_threads
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -189,6 +190,7 @@ newaxis = None
 _MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
 _FUNCTIONS = {
     "io": ("load", "save"),
+    "threads": ("get_num_threads", "set_num_threads"),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 
@@ -280,6 +282,7 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "get_num_threads",
     "grad",
     "greater",
     "greater_equal",
@@ -355,6 +358,7 @@ __all__ = [
     "round",
     "save",
     "searchsorted",
+    "set_num_threads",
     "set_tf32",
     "sigmoid",
     "sign",

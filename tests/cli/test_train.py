@@ -269,6 +269,24 @@ def test_plain_sgd_passes_90_percent_within_an_epoch(run, real_mnist, tmp_path):
     assert epoch["test_accuracy"] > 0.95 and epoch["train_accuracy"] > 0.9
 
 
+def test_threads_are_set_and_written_down(run, tmp_path, monkeypatch):
+    pytest.importorskip("threadpoolctl", reason="needs threadpoolctl: pip install 'xgrad[threads]'")
+    before = xgrad.get_num_threads()
+    try:
+        for n in (1, 2):
+            assert run(*FAST, "--threads", n, "--out", "out").status == 0
+            assert xgrad.get_num_threads() == n
+            config = json.loads((tmp_path / "out" / "config.json").read_text())
+            assert {library["threads"] for library in config["blas"]} == {n}
+    finally:
+        xgrad.set_num_threads(before)
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    result = run(*FAST, "--threads", "1")
+    assert result.status == 2 and one_line(result.err) and result.err.endswith("pip install 'xgrad[threads]'\n")
+    assert run(*FAST, "--out", "out").status == 0
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["blas"].startswith("not known: threadpoolctl is")
+
+
 # What it refuses
 
 
@@ -297,6 +315,7 @@ def test_plain_sgd_passes_90_percent_within_an_epoch(run, real_mnist, tmp_path):
         ("--schedule linear", "--schedule: expected cosine or constant, got 'linear'"),
         ("--batch-size 0", "--batch-size: expected an integer of 1 or more, got '0'"),
         ("--batch-size 1.5", "--batch-size: expected an integer of 1 or more, got '1.5'"),
+        ("--threads 0", "--threads: expected an integer of 1 or more, got '0'"),
         ("--epochs 0", "--epochs: expected an integer of 1 or more, got '0'"),
         ("--seed -1", "--seed: expected an integer of 0 or more and below 1.84467e+19, got '-1'"),
         ("--seed 18446744073709551616", "--seed: expected an integer of 0 or more and below"),

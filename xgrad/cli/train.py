@@ -19,6 +19,7 @@ from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.images import PUBLISHED
 from xgrad.data.published import SETS
 from xgrad.device import Device
+from xgrad.threads import set_num_threads
 
 #: What is good for each data set, those of MNIST for all of its kind; the learning rate and the weight decay by
 #: optimizer. Those of the digits were chosen by cross-validation within the training images.
@@ -62,6 +63,7 @@ def parser() -> Parser:
     add("--no-download", action="store_true", default=False, help="use only what is on this machine")
     add("--fallback", type=one_of("digits"), metavar="digits", help="what to train on where the data set is missing")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda where it can be used, else cpu")
+    add("--threads", type=integer(1), metavar="N", help="threads of BLAS; small networks are faster on one")
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
     add("--hidden", type=layers, metavar="N,N", help=f"widths of the hidden layers ({by_dataset('hidden')})")
     add("--activation", type=one_of(*ACTIVATIONS), default="relu", metavar="NAME", help=", ".join(ACTIVATIONS))
@@ -105,6 +107,11 @@ def by_dataset(name: str) -> str:
 def run(argv: Sequence[str]) -> int:
     """Train as the arguments say, and return the exit status."""
     args = parser().parse_args(argv)
+    if hasattr(args, "threads"):
+        try:
+            set_num_threads(args.threads)
+        except (ImportError, RuntimeError) as error:
+            raise UsageError(f"--threads: {error}") from error
     device = open_device(args.device)
     data = find_data(args)
     options = fill_in(args, data, device)

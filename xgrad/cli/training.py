@@ -17,7 +17,7 @@ import numpy as np
 import xgrad
 from xgrad import nn, optim
 from xgrad.cli import plots
-from xgrad.cli.info import versions
+from xgrad.cli.info import blas, versions
 from xgrad.cli.progress import Progress
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.device import Device
@@ -297,6 +297,7 @@ class Training:
             "grey_values": asdict(self.scaling) | {"largest": self.data.scale},
             "device_description": self.device.backend.describe(self.device.index),
             "data_source": self.data.source,
+            "blas": blas(),
             "versions": versions(),
         }
 
