@@ -19,6 +19,7 @@ from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.images import PUBLISHED
 from xgrad.data.published import SETS
 from xgrad.device import Device
+from xgrad.files import DISK_FULL
 from xgrad.threads import set_num_threads
 
 #: What is good for each data set, those of MNIST for all of its kind; the learning rate and the weight decay by
@@ -131,6 +132,12 @@ def run(argv: Sequence[str]) -> int:
     except BrokenPipeError:  # it is not --out that cannot be written to
         raise
     except OSError as error:
+        if error.errno in DISK_FULL:
+            last = f"epoch {training.kept}" if training.kept else "none"
+            raise UsageError(
+                f"{error.filename}: {error.strerror}; files in {out} are whole, the last epoch of which all are there: "
+                f"{last}"
+            ) from error
         raise UsageError(f"--out: expected a folder that can be written to, got {out}: {error}") from error
 
 
