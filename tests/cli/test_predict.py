@@ -4,6 +4,7 @@ import sys
 import numpy as np
 import pytest
 
+import xgrad
 import xgrad.cli
 from xgrad.cli.images import read_image
 from xgrad.data import digits
@@ -183,6 +184,9 @@ def test_a_picture_needs_pillow(run, trained, tmp_path, monkeypatch):
         ("", "expected a folder that `xgrad train` wrote, got nowhere: [Errno 2]"),
         ("--index 360", "--index: expected one below 360, the number of test images, got 360"),
         ("--index -1", "--index: expected an integer of 0 or more, got '-1'"),
+        ("image.npy --index 3", "--index: expected no image with it, got image.npy: give one of the two"),
+        ("image.npy --data x", "--data: expected no image with it, got image.npy: give one of the two"),
+        ("--data x", "--data: expected a network that was trained on files, got one of digits, and 'x'"),
         ("--device gpu", "--device: expected auto or a device that can be used, got 'gpu'"),
     ],
 )
@@ -203,6 +207,36 @@ def test_folders_that_do_not_fit_are_refused(run, trained, tmp_path):
     del config["classes"]
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert "config.json lacks classes" in run("predict", tmp_path).err
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"image_shape": [4, 16]},
+            "expected a network for images and classes of digits, (8, 8, 10), got one for (4, 16",
+        ),
+        ({"classes": 3, "class_names": None}, "expected a network for images and classes of digits, (8, 8, 10), got"),
+        ({"class_names": ["a", "b"]}, "config.json has 10 classes and class_names ['a', 'b']"),
+        ({"grey_values": {"mean": 0, "std": float("inf"), "largest": 16}}, "config.json has grey_values"),
+        ({"grey_values": {"mean": 0, "std": 1, "largest": float("nan")}}, "config.json has grey_values"),
+    ],
+)
+def test_configurations_that_do_not_fit_are_refused(run, trained, tmp_path, changes, message):
+    config = json.loads((trained / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | changes))
+    (tmp_path / "weights.safetensors").write_bytes((trained / "weights.safetensors").read_bytes())
+    status, out, err = run("predict", tmp_path)
+    assert status == 2 and not out and message in err and err.count("\n") == 1
+
+
+def test_weights_that_are_not_finite_are_refused(run, trained, tmp_path):
+    weights = xgrad.load(trained / "weights.safetensors")
+    weights["0.weight"] = weights["0.weight"] * float("nan")
+    xgrad.save(weights, tmp_path / "weights.safetensors")
+    (tmp_path / "config.json").write_bytes((trained / "config.json").read_bytes())
+    status, out, err = run("predict", tmp_path)
+    assert status == 2 and not out and "that give finite probabilities, got [nan" in err and err.count("\n") == 1
 
 
 def test_mnist_images_need_mnist(run, trained, tmp_path):

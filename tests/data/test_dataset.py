@@ -22,6 +22,10 @@ def test_a_subset_has_the_samples_at_its_indices():
             Subset(Squares(), [0, i])
     with pytest.raises(TypeError):
         Subset(Squares(), [0.5])
+    with pytest.raises(
+        TypeError, match="Subset: expected numbers of samples, got True: give indices in place of a mask"
+    ):
+        Subset(Squares(), [True, False])
     with pytest.raises(TypeError, match="Subset: expected a dataset with __len__ and __getitem__, got generator"):
         Subset((x for x in "ab"), [0])
 

@@ -262,6 +262,12 @@ def test_a_sampler_chooses_the_samples(workers):
             list(DataLoader(dataset, sampler=[5], num_workers=workers))
 
 
+def test_a_mask_is_no_sampler():
+    for dataset in (pairs(2), Images(2)):
+        with pytest.raises(TypeError, match="DataLoader: expected numbers of samples from the sampler, got bools"):
+            list(DataLoader(dataset, sampler=[True, False]))
+
+
 def test_a_sampler_stays_on_the_device(device):
     loader = DataLoader(pairs(5, device), 2, sampler=xgrad.asarray([4, 0, 1]))
     assert [(x.tolist(), str(x.device)) for _, x in loader] == [([4, 0], device), ([1], device)]
@@ -355,6 +361,7 @@ def test_workers_load_ahead_but_not_without_bound():
         ({"prefetch_factor": 0}, ValueError, "expected a prefetch_factor of 1 or more, got 0"),
         ({"shuffle": True, "sampler": [0]}, ValueError, "expected either shuffle or a sampler, got both"),
         ({"shuffle": [0, 1]}, TypeError, r"expected True or False for shuffle, got \[0, 1\]"),
+        ({"drop_last": "no"}, TypeError, "expected True or False for drop_last, got 'no'"),
         ({"sampler": 3}, TypeError, "expected an iterable of int as sampler, got int"),
     ],
 )

@@ -36,10 +36,12 @@ def run(argv: Sequence[str]) -> int:
         help="a picture such as photo.png, which is made grey, inverted where its background is light, and scaled; "
         "or a .npy file of the size of the training images, with 0 for the background",
     )
-    add("--index", type=integer(0), default=0, help="without an image: which test image of the data set")
-    add("--data", metavar="FOLDER", default=None, help="where the data set is, if --index is of its files")
+    add("--index", type=integer(0), help="without an image: which test image of the data set (default: 0)")
+    add("--data", metavar="FOLDER", help="without an image: where the data set is, if it is not digits")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
     args = parser.parse_args(argv)
+    if args.image and (extra := [f"--{name}" for name in ("index", "data") if name in args]):
+        raise UsageError(f"{extra[0]}: expected no image with it, got {args.image}: give one of the two")
 
     device = open_device(args.device)
     config = read_config(args.folder)
@@ -56,7 +58,12 @@ def run(argv: Sequence[str]) -> int:
     except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {args.folder}: {error}") from error
     scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
-    chances = probabilities(model, scaling(image[None], device))[0]
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are reported once
+        chances = probabilities(model, scaling(image[None], device))[0]
+    if not np.isfinite(chances).all():
+        raise UsageError(
+            f"expected weights in {args.folder} that give finite probabilities, got {chances}: train again"
+        )
     best = int(np.argmax(chances))
     names = config.get("class_names") or [str(number) for number in range(len(chances))]
     known = "" if label is None else f"; the label is {names[label]}"
@@ -75,7 +82,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         if missing:
             raise ValueError(f"{CONFIG} lacks {', '.join(sorted(missing))}")
         grey, height, width = config["grey_values"], *map(int, config["image_shape"])
-        if not (float(grey["std"]) > 0 and float(grey["largest"]) > 0 and math.isfinite(float(grey["mean"]))):
+        mean, std, largest = (float(grey[name]) for name in ("mean", "std", "largest"))
+        if not (0 < std < math.inf and 0 < largest < math.inf and math.isfinite(mean)):
             raise ValueError(f"{CONFIG} has grey_values {grey}")
         names = config.get("class_names") or []
         if not isinstance(names, list) or len(names) not in (0, int(config["classes"])):
@@ -89,11 +97,19 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Return a test image of the data set that the network was trained on, and its label."""
+    name, index = config["dataset"], getattr(args, "index", 0)
+    folder = getattr(args, "data", None)
+    if folder is not None and name not in PUBLISHED:
+        raise UsageError(f"--data: expected a network that was trained on files, got one of {name}, and {folder!r}")
     try:
-        name = config["dataset"]
-        test = (PUBLISHED[name](args.data, download=False) if name in PUBLISHED else digits()).test
+        data = PUBLISHED[name](folder, download=False) if name in PUBLISHED else digits()
     except (DataError, OSError) as error:
         raise UsageError(str(error)) from error
-    if args.index >= len(test):
-        raise UsageError(f"--index: expected one below {len(test)}, the number of test images, got {args.index}")
-    return test[args.index]
+    shape, size = (*map(int, config["image_shape"]), int(config["classes"])), data.test.images.shape[1:]
+    if shape != (*size, data.classes):
+        raise UsageError(
+            f"expected a network for images and classes of {name}, {(*size, data.classes)}, got one for {shape}"
+        )
+    if index >= len(data.test):
+        raise UsageError(f"--index: expected one below {len(data.test)}, the number of test images, got {index}")
+    return data.test[index]

@@ -239,6 +239,8 @@ def check_sized(caller: str, dataset: Any) -> None:
 
 def check_index(caller: str, i: Any, size: int) -> int:
     """Return the number of a sample as an int; raise unless a dataset of this size has the sample."""
+    if isinstance(i, bool):
+        raise TypeError(f"{caller}: expected numbers of samples, got {i}: give indices in place of a mask")
     number = index(i)
     if not 0 <= number < size:
         raise IndexError(f"{caller}: expected indices from 0 to {size - 1}, got {number}")

@@ -99,8 +99,9 @@ class DataLoader:
         ):
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
                 raise ValueError(f"DataLoader: expected a {name} of {low} or more, got {value!r}")
-        if not isinstance(shuffle, bool):
-            raise TypeError(f"DataLoader: expected True or False for shuffle, got {shuffle!r}")
+        for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"DataLoader: expected True or False for {name}, got {flag!r}")
         if shuffle and sampler is not None:
             raise ValueError("DataLoader: expected either shuffle or a sampler, got both: leave out shuffle")
         if not numbered and (shuffle or sampler is not None):
@@ -167,6 +168,8 @@ class DataLoader:
         else:
             order = iter(range(len(self.dataset)))
         while numbers := list(islice(order, self.batch_size)):
+            if any(isinstance(number, bool) for number in numbers):
+                raise TypeError("DataLoader: expected numbers of samples from the sampler, got bools: give indices")
             if len(numbers) == self.batch_size or not self.drop_last:
                 yield numbers
 
