@@ -240,6 +240,32 @@ def test_iterables_are_read_in_order(workers, drop_last):
 
 
 @WORKERS
+def test_iterables_may_hold_a_context(workers):
+    closed = []
+
+    class Stream:
+        def __iter__(self):
+            try:
+                with xgrad.default_device("strict"):
+                    for _ in range(5):
+                        yield xgrad.random.rand(2)
+            finally:
+                closed.append(threading.active_count())
+
+    def values(workers):
+        xgrad.manual_seed(3)
+        found = list(DataLoader(Stream(), 2, num_workers=workers))
+        assert [(str(x.device), len(x)) for x in found] == [("strict", 2), ("strict", 2), ("strict", 1)]
+        return [x.tolist() for x in found]
+
+    assert values(workers) == values(0)
+    closed.clear()
+    for _ in DataLoader(Stream(), 2, num_workers=workers):
+        break
+    assert closed == [threading.active_count()]  # the workers were stopped before
+
+
+@WORKERS
 def test_an_iterator_is_not_silently_empty_at_the_second_pass(workers):
     loader = DataLoader((n for n in range(3)), 2, num_workers=workers)
     assert [x.tolist() for x in loader] == [[0, 1], [2]]

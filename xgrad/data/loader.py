@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
+from contextlib import closing
 from contextvars import copy_context
 from functools import partial
-from itertools import islice, repeat
+from itertools import count, islice
 from typing import Any
 
+from xgrad import random
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import SizedDataset, Subset, TensorDataset, check_index
 from xgrad.ops import asarray
-from xgrad.random import Generator, manual_seed, randint, randperm
+from xgrad.random import manual_seed, randint, randperm
 from xgrad.tensor import Tensor
 
 _END: Any = object()  # the result of a job that found no more samples
@@ -25,8 +27,9 @@ class DataLoader:
     samples are not read one by one, nothing passes through the host, and no workers are needed or used. Of any other
     dataset the samples are read by number, or by iteration where they have no numbers, and `collate_fn` makes a batch
     of them. Equal seeds give equal batches on every device and with any number of workers, also where the dataset
-    draws numbers from `xgrad.random`: each batch is loaded in a copy of the context, seeded by its own number. (Those
-    of NumPy's and Python's global generators depend on the order in which threads draw them.)
+    draws numbers from `xgrad.random`: each batch is loaded in a copy of the context with a seed of its own, for which
+    each iteration draws a number from `generator`. (Those of NumPy's and Python's global generators depend on the order
+    in which threads draw them.)
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ class DataLoader:
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         drop_last: bool = False,
-        generator: Generator | None = None,
+        generator: random.Generator | None = None,
         prefetch_factor: int = 2,
     ) -> None:
         numbered = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__") and not isinstance(dataset, Mapping)
@@ -173,22 +176,30 @@ class DataLoader:
             if len(numbers) == self.batch_size or not self.drop_last:
                 yield numbers
 
-    def _jobs(self) -> Iterator[Callable[[], Any]]:
-        """Yield for each batch a function that loads it, in a context of its own."""
-        load: Callable[[int, Any], Any] = self._load if self._numbered else self._read
-        parts: Iterator[Any] = self._numbers() if self._numbered else repeat(self._start(self.dataset))
-        for number, part in enumerate(parts):
-            if number == 0:  # after the order is drawn, so that it is that of a TensorDataset
-                seed = int(randint(0, 2**63, (), device="cpu", generator=self.generator))
-            yield partial(copy_context().run, self._seeded, load, seed + number, number, part)
+    def _jobs(self) -> Generator[Callable[[], Any], None, None]:
+        """Yield for each batch a function that loads it, in a copy of the context with a seed that is drawn here."""
+        if self._numbered:
+            for number, indices in enumerate(self._numbers()):
+                if number == 0:  # after the order is drawn, so that it is that of a TensorDataset
+                    seed = self._seed()
+                yield partial(copy_context().run, self._load, seed + number, number, indices)
+            return
+        context = copy_context()  # one for all: an iterator may enter a context in one step and leave it in another
+        items = context.run(self._start, self.dataset)
+        context.run(manual_seed, self._seed())
+        try:
+            for number in count():
+                yield partial(context.run, self._read, number, items)
+        finally:
+            if items is not self.dataset and hasattr(items, "close"):
+                context.run(items.close)
 
-    @staticmethod
-    def _seeded(load: Callable[[int, Any], Any], seed: int, number: int, part: Any) -> Any:
-        manual_seed(seed)
-        return load(number, part)
+    def _seed(self) -> int:
+        return int(randint(0, 2**63, (), device="cpu", generator=self.generator))
 
-    def _load(self, number: int, indices: list[Any]) -> Any:
+    def _load(self, seed: int, number: int, indices: list[Any]) -> Any:
         """Return the batch of the samples at some indices."""
+        manual_seed(seed)
         samples = []
         for i in indices:
             try:
@@ -229,23 +240,25 @@ class DataLoader:
         return iterator
 
 
-def _run(jobs: Iterator[Callable[[], Any]]) -> Iterator[Any]:
+def _run(jobs: Generator[Callable[[], Any], None, None]) -> Iterator[Any]:
     """Yield the results of jobs, each when it is asked for."""
-    for job in jobs:
-        if (batch := job()) is _END:
-            return
-        yield batch
+    with closing(jobs):
+        for job in jobs:
+            if (batch := job()) is _END:
+                return
+            yield batch
 
 
-def _prefetch(jobs: Iterator[Callable[[], Any]], workers: int, ahead: int) -> Iterator[Any]:
+def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahead: int) -> Iterator[Any]:
     """Yield the results of jobs in order, while a number of further ones is under way in threads."""
     from concurrent.futures import ThreadPoolExecutor  # not at the top: slow to import
 
     pool = ThreadPoolExecutor(workers, "xgrad-data")
-    try:
-        pending = deque(pool.submit(job) for job in islice(jobs, ahead))
-        while pending and (batch := pending.popleft().result()) is not _END:
-            pending.extend(pool.submit(job) for job in islice(jobs, 1))
-            yield batch
-    finally:  # also where the loop is left early, and the generator closed
-        pool.shutdown(cancel_futures=True)
+    with closing(jobs):
+        try:
+            pending = deque(pool.submit(job) for job in islice(jobs, ahead))
+            while pending and (batch := pending.popleft().result()) is not _END:
+                pending.extend(pool.submit(job) for job in islice(jobs, 1))
+                yield batch
+        finally:  # also where the loop is left early, and this generator closed
+            pool.shutdown(cancel_futures=True)
