@@ -244,23 +244,26 @@ def test_iterables_may_hold_a_context(workers):
     closed = []
 
     class Stream:
+        def __init__(self, size):
+            self.size = size
+
         def __iter__(self):
             try:
                 with xgrad.default_device("strict"):
-                    for _ in range(5):
+                    for _ in range(self.size):
                         yield xgrad.random.rand(2)
             finally:
                 closed.append(threading.active_count())
 
     def values(workers):
         xgrad.manual_seed(3)
-        found = list(DataLoader(Stream(), 2, num_workers=workers))
+        found = list(DataLoader(Stream(5), 2, num_workers=workers))
         assert [(str(x.device), len(x)) for x in found] == [("strict", 2), ("strict", 2), ("strict", 1)]
         return [x.tolist() for x in found]
 
     assert values(workers) == values(0)
     closed.clear()
-    for _ in DataLoader(Stream(), 2, num_workers=workers):
+    for _ in DataLoader(Stream(1000), 2, num_workers=workers):  # too long to be read to its end by then
         break
     assert closed == [threading.active_count()]  # the workers were stopped before
 
