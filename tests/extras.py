@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MATRIX = ("", "special", "cli", "special,cli", "test")
+MATRIX = ("", "special", "threads", "cli", "special,cli", "test")
 PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 

@@ -53,7 +53,15 @@ def what_is_missing_names_its_extra() -> str:
         check("pip install 'xgrad[special]'" in str(error), f"no extra is named: {error}")
     else:
         check("special" in EXTRAS, "SciPy is installed")
-    return "special functions work" if "special" in EXTRAS else "special functions name their extra"
+    try:
+        xgrad.set_num_threads(1)
+    except ImportError as error:
+        check("threads" not in EXTRAS, f"set_num_threads: {error}")
+        check("pip install 'xgrad[threads]'" in str(error), f"no extra is named: {error}")
+    else:
+        check("threads" in EXTRAS and xgrad.get_num_threads() == 1, "threadpoolctl is installed")
+    works = [name for name in ("special", "threads") if name in EXTRAS]
+    return f"{' and '.join(works) or 'none'} of special and threads work, what is missing names its extra"
 
 
 def the_example_of_the_readme_runs() -> str:
@@ -69,6 +77,13 @@ def the_command_line_works() -> str:
     pictures = {path.name for path in Path("run").glob("*.png")}
     check(bool(pictures) == ("cli" in EXTRAS), f"pictures {pictures}, printed {printed!r}")
     check("cli" in EXTRAS or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
+    Path("photo.png").write_bytes(b"no picture")
+    printed = run("-m", "xgrad", "predict", "run", "photo.png", status=2)
+    expected = "a picture that Pillow can read" if "cli" in EXTRAS else "pip install 'xgrad[cli]'"
+    check(expected in printed, f"xgrad predict of a picture: {printed!r}")
+    status = 0 if "threads" in EXTRAS else 2
+    printed = run("-m", "xgrad", "train", "digits", "--threads", "1", "--epochs", "1", status=status)
+    check("threads" in EXTRAS or "pip install 'xgrad[threads]'" in printed, f"no extra is named: {printed!r}")
     report = json.loads(run("-m", "xgrad", "info", "--json"))
     check(report["devices"][0]["usable"], f"xgrad info: {report['devices']}")
     return f"xgrad train and xgrad info work, pictures: {sorted(pictures) or 'none'}"
@@ -111,6 +126,8 @@ def main(extras: str) -> None:
     EXTRAS.update(filter(None, extras.split(",")))
     if "test" in EXTRAS:
         EXTRAS.update({"special", "cli"})
+    if "cli" in EXTRAS:
+        EXTRAS.add("threads")
     check("site-packages" in str(xgrad.__file__), f"expected an installed xgrad, got {xgrad.__file__}")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -109,14 +110,33 @@ def test_a_save_that_dies_leaves_what_was_there(call, error, tmp_path, monkeypat
     assert xgrad.load(path)["x"].tolist() == [1, 1]
 
 
+def test_a_full_disk_says_so_and_keeps_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    xgrad.save({"x": xgrad.ones(2)}, path)
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"disk full: \d+ bytes were not written, the earlier file is unchanged: .*file'"):
+        xgrad.save({"x": xgrad.zeros(2)}, path)
+    assert list(tmp_path.iterdir()) == [path] and xgrad.load(path)["x"].tolist() == [1, 1]
+    with pytest.raises(
+        OSError, match=r"disk full: \d+ bytes were not written, no part of it is left: .*other'"
+    ) as caught:
+        xgrad.save({"x": xgrad.zeros(2)}, tmp_path / "other")
+    assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(tmp_path / "other")
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_paths_that_do_not_do(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"save: expected an existing folder, got .*: make it first"):
         xgrad.save({}, tmp_path / "folder" / "file")
     with pytest.raises(IsADirectoryError, match="save: expected the path of a file, got the folder"):
         xgrad.save({}, tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"load: expected a safetensors file, found no .*file"):
+    with pytest.raises(FileNotFoundError, match=r"load: file not found: .*file: expected a safetensors file"):
         xgrad.load(tmp_path / "file")
-    with pytest.raises(FileNotFoundError, match="load: expected a safetensors file, found the folder"):
+    with pytest.raises(IsADirectoryError, match="load: expected a safetensors file, got the folder"):
         xgrad.load(tmp_path)
     assert not list(tmp_path.iterdir())
 

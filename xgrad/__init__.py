@@ -187,6 +187,7 @@ if _TYPE_CHECKING:
     from xgrad.ops.products import kron, outer
     from xgrad.ops.scans import cummax, cummin, logcumsumexp
     from xgrad.ops.selection import partition, topk
+    from xgrad.threads import get_num_threads, set_num_threads
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -207,6 +208,7 @@ _FUNCTIONS = {
     "ops.products": ("kron", "outer"),
     "ops.scans": ("cummax", "cummin", "logcumsumexp"),
     "ops.selection": ("partition", "topk"),
+    "threads": ("get_num_threads", "set_num_threads"),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 
@@ -304,6 +306,7 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "get_num_threads",
     "grad",
     "gradient",
     "greater",
@@ -387,6 +390,7 @@ __all__ = [
     "round",
     "save",
     "searchsorted",
+    "set_num_threads",
     "set_tf32",
     "sigmoid",
     "sign",

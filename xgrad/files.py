@@ -1,6 +1,10 @@
 """Files that are there whole or not at all."""
 
+import errno
 import os  # and not pathlib, which takes a twentieth of NumPy's own time to import
+
+#: Of a disk, or a user's share of it, that is full; Windows has no shares.
+DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def write(path: str | os.PathLike[str], content: bytes) -> None:
@@ -16,7 +20,7 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
     Raises
     ------
     OSError
-        If it could not be written; what was there before still is, and nothing else.
+        If it could not be written, such as on a full disk; what was there before still is, and nothing else.
 
     Examples
     --------
@@ -34,7 +38,12 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(temporary):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            kept = "the earlier file is unchanged" if os.path.exists(target) else "no part of it is left"
+            raise OSError(
+                error.errno, f"disk full: {len(content)} bytes were not written, {kept}", str(path)
+            ) from error
         raise

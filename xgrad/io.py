@@ -35,7 +35,7 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
         If `tensors` is not such a mapping, or has what the format cannot hold: complex128, or the name
         ``__metadata__``.
     OSError
-        If the file cannot be written; FileNotFoundError if its folder does not exist.
+        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
 
     Raises
     ------
-    FileNotFoundError
+    FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
         If the file is not of the format, or damaged.
@@ -106,14 +106,15 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     >>> xgrad.load("weights.safetensors")
     Traceback (most recent call last):
         ...
-    FileNotFoundError: load: expected a safetensors file, found no weights.safetensors
+    FileNotFoundError: load: file not found: weights.safetensors: expected a safetensors file
     """
     from safetensors import SafetensorError, safe_open  # not at the top: slow to import
 
     source = os.fspath(path)
     if not os.path.isfile(source):
-        found = "the folder" if os.path.isdir(source) else "no"
-        raise FileNotFoundError(f"load: expected a safetensors file, found {found} {source}")
+        if os.path.isdir(source):
+            raise IsADirectoryError(f"load: expected a safetensors file, got the folder {source}")
+        raise FileNotFoundError(f"load: file not found: {source}: expected a safetensors file")
     place = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:

@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import xgrad.cli
-from xgrad.data import datasets, mirrors
+from xgrad.data import mirrors
+from xgrad.data.published import SETS
 
 MNIST = Path(os.environ["XGRAD_DATA"]).resolve() if os.environ.get("XGRAD_DATA") else None
 
@@ -27,7 +29,7 @@ def nowhere(monkeypatch, tmp_path):
     monkeypatch.delenv("XGRAD_DATA", raising=False)
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(mirrors, "MIRRORS", ("http://127.0.0.1:1/",))
+    monkeypatch.setattr(mirrors, "MIRRORS", dict.fromkeys(mirrors.MIRRORS, ("http://127.0.0.1:1/",)))
 
 
 @pytest.fixture
@@ -41,20 +43,30 @@ def run(capsys):
     return call
 
 
+def small(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a data set that has the names and shapes of MNIST or one of its kin, and 300 images."""
+    folder.mkdir()
+    rng, digests = np.random.default_rng(0), {}
+    for file, digest in SETS[name].digests.items():
+        shape = (200 if "train" in file else 100, 28, 28)[: 3 if "images" in file else 1]
+        values = rng.integers(0, 256 if "images" in file else 10, shape, dtype=np.uint8)
+        content = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + values.tobytes()
+        compressed, algorithm = gzip.compress(content), digest.partition(":")[0]
+        digests[file] = hashlib.new(algorithm, compressed if file.endswith(".gz") else content).hexdigest()
+        digests[file] = f"{algorithm}:{digests[file]}"
+        (folder / f"{file.removesuffix('.gz')}.gz").write_bytes(compressed)
+    monkeypatch.setitem(SETS, name, replace(SETS[name], digests=digests))
+    return folder
+
+
 @pytest.fixture
 def small_mnist(tmp_path, monkeypatch) -> Path:
-    """A folder with a data set that has the names and shapes of MNIST, and 300 images."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    rng, sums = np.random.default_rng(0), {}
-    for name in datasets._SHA256:
-        shape = (200 if "train" in name else 100, 28, 28)[: 3 if "images" in name else 1]
-        values = rng.integers(0, 256 if "images" in name else 10, shape, dtype=np.uint8)
-        content = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + values.tobytes()
-        sums[name] = hashlib.sha256(content).hexdigest()
-        (folder / f"{name}.gz").write_bytes(gzip.compress(content))
-    monkeypatch.setattr(datasets, "_SHA256", sums)
-    return folder
+    return small("mnist", tmp_path / "small", monkeypatch)
+
+
+@pytest.fixture
+def small_fashion_mnist(tmp_path, monkeypatch) -> Path:
+    return small("fashion-mnist", tmp_path / "fashion", monkeypatch)
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 import json
+import sys
 from importlib import metadata
 
 import numpy as np
+import pytest
 
 import xgrad
 from xgrad.backend import DeviceError
@@ -13,7 +15,7 @@ def test_the_report_names_versions_devices_and_places(run, tmp_path):
     assert status == 0 and not err
     assert f"numpy             {np.__version__}" in out and f"xgrad             {xgrad.__version__}" in out
     assert f"  cpu               NumPy {np.__version__}" in out
-    assert "XGRAD_DATA        not set" in out and f"found none of them in {tmp_path / 'cache' / 'xgrad'}" in out
+    assert "XGRAD_DATA        not set" in out and f" in {tmp_path / 'cache' / 'xgrad' / 'mnist'}, " in out
 
 
 def test_the_report_is_json_on_request(run, small_mnist, monkeypatch):
@@ -49,3 +51,12 @@ def test_missing_packages_are_named(run, monkeypatch):
 
     monkeypatch.setattr(metadata, "version", version)
     assert "  matplotlib        not installed\n" in run("info").out
+
+
+def test_threads_of_blas_are_reported(run, monkeypatch):
+    pytest.importorskip("threadpoolctl", reason="needs threadpoolctl: pip install 'xgrad[threads]'")
+    libraries = json.loads(run("info", "--json").out)["blas"]
+    assert max(library["threads"] for library in libraries) == xgrad.get_num_threads()
+    assert f"threads: {xgrad.get_num_threads()}\n" in run("info").out
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    assert "\nBLAS\n  not known: threadpoolctl is missing" in run("info").out

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import shutil
@@ -181,3 +182,14 @@ def test_progress_is_shown_on_a_terminal_alone(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     xgrad.cli.parity.note(False)("something")
     assert capsys.readouterr().err == "\r\x1b[Ksomething"
+
+
+def test_a_report_that_cannot_be_written_says_so(run, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    options = ("--devices", "cpu", "--parts", "seeds", "--quiet")
+    status, _, err = run("parity", *options, "--json", "report.json")
+    assert status == 2 and err.startswith("xgrad parity: the report could not be written: [Errno ")
+    assert "disk full: " in err and err.endswith(": 'report.json'\n") and not (tmp_path / "report.json").exists()

@@ -61,7 +61,7 @@ def test_missing(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         read_idx(path)
     assert type(caught.value) is DataNotFoundError and isinstance(caught.value, ValueError)
-    assert str(caught.value) == f"{path}: expected an IDX file, found no file; check the path"
+    assert str(caught.value) == f"file not found: {path}: expected an IDX file; check the path"
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 

@@ -12,8 +12,8 @@ from xgrad.cli.arguments import UsageError
 
 #: Each is a module of this package with a function `run`.
 COMMANDS = {
-    "train": "train a network on images of handwritten digits",
-    "predict": "say which digit an image shows",
+    "train": "train a network on small images, such as handwritten digits",
+    "predict": "say which class an image shows, such as which digit",
     "info": "print versions, devices and why one is not usable, and where data is looked for",
     "parity": "hold one device against another: ops, fused kernels, trainings, seeds",
 }

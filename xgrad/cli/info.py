@@ -16,9 +16,10 @@ from xgrad.data import DataError, mnist
 from xgrad.device import Device
 from xgrad.devices import device_types
 from xgrad.discovery import open_backend
+from xgrad.threads import blas_libraries
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
-OPTIONAL = ("tqdm", "matplotlib", "cupy-cuda12x", "cupy-cuda13x", "array-api-strict", "torch")
+OPTIONAL = "tqdm matplotlib pillow threadpoolctl cupy-cuda12x cupy-cuda13x array-api-strict torch".split()
 
 
 def run(argv: Sequence[str]) -> int:
@@ -39,6 +40,17 @@ def versions() -> dict[str, str | None]:
         except metadata.PackageNotFoundError:
             found[package] = None
     return found
+
+
+def blas() -> list[dict[str, Any]] | str:
+    """Return name, version and number of threads of each BLAS library in use, or why they are not known."""
+    try:
+        return [
+            {"library": library["internal_api"], "version": library["version"], "threads": library["num_threads"]}
+            for library in blas_libraries()
+        ]
+    except (ImportError, RuntimeError) as error:
+        return f"not known: {str(error).partition(': ')[2]}"
 
 
 def gather() -> dict[str, Any]:
@@ -65,6 +77,7 @@ def gather() -> dict[str, Any]:
     return {
         "versions": versions(),
         "platform": platform.platform(),
+        "blas": blas(),
         "devices": devices,
         "data": {
             "XGRAD_DATA": os.environ.get("XGRAD_DATA"),
@@ -78,6 +91,12 @@ def as_text(report: dict[str, Any]) -> str:
     """Return the report as a person reads it."""
     lines = [f"xgrad on {report['platform']}", "", "versions"]
     lines += [f"  {name:18}{version or 'not installed'}" for name, version in report["versions"].items()]
+    libraries = report["blas"]
+    lines += ["", "BLAS"]
+    if isinstance(libraries, str):
+        lines.append(f"  {libraries}")
+    else:
+        lines += [f"  {x['library']:18}{x['version']}, threads: {x['threads']}" for x in libraries]
     lines += ["", "devices"]
     for device in report["devices"]:
         usable = "" if device["usable"] else "not usable: "

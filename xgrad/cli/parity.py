@@ -43,10 +43,13 @@ def run(argv: Sequence[str]) -> int:
     report.missing, report.absent = missing, absent
     report.command = shlex.join(["xgrad", "parity", *argv])
     print(as_text(report, args.verbose))
-    if "json" in args:
-        write(args.json, as_json(report).encode())
-    if "html" in args:
-        write(args.html, as_page(report).encode())
+    try:
+        if "json" in args:
+            write(args.json, as_json(report).encode())
+        if "html" in args:
+            write(args.html, as_page(report).encode())
+    except OSError as error:
+        raise UsageError(f"the report could not be written: {error}") from error
     return {"pass": 0, "fail": 1, "empty": 1, "incomplete": 2}[report.verdict]
 
 

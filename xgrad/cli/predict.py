@@ -6,34 +6,51 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 import xgrad
 from xgrad import nn
 from xgrad.cli.arguments import Parser, UsageError, integer
-from xgrad.cli.train import DEFAULTS, open_device
+from xgrad.cli.images import read_image
+from xgrad.cli.train import DATASETS, open_device
 from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
-from xgrad.data import DataError, digits, mnist
+from xgrad.data import DataError, digits
+from xgrad.data.images import PUBLISHED
 
 
 def run(argv: Sequence[str]) -> int:
     """Print the class of an image and the probability of every class."""
-    parser = Parser("predict", "Say which digit an image shows, by a network that `xgrad train` trained.")
+    parser = Parser(
+        "predict", "Say which class an image shows, such as which digit, by a network that `xgrad train` trained."
+    )
     add = parser.add_argument
     add("folder", type=Path, metavar="DIR", help="what was given to `xgrad train` as --out, such as runs/mnist")
-    add("image", type=Path, nargs="?", metavar="IMAGE.npy", default=None, help="grey values, 0 for the background")
-    add("--index", type=integer(0), default=0, help="without an image: which test image of the data set")
-    add("--data", metavar="FOLDER", default=None, help="where MNIST is, if --index is of it")
+    add(
+        "image",
+        type=Path,
+        nargs="?",
+        metavar="IMAGE",
+        default=None,
+        help="a picture such as photo.png, which is made grey, inverted where its background is light, and scaled; "
+        "or a .npy file of the size of the training images, with 0 for the background",
+    )
+    add("--index", type=integer(0), help="without an image: which test image of the data set (default: 0)")
+    add("--data", metavar="FOLDER", help="without an image: where the data set is, if it is not digits")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
     args = parser.parse_args(argv)
+    if args.image and (extra := [f"--{name}" for name in ("index", "data") if name in args]):
+        raise UsageError(f"{extra[0]}: expected no image with it, got {args.image}: give one of the two")
 
     device = open_device(args.device)
     config = read_config(args.folder)
-    image, label = read_image(args.image, config) if args.image else from_dataset(args, config)
+    height, width = map(int, config["image_shape"])
+    image, label = (
+        (read_image(args.image, (height, width), float(config["grey_values"]["largest"])), None)
+        if args.image
+        else from_dataset(args, config)
+    )
     try:
         sizes = [image.size, *config["hidden"], config["classes"]]
         model = nn.MLP(sizes, config["activation"], config.get("dropout", 0.0), device=device)
@@ -41,11 +58,19 @@ def run(argv: Sequence[str]) -> int:
     except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {args.folder}: {error}") from error
     scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
-    chances = probabilities(model, scaling(image[None], device))[0]
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are reported once
+        chances = probabilities(model, scaling(image[None], device))[0]
+    if not np.isfinite(chances).all():
+        raise UsageError(
+            f"expected weights in {args.folder} that give finite probabilities, got {chances}: train again"
+        )
     best = int(np.argmax(chances))
-    print(f"{best}, with a probability of {chances[best]:.2%}" + (f"; the label is {label}" if label else ""))
-    for number, chance in enumerate(chances):
-        print(f"  {number}  {chance:7.2%}  {'#' * round(40 * float(chance))}".rstrip())
+    names = config.get("class_names") or [str(number) for number in range(len(chances))]
+    known = "" if label is None else f"; the label is {names[label]}"
+    print(f"{names[best]}, with a probability of {chances[best]:.2%}{known}")
+    width = max(map(len, names))
+    for name, chance in zip(names, chances, strict=True):
+        print(f"  {name:{width}}  {chance:7.2%}  {'#' * round(40 * float(chance))}".rstrip())
     return 0
 
 
@@ -57,37 +82,34 @@ def read_config(folder: Path) -> dict[str, Any]:
         if missing:
             raise ValueError(f"{CONFIG} lacks {', '.join(sorted(missing))}")
         grey, height, width = config["grey_values"], *map(int, config["image_shape"])
-        if not (float(grey["std"]) > 0 and float(grey["largest"]) > 0 and math.isfinite(float(grey["mean"]))):
+        mean, std, largest = (float(grey[name]) for name in ("mean", "std", "largest"))
+        if not (0 < std < math.inf and 0 < largest < math.inf and math.isfinite(mean)):
             raise ValueError(f"{CONFIG} has grey_values {grey}")
-        if config["dataset"] not in DEFAULTS or height * width < 1:
+        names = config.get("class_names") or []
+        if not isinstance(names, list) or len(names) not in (0, int(config["classes"])):
+            raise ValueError(f"{CONFIG} has {config['classes']} classes and class_names {names}")
+        if config["dataset"] not in DATASETS or height * width < 1:
             raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}, images of {height} x {width}")
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
     return config
 
 
-def read_image(path: Path, config: dict[str, Any]) -> tuple[np.ndarray, None]:
-    """Return the image in a file."""
-    shape, largest = tuple(config["image_shape"]), config["grey_values"]["largest"]
-    expected = f"expected a .npy file of grey values from 0 to {largest:g}, of shape {shape}"
-    try:
-        image = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError, BadZipFile, TokenError) as error:
-        raise UsageError(f"{expected}, got {path}: {error}") from error
-    if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
-        got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else "several arrays"
-        raise UsageError(f"{expected}, got {got} in {path}")
-    if not (image.min() >= 0 and image.max() <= largest):
-        raise UsageError(f"{expected}, got values from {image.min()} to {image.max()} in {path}")
-    return image, None
-
-
-def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, str]:
+def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Return a test image of the data set that the network was trained on, and its label."""
+    name, index = config["dataset"], getattr(args, "index", 0)
+    folder = getattr(args, "data", None)
+    if folder is not None and name not in PUBLISHED:
+        raise UsageError(f"--data: expected a network that was trained on files, got one of {name}, and {folder!r}")
     try:
-        test = (mnist(args.data, download=False) if config["dataset"] == "mnist" else digits()).test
+        data = PUBLISHED[name](folder, download=False) if name in PUBLISHED else digits()
     except (DataError, OSError) as error:
         raise UsageError(str(error)) from error
-    if args.index >= len(test):
-        raise UsageError(f"--index: expected one below {len(test)}, the number of test images, got {args.index}")
-    return test.images[args.index], str(test.labels[args.index])
+    shape, size = (*map(int, config["image_shape"]), int(config["classes"])), data.test.images.shape[1:]
+    if shape != (*size, data.classes):
+        raise UsageError(
+            f"expected a network for images and classes of {name}, {(*size, data.classes)}, got one for {shape}"
+        )
+    if index >= len(data.test):
+        raise UsageError(f"--index: expected one below {len(data.test)}, the number of test images, got {index}")
+    return data.test[index]

@@ -15,11 +15,15 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
 from xgrad.cli.training import Options, Training, note
-from xgrad.data import DataError, DataNotFoundError, Dataset, digits, mnist
+from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
+from xgrad.data.images import PUBLISHED
+from xgrad.data.published import SETS
 from xgrad.device import Device
+from xgrad.files import DISK_FULL
+from xgrad.threads import set_num_threads
 
-#: What is good for each data set; the learning rate and the weight decay by optimizer. Those of the digits were
-#: chosen by cross-validation within the training images.
+#: What is good for each data set, those of MNIST for all of its kind; the learning rate and the weight decay by
+#: optimizer. Those of the digits were chosen by cross-validation within the training images.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
         "hidden": (256, 128),
@@ -38,25 +42,29 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "epochs": 30,
     },
 }
+DATASETS = ("digits", *PUBLISHED)
 OPTIMIZERS = ("sgd", "adam", "adamw")
 ACTIVATIONS = ("relu", "sigmoid", "tanh")
 
 
 def parser() -> Parser:
     """Return the parser of the command's arguments."""
-    top = Parser("train", "Train a multi-layer perceptron on images of handwritten digits.")
+    top = Parser("train", "Train a multi-layer perceptron on small images, such as handwritten digits.")
     add = top.add_argument
     add(
         "dataset",
         nargs="?",
-        type=one_of(*DEFAULTS, "auto"),
+        type=one_of(*DATASETS, "auto"),
         default="auto",
-        help="mnist, digits (1797 images that come with xgrad), or auto: mnist if it is on this machine, else digits",
+        metavar="dataset",
+        help=f"{', '.join(PUBLISHED)}; digits (1797 images that come with xgrad); or auto: mnist if it is on this "
+        "machine, else digits",
     )
-    add("--data", metavar="FOLDER", help="where MNIST is; by default XGRAD_DATA, else the user's cache")
+    add("--data", metavar="FOLDER", help="where the data set is; by default XGRAD_DATA, else the user's cache")
     add("--no-download", action="store_true", default=False, help="use only what is on this machine")
-    add("--fallback", type=one_of("digits"), metavar="digits", help="what to train on where there is no MNIST")
+    add("--fallback", type=one_of("digits"), metavar="digits", help="what to train on where the data set is missing")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda where it can be used, else cpu")
+    add("--threads", type=integer(1), metavar="N", help="threads of BLAS; small networks are faster on one")
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
     add("--hidden", type=layers, metavar="N,N", help=f"widths of the hidden layers ({by_dataset('hidden')})")
     add("--activation", type=one_of(*ACTIVATIONS), default="relu", metavar="NAME", help=", ".join(ACTIVATIONS))
@@ -81,7 +89,7 @@ def parser() -> Parser:
         action=BooleanOptionalAction,
         help="record a step once and replay it, which is sooner and changes no figure (default: where the device can)",
     )
-    add("--out", type=Path, metavar="DIR", help="where to write (default: runs/mnist or runs/digits)")
+    add("--out", type=Path, metavar="DIR", help="where to write (default: runs/ and the name of the data set)")
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
 
@@ -100,6 +108,11 @@ def by_dataset(name: str) -> str:
 def run(argv: Sequence[str]) -> int:
     """Train as the arguments say, and return the exit status."""
     args = parser().parse_args(argv)
+    if hasattr(args, "threads"):
+        try:
+            set_num_threads(args.threads)
+        except (ImportError, RuntimeError) as error:
+            raise UsageError(f"--threads: {error}") from error
     device = open_device(args.device)
     data = find_data(args)
     options = fill_in(args, data, device)
@@ -119,6 +132,12 @@ def run(argv: Sequence[str]) -> int:
     except BrokenPipeError:  # it is not --out that cannot be written to
         raise
     except OSError as error:
+        if error.errno in DISK_FULL:
+            last = f"epoch {training.kept}" if training.kept else "none"
+            raise UsageError(
+                f"{error.filename}: {error.strerror}; files in {out} are whole, the last epoch of which all are there: "
+                f"{last}"
+            ) from error
         raise UsageError(f"--out: expected a folder that can be written to, got {out}: {error}") from error
 
 
@@ -132,36 +151,39 @@ def open_device(name: str) -> Device:
         raise UsageError(f"--device: expected auto or a device that can be used, got {name!r}: {error}") from error
 
 
-def find_data(args: Namespace) -> Dataset:
+def find_data(args: Namespace) -> TrainTestImages:
     """Return the data set that was asked for, or the one that comes with xgrad where that is allowed."""
     folder: str | None = getattr(args, "data", None)
     if args.dataset == "digits":
         if folder is not None:
-            raise UsageError(f"--data: expected mnist with it, got digits, which come with xgrad, and {folder!r}")
+            raise UsageError(f"--data: expected mnist or another data set of files with it, got digits and {folder!r}")
         return digits()
+    name = "mnist" if args.dataset == "auto" else args.dataset
+    title, load = SETS[name].title, PUBLISHED[name]
     chosen = folder or os.environ.get("XGRAD_DATA")
     anything = args.dataset == "auto" and folder is None
     try:
         try:
-            return mnist(folder, download=False)
+            return load(folder, download=False)
         except DataNotFoundError:
             if anything or args.no_download or chosen:
                 raise
-            note("MNIST is not on this machine yet: downloading it (11 MB) into the user's cache")
-            return mnist()
+            size = SETS[name].megabytes
+            note(f"{title} is not on this machine yet: downloading it ({size} MB) into the user's cache")
+            return load()
     except (DataError, OSError) as error:
         if not isinstance(error, DataNotFoundError) or not (anything or hasattr(args, "fallback")):
             raise UsageError(f"{error}; or `xgrad train digits`") from error
     note(
-        f"MNIST was not found in {chosen or 'the cache'}: training on the embedded 8x8 digits instead "
-        "(for MNIST set XGRAD_DATA to its folder, or download it with `xgrad train mnist`)"
+        f"{title} was not found in {chosen or 'the cache'}: training on the embedded 8x8 digits instead "
+        f"(for {title} set XGRAD_DATA to its folder, or download it with `xgrad train {name}`)"
     )
     return digits()
 
 
-def fill_in(args: Namespace, data: Dataset, device: Device) -> Options:
+def fill_in(args: Namespace, data: TrainTestImages, device: Device) -> Options:
     """Return all that the training depends on."""
-    given, default = vars(args), DEFAULTS[data.name]
+    given, default = vars(args), DEFAULTS.get(data.name, DEFAULTS["mnist"])
     name = given.get("optimizer", default["optimizer"])
     if name != "sgd" and "momentum" in given:
         raise UsageError(f"--momentum: expected --optimizer sgd with it, got {name}")

@@ -17,9 +17,9 @@ import numpy as np
 import xgrad
 from xgrad import nn, optim
 from xgrad.cli import plots
-from xgrad.cli.info import versions
+from xgrad.cli.info import blas, versions
 from xgrad.cli.progress import Progress
-from xgrad.data import DataLoader, Dataset, Split, TensorDataset
+from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.device import Device
 from xgrad.files import write
 from xgrad.tensor import Tensor
@@ -140,7 +140,7 @@ class Training:
     """
 
     def __init__(
-        self, options: Options, data: Dataset, device: Device, out: Path, quiet: bool, capture: bool = False
+        self, options: Options, data: TrainTestImages, device: Device, out: Path, quiet: bool, capture: bool = False
     ) -> None:
         self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
         self.scaling = Scaling.of(data.train)
@@ -293,9 +293,11 @@ class Training:
         return asdict(self.options) | {
             "image_shape": self.data.train.images.shape[1:],
             "classes": self.data.classes,
+            "class_names": self.data.class_names,
             "grey_values": asdict(self.scaling) | {"largest": self.data.scale},
             "device_description": self.device.backend.describe(self.device.index),
             "data_source": self.data.source,
+            "blas": blas(),
             "versions": versions(),
         }
 

@@ -1,17 +1,27 @@
-"""Data: files, batches, and the image sets that the examples learn from."""
+"""Data: datasets, batches, files, and the image sets that the examples learn from."""
 
-from xgrad.data.datasets import Dataset, Split, digits, mnist
+from xgrad.data.collate import default_collate
+from xgrad.data.dataset import ConcatDataset, Dataset, Subset, TensorDataset, random_split
 from xgrad.data.idx import DataError, DataNotFoundError, read_idx
-from xgrad.data.loader import DataLoader, TensorDataset
+from xgrad.data.images import Split, TrainTestImages, digits, emnist, fashion_mnist, kmnist, mnist
+from xgrad.data.loader import DataLoader
 
 __all__ = [
+    "ConcatDataset",
     "DataError",
     "DataLoader",
     "DataNotFoundError",
     "Dataset",
     "Split",
+    "Subset",
     "TensorDataset",
+    "TrainTestImages",
+    "default_collate",
     "digits",
+    "emnist",
+    "fashion_mnist",
+    "kmnist",
     "mnist",
+    "random_split",
     "read_idx",
 ]

@@ -57,18 +57,22 @@ def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return what a file holds, decompressed where it is gzip (by its first bytes or its suffix ``.gz``)."""
-    path = Path(path)
     try:
-        content = path.read_bytes()
+        content = Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise DataNotFoundError(f"{path}: expected an IDX file, found no file; check the path") from error
-    if content[:2] != b"\x1f\x8b" and path.suffix != ".gz":
+        raise DataNotFoundError(f"file not found: {path}: expected an IDX file; check the path") from error
+    return decompress(content, str(path))
+
+
+def decompress(content: bytes, name: str) -> bytes:
+    """Return the contents of a file, given its bytes, decompressed where they are gzip or the name ends so."""
+    if content[:2] != b"\x1f\x8b" and not name.endswith(".gz"):
         return content
     try:
         return gzip.decompress(content)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path}: expected a complete gzip file, got a damaged one ({error}); delete it and fetch it again"
+            f"{name}: expected a complete gzip file, got a damaged one ({error}); delete it and fetch it again"
         ) from error
 
 

@@ -1,91 +1,70 @@
-"""Batches of tensors, gathered on the device where the tensors are."""
+"""Batches of a dataset, in order or shuffled, loaded ahead by threads on request."""
 
-from collections.abc import Iterator
+from __future__ import annotations
 
-from xgrad.backend import DeviceError
-from xgrad.ops import take
-from xgrad.random import Generator, randperm
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
+from contextlib import closing
+from contextvars import copy_context
+from functools import partial
+from itertools import count, islice
+from typing import Any
+
+from xgrad import random
+from xgrad.data.collate import default_collate
+from xgrad.data.dataset import SizedDataset, Subset, TensorDataset, check_index
+from xgrad.ops import asarray
+from xgrad.random import manual_seed, randint, randperm
 from xgrad.tensor import Tensor
 
-
-class TensorDataset:
-    """Tensors whose first axes run over the same samples.
-
-    Parameters
-    ----------
-    *tensors : Tensor
-        At least one; of one length, and on one device.
-
-    Raises
-    ------
-    ValueError
-        If there is no tensor, or their lengths differ.
-    DeviceError
-        If they are on several devices.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> pairs = xgrad.data.TensorDataset(xgrad.arange(3), xgrad.asarray([5, 0, 4]))
-    >>> len(pairs), pairs[2]
-    (3, (Tensor(2), Tensor(4)))
-    """
-
-    def __init__(self, *tensors: Tensor) -> None:
-        for x in tensors:
-            if not isinstance(x, Tensor):
-                raise TypeError(f"TensorDataset: expected tensors, got {type(x).__name__}: make one with xgrad.asarray")
-        shapes = [x.shape for x in tensors]
-        if not tensors or () in shapes or len({shape[0] for shape in shapes}) > 1:
-            raise ValueError(
-                "TensorDataset: expected one or more tensors whose first axes have one length, got shapes "
-                f"{shapes}: give each a row for every sample"
-            )
-        if len({x.device for x in tensors}) > 1:
-            places = ", ".join(str(x.device) for x in tensors)
-            raise DeviceError(
-                f"TensorDataset: expected tensors of one device, got {places}: move them with .to(device)"
-            )
-        self.tensors = tensors
-
-    def __len__(self) -> int:
-        return len(self.tensors[0])
-
-    def __getitem__(self, key: int | slice | Tensor) -> tuple[Tensor, ...]:
-        """Return what each tensor has at a key: of one sample, of a slice, or of a tensor of indices."""
-        if isinstance(key, Tensor):
-            return tuple([take(x, key, axis=0) for x in self.tensors])
-        return tuple([x[key, ...] for x in self.tensors])
+_END: Any = object()  # the result of a job that found no more samples
 
 
 class DataLoader:
-    """Batches of a `TensorDataset`, in order or shuffled anew at each iteration.
+    """Batches of a dataset, in order or shuffled anew at each iteration.
 
-    Batches are made on the device of the tensors; nothing passes through the host. Equal seeds give equal
-    batches on every device.
+    Batches of a `TensorDataset`, or of a `Subset` of one, are gathered on the device of its tensors, at once: its
+    samples are not read one by one, nothing passes through the host, and no workers are needed or used. Of any other
+    dataset the samples are read by number, or by iteration where they have no numbers, and `collate_fn` makes a batch
+    of them. Equal seeds give equal batches on every device and with any number of workers, also where the dataset
+    draws numbers from `xgrad.random`: each batch is loaded in a copy of the context with a seed of its own, for which
+    each iteration draws a number from `generator`. (Those of NumPy's and Python's global generators depend on the order
+    in which threads draw them.)
 
     Parameters
     ----------
-    dataset : TensorDataset
-        What to draw from.
+    dataset : TensorDataset, Dataset, sequence, or iterable
+        Anything with ``__len__`` and ``__getitem__``, such as a `Dataset` or a list; else an iterable.
     batch_size : int, default 1
         The number of samples in a batch.
     shuffle : bool, default False
         Whether every iteration draws a new order.
+    sampler : iterable of int, optional
+        The numbers of the samples, in order, in place of `shuffle`.
+    num_workers : int, default 0
+        The number of threads that load batches ahead; with 0 each is loaded when it is asked for. Threads need no
+        pickling and share memory. They work in parallel where the dataset reads files, decodes images or calls NumPy,
+        which release Python's lock. The elements of an iterable are read by one thread.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples; by default `default_collate`.
     drop_last : bool, default False
         Whether to leave out a last batch of fewer samples.
     generator : xgrad.random.Generator, optional
-        What draws the order; by default the one that `xgrad.manual_seed` seeds.
+        Source of the random order; by default the one that `xgrad.manual_seed` seeds.
+    prefetch_factor : int, default 2
+        The number of batches that each worker loads ahead.
 
     Yields
     ------
-    tuple of Tensor
-        A batch of each of the tensors.
+    tuple of Tensor, or what `collate_fn` returns
+        A batch.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of the above.
+        If an argument is none of the above, or the dataset is an iterator that an earlier iteration used up.
+    Exception
+        What the dataset or `collate_fn` raises, at the batch, with a note of the number of the sample.
 
     Examples
     --------
@@ -93,37 +72,193 @@ class DataLoader:
     >>> pairs = xgrad.data.TensorDataset(xgrad.arange(5), xgrad.zeros((5, 2)))
     >>> [x.tolist() for x, _ in xgrad.data.DataLoader(pairs, batch_size=2)]
     [[0, 1], [2, 3], [4]]
+    >>> [x.tolist() for x in xgrad.data.DataLoader([5, 6, 7], batch_size=2, num_workers=2)]
+    [[5, 6], [7]]
     """
 
     def __init__(
         self,
-        dataset: TensorDataset,
+        dataset: SizedDataset[Any] | Iterable[Any],
         batch_size: int = 1,
         shuffle: bool = False,
+        sampler: Iterable[int] | None = None,
+        *,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
         drop_last: bool = False,
-        generator: Generator | None = None,
+        generator: random.Generator | None = None,
+        prefetch_factor: int = 2,
     ) -> None:
-        if not isinstance(dataset, TensorDataset):
+        numbered = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__") and not isinstance(dataset, Mapping)
+        if not (numbered or isinstance(dataset, Iterable)) or isinstance(dataset, Mapping):
             raise TypeError(
-                f"DataLoader: expected a TensorDataset, got {type(dataset).__name__}: "
-                "make one with xgrad.data.TensorDataset(images, labels)"
+                "DataLoader: expected a dataset with __len__ and __getitem__(number), or an iterable, got "
+                f"{type(dataset).__name__}: of arrays, make one with xgrad.data.TensorDataset(images, labels)"
             )
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise ValueError(f"DataLoader: expected a batch_size of 1 or more, got {batch_size!r}")
-        self.dataset = dataset
+        for name, value, low in (
+            ("batch_size", batch_size, 1),
+            ("num_workers", num_workers, 0),
+            ("prefetch_factor", prefetch_factor, 1),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < low:
+                raise ValueError(f"DataLoader: expected a {name} of {low} or more, got {value!r}")
+        for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"DataLoader: expected True or False for {name}, got {flag!r}")
+        if shuffle and sampler is not None:
+            raise ValueError("DataLoader: expected either shuffle or a sampler, got both: leave out shuffle")
+        if not numbered and (shuffle or sampler is not None):
+            name = "shuffle" if shuffle else "sampler"
+            raise ValueError(
+                f"DataLoader: expected a dataset with __len__ and __getitem__ for {name}, got an iterable, "
+                f"{type(dataset).__name__}: make it a list, or leave out {name}"
+            )
+        if sampler is not None and not isinstance(sampler, Iterable):
+            raise TypeError(f"DataLoader: expected an iterable of int as sampler, got {type(sampler).__name__}")
+        self.dataset: Any = dataset
         self.batch_size = batch_size
         self.shuffle = shuffle
+        self.sampler = sampler
+        self.num_workers = num_workers
+        self.collate_fn = default_collate if collate_fn is None else collate_fn
         self.drop_last = drop_last
         self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self._numbered = numbered
+        self._used_up = False
 
     def __len__(self) -> int:
-        """Return the number of batches of one iteration."""
-        size = len(self.dataset)
+        """Return the number of batches of one iteration; TypeError if the dataset or the sampler has no length."""
+        samples = self.dataset if self.sampler is None else self.sampler
+        if not isinstance(samples, Sized):
+            raise TypeError(f"DataLoader: expected a length, which {type(samples).__name__} has not")
+        size = len(samples)
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
 
-    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
-        size, device = len(self.dataset), self.dataset.tensors[0].device
-        order = randperm(size, device=device, generator=self.generator) if self.shuffle else None
-        for start in range(0, len(self) * self.batch_size, self.batch_size):
-            rows = slice(start, min(start + self.batch_size, size))  # the standard knows no slices beyond the end
-            yield self.dataset[rows if order is None else order[rows]]
+    def __iter__(self) -> Iterator[Any]:
+        dataset, indices = self.dataset, None
+        while type(dataset) is Subset:
+            indices = dataset.indices if indices is None else [dataset.indices[i] for i in indices]
+            dataset = dataset.dataset
+        if self.collate_fn is default_collate and type(dataset) is TensorDataset:
+            return self._gather(dataset, indices)
+        jobs = self._jobs()
+        if not self.num_workers:
+            return _run(jobs)
+        workers = self.num_workers if self._numbered else 1  # an iterator is read by one thread at a time
+        return _prefetch(jobs, workers, self.num_workers * self.prefetch_factor)
+
+    def _gather(self, dataset: TensorDataset, indices: list[int] | None) -> Iterator[tuple[Tensor, ...]]:
+        """Yield the batches of tensors, of all samples or of those at some indices."""
+        size, device = len(dataset), dataset.tensors[0].device
+        if indices is None and self.sampler is None:
+            order = randperm(size, device=device, generator=self.generator) if self.shuffle else None
+            for start in range(0, len(self) * self.batch_size, self.batch_size):
+                rows = slice(start, min(start + self.batch_size, size))  # the standard knows no slices beyond the end
+                yield dataset[rows if order is None else order[rows]]
+            return
+        for numbers in self._numbers():
+            numbers = [check_index("DataLoader: sampler", i, len(self.dataset)) for i in numbers]
+            numbers = numbers if indices is None else [indices[i] for i in numbers]
+            yield dataset[asarray(numbers, device=device)]
+
+    def _numbers(self) -> Iterator[list[Any]]:
+        """Yield the numbers of the samples of each batch."""
+        if self.sampler is not None:
+            order = self._start(self.sampler)
+        elif self.shuffle:
+            order = iter(randperm(len(self.dataset), device="cpu", generator=self.generator).tolist())
+        else:
+            order = iter(range(len(self.dataset)))
+        while numbers := list(islice(order, self.batch_size)):
+            if any(isinstance(number, bool) for number in numbers):
+                raise TypeError("DataLoader: expected numbers of samples from the sampler, got bools: give indices")
+            if len(numbers) == self.batch_size or not self.drop_last:
+                yield numbers
+
+    def _jobs(self) -> Generator[Callable[[], Any], None, None]:
+        """Yield for each batch a function that loads it, in a copy of the context with a seed that is drawn here."""
+        if self._numbered:
+            for number, indices in enumerate(self._numbers()):
+                if number == 0:  # after the order is drawn, so that it is that of a TensorDataset
+                    seed = self._seed()
+                yield partial(copy_context().run, self._load, seed + number, number, indices)
+            return
+        context = copy_context()  # one for all: an iterator may enter a context in one step and leave it in another
+        items = context.run(self._start, self.dataset)
+        context.run(manual_seed, self._seed())
+        try:
+            for number in count():
+                yield partial(context.run, self._read, number, items)
+        finally:
+            if items is not self.dataset and hasattr(items, "close"):
+                context.run(items.close)
+
+    def _seed(self) -> int:
+        return int(randint(0, 2**63, (), device="cpu", generator=self.generator))
+
+    def _load(self, seed: int, number: int, indices: list[Any]) -> Any:
+        """Return the batch of the samples at some indices."""
+        manual_seed(seed)
+        samples = []
+        for i in indices:
+            try:
+                samples.append(self.dataset[i])
+            except Exception as error:
+                error.add_note(f"DataLoader: raised by dataset[{i}], of batch {number}")
+                raise
+        return self._collate(number, samples)
+
+    def _read(self, number: int, items: Iterator[Any]) -> Any:
+        """Return the batch of the next samples of an iterator."""
+        try:
+            samples = list(islice(items, self.batch_size))
+        except Exception as error:
+            error.add_note(f"DataLoader: raised by the iterator of the dataset, in batch {number}")
+            raise
+        if not samples or (self.drop_last and len(samples) < self.batch_size):
+            return _END
+        return self._collate(number, samples)
+
+    def _collate(self, number: int, samples: list[Any]) -> Any:
+        try:
+            return self.collate_fn(samples)
+        except Exception as error:
+            error.add_note(f"DataLoader: raised by collate_fn, of batch {number}")
+            raise
+
+    def _start(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Return an iterator from the first item on, which an iterator that was used has no more."""
+        iterator = iter(items)
+        if iterator is items:
+            if self._used_up:
+                raise ValueError(
+                    f"DataLoader: expected an iterable that can start anew, got {type(items).__name__}, an iterator "
+                    "that an earlier iteration used up: give a list, or an object with __iter__"
+                )
+            self._used_up = True
+        return iterator
+
+
+def _run(jobs: Generator[Callable[[], Any], None, None]) -> Iterator[Any]:
+    """Yield the results of jobs, each when it is asked for."""
+    with closing(jobs):
+        for job in jobs:
+            if (batch := job()) is _END:
+                return
+            yield batch
+
+
+def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahead: int) -> Iterator[Any]:
+    """Yield the results of jobs in order, while a number of further ones is under way in threads."""
+    from concurrent.futures import ThreadPoolExecutor  # not at the top: slow to import
+
+    pool = ThreadPoolExecutor(workers, "xgrad-data")
+    with closing(jobs):
+        try:
+            pending = deque(pool.submit(job) for job in islice(jobs, ahead))
+            while pending and (batch := pending.popleft().result()) is not _END:
+                pending.extend(pool.submit(job) for job in islice(jobs, 1))
+                yield batch
+        finally:  # also where the loop is left early, and this generator closed
+            pool.shutdown(cancel_futures=True)

@@ -2,20 +2,37 @@ import contextlib
 import dataclasses
 import gzip
 import hashlib
+import io
 import os
+import re
 import struct
 import threading
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from xgrad.data import DataError, DataNotFoundError, Dataset, Split, datasets, digits, mirrors, mnist
+import xgrad
+from xgrad.data import (
+    DataError,
+    DataLoader,
+    DataNotFoundError,
+    Split,
+    TrainTestImages,
+    digits,
+    emnist,
+    mirrors,
+    mnist,
+    published,
+)
+from xgrad.data.images import PUBLISHED
+from xgrad.data.published import SETS
 
 REAL = os.environ.get("XGRAD_DATA") or Path(__file__).parents[2].parent / "shared" / "mnist"
 MIRRORS = mirrors.MIRRORS
-NAMES = tuple(datasets._SHA256)
+NAMES = tuple(SETS["mnist"].digests)
 
 
 def idx(*shape: int) -> bytes:
@@ -32,14 +49,14 @@ def nowhere(monkeypatch, tmp_path):
     monkeypatch.delenv("XGRAD_DATA", raising=False)
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(mirrors, "MIRRORS", ())
+    monkeypatch.setattr(mirrors, "MIRRORS", dict.fromkeys(mirrors.MIRRORS, ()))
 
 
 @pytest.fixture
 def small(monkeypatch):
     """A data set of the same file names that is five images long."""
-    sums = {name: hashlib.sha256(content).hexdigest() for name, content in SMALL.items()}
-    monkeypatch.setattr(datasets, "_SHA256", sums)
+    sums = {name: f"sha256:{hashlib.sha256(content).hexdigest()}" for name, content in SMALL.items()}
+    monkeypatch.setitem(SETS, "mnist", dataclasses.replace(SETS["mnist"], digests=sums))
 
 
 @pytest.fixture
@@ -55,7 +72,7 @@ def fill(folder: Path, compress=True, contents=SMALL) -> Path:
     return folder
 
 
-def is_small(dataset: Dataset) -> bool:
+def is_small(dataset: TrainTestImages) -> bool:
     assert dataset.train.images.shape == (5, 2, 3) and dataset.test.images.shape == (4, 2, 3)
     assert dataset.train.labels.tolist() == [0, 1, 2, 3, 4] and dataset.test.labels.tolist() == [0, 1, 2, 3]
     assert dataset.train.images.tobytes() == SMALL[NAMES[0]][16:]
@@ -109,7 +126,8 @@ def serve(monkeypatch):
 
         def start(*answers):
             running = [stack.enter_context(contextlib.closing(Mirror(answer))) for answer in answers]
-            monkeypatch.setattr(mirrors, "MIRRORS", tuple(mirror.url for mirror in running))
+            urls = tuple(mirror.url for mirror in running)
+            monkeypatch.setattr(mirrors, "MIRRORS", dict.fromkeys(mirrors.MIRRORS, urls))
             return running
 
         yield start
@@ -195,7 +213,7 @@ def test_not_found_says_where_and_what_to_do(small, tmp_path):
     text = message(tmp_path, error=DataNotFoundError)
     for place in (tmp_path, tmp_path / "mnist", tmp_path / "MNIST" / "raw"):
         assert f"{place}," in text or f"{place};" in text
-    for word in (*NAMES, "set XGRAD_DATA", "download=True", "xgrad.data.digits()"):
+    for word in (*NAMES, "files not found: ", "set XGRAD_DATA", "download=True", "xgrad.data.digits()"):
         assert word in text
 
 
@@ -273,9 +291,9 @@ def test_next_mirror(bad, small, serve, cache):
     [
         (absent, "HTTP Error 404: Not Found"),
         (dying, "IncompleteRead("),
-        (cut, "Compressed file ended"),
-        (html, "Not a gzipped file"),
-        (forged, "expected contents with the SHA-256 "),
+        (cut, f"{NAMES[0]}.gz: expected a complete gzip file, got a damaged one (Compressed file ended"),
+        (html, f"{NAMES[0]}.gz: expected a complete gzip file, got a damaged one (Not a gzipped file"),
+        (forged, f"{NAMES[0]}.gz: expected contents with the SHA-256 "),
     ],
 )
 def test_every_mirror_fails(bad, reason, small, serve, cache):
@@ -404,6 +422,202 @@ def test_splits_and_datasets():
     assert "\n" not in repr(digits())
 
 
+def test_a_split_is_a_dataset():
+    loader = DataLoader(digits().test, batch_size=100)
+    batches = list(loader)
+    assert len(loader) == len(batches) == 4
+    images, labels = batches[0]
+    assert (images.numpy() == digits().test.images[:100]).all() and images.dtype == xgrad.uint8
+    assert labels.tolist() == digits().test.labels[:100].tolist() and labels.dtype == xgrad.int64
+
+
+def pair(labels, shape=(2, 2)) -> Split:
+    return Split(np.zeros((len(labels), *shape), np.uint8), np.array(labels))
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda: Split(np.zeros((3, 4)), np.zeros(3)),
+            r"expected images of shape \(N, H, W\) .* got \(3, 4\) and \(3,\)",
+        ),
+        (
+            lambda: TrainTestImages("x", pair([0, 3]), pair([0]), 3, 1.0, ""),
+            "x: expected labels from 0 to 2, got 0 to 3 in train",
+        ),
+        (
+            lambda: TrainTestImages("x", pair([0]), pair([-1]), 3, 1.0, ""),
+            "x: expected labels from 0 to 2, got -1 to -1 in test",
+        ),
+        (
+            lambda: TrainTestImages("x", pair([0]), pair([0], (2, 3)), 3, 1.0, ""),
+            r"images of one size, got \(2, 2\) and \(2, 3\)",
+        ),
+        (
+            lambda: TrainTestImages("x", pair([0]), pair([0]), 3, 1.0, "", ("a",)),
+            "x: expected 3 class names or none, got 1",
+        ),
+    ],
+)
+def test_image_sets_that_do_not_fit_together_are_refused(make, text):
+    with pytest.raises(DataError, match=text):
+        make()
+
+
+# MNIST's kin
+
+
+def small_files(name: str) -> dict[str, bytes]:
+    """Small files of a published image set, by the names that it has, compressed where those say so."""
+    files, first = {}, SETS[name].first_label
+    for number, file in enumerate(SETS[name].digests):
+        content = idx(6 + number // 2, 2, 3) if "images" in file else idx(6 + number // 2)
+        content = content[:8] + bytes(first + i for i in range(6 + number // 2)) if "labels" in file else content
+        files[file] = gzip.compress(content, mtime=number) if file.endswith(".gz") else content
+    return files
+
+
+@pytest.fixture(params=[name for name in PUBLISHED if name != "mnist"])
+def kin(request, monkeypatch):
+    """The name of an image set, and small files that stand for its own."""
+    name = request.param
+    files = small_files(name)
+    digests = {}
+    for file, digest in SETS[name].digests.items():
+        algorithm = digest.partition(":")[0]
+        digests[file] = f"{algorithm}:{hashlib.new(algorithm, files[file]).hexdigest()}"
+    known = dataclasses.replace(SETS[name], digests=digests)
+    if known.archive:
+        known = dataclasses.replace(known, archive_digest=f"sha256:{hashlib.sha256(zipped(files)).hexdigest()}")
+    monkeypatch.setitem(SETS, name, known)
+    return name, files
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(f"gzip/{name}"), content)
+    return buffer.getvalue()
+
+
+def put(folder: Path, files: dict[str, bytes]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def is_kin(name: str, dataset: TrainTestImages) -> bool:
+    known = SETS[name]
+    assert (dataset.name, dataset.classes, dataset.class_names) == (name, len(known.class_names), known.class_names)
+    assert dataset.train.labels.tolist() == list(range(6)) and dataset.test.labels.tolist() == list(range(7))
+    expected = np.arange(6).reshape(2, 3)
+    expected = expected.T if known.transposed else expected
+    assert dataset.train.images[0].tolist() == expected.tolist() and dataset.train.images.flags.c_contiguous
+    return True
+
+
+def test_kin_is_found_in_its_folders(kin, tmp_path, monkeypatch):
+    name, files = kin
+    for folder in (*SETS[name].folders, "."):
+        root = tmp_path / folder.replace("/", "-") / "root"
+        put(root / folder, files)
+        assert is_kin(name, PUBLISHED[name](root))
+    monkeypatch.setenv("XGRAD_DATA", str(root))
+    assert is_kin(name, PUBLISHED[name]())
+    put(tmp_path / "cache" / "xgrad" / SETS[name].folders[0], files)
+    monkeypatch.delenv("XGRAD_DATA")
+    assert is_kin(name, PUBLISHED[name](download=False))
+
+
+def test_kin_beside_mnist_is_told_apart(kin, small, tmp_path):
+    name, files = kin
+    fill(tmp_path)  # MNIST in the folder itself, with the same file names as Fashion-MNIST's
+    put(tmp_path / SETS[name].folders[0], files)
+    assert is_kin(name, PUBLISHED[name](tmp_path)) and is_small(mnist(tmp_path))
+    for compress in (True, False):
+        fill(tmp_path / SETS[name].folders[0], compress)
+    if not SETS[name].archive:
+        with pytest.raises(DataError, match="this is the file of MNIST: keep the files of each data set in a folder"):
+            PUBLISHED[name](tmp_path)
+
+
+def test_kin_is_checked(kin, tmp_path):
+    name, files = kin
+    for file, content in files.items():
+        raw = gzip.decompress(content) if file.endswith(".gz") else content
+        damaged = raw[:-1] + b"\7"
+        put(tmp_path, files | {file: gzip.compress(damaged) if file.endswith(".gz") else damaged})
+        with pytest.raises(
+            DataError, match=r"with the (MD5|SHA-256) [0-9a-f]+, got [0-9a-f]+; delete the file"
+        ) as caught:
+            PUBLISHED[name](tmp_path)
+        assert str(tmp_path / file) in str(caught.value)
+
+
+def test_kin_of_which_the_compressed_files_are_known_is_wanted_compressed(kin, tmp_path):
+    name, files = kin
+    raw = {file.removesuffix(".gz"): gzip.decompress(x) if file.endswith(".gz") else x for file, x in files.items()}
+    put(tmp_path, raw)
+    if name == "fashion-mnist":
+        assert is_kin(name, PUBLISHED[name](tmp_path))
+    else:
+        with pytest.raises(DataNotFoundError, match=r"files not found: \S+-ubyte\.gz, .* \(as published\)"):
+            PUBLISHED[name](tmp_path)
+
+
+def test_kin_is_downloaded_once(kin, serve, tmp_path):
+    name, files = kin
+    sent = {file if file.endswith(".gz") else f"{file}.gz": x for file, x in files.items()}
+    sent = {file: x if x[:2] == b"\x1f\x8b" else gzip.compress(x) for file, x in sent.items()}
+    sent = {"gzip.zip": zipped(files)} if SETS[name].archive else sent
+    bad, good = serve(html, lambda file: whole(sent[file]))
+    assert is_kin(name, PUBLISHED[name]()) and is_kin(name, PUBLISHED[name]())
+    assert bad.asked == good.asked == list(sent)
+    cache = tmp_path / "cache" / "xgrad" / SETS[name].folders[0]
+    assert sorted(path.name for path in cache.iterdir()) == sorted(sent)
+
+
+@pytest.mark.parametrize("kin", [name for name in SETS if SETS[name].archive], indirect=True)
+def test_an_archive_is_read_where_it_is(kin, tmp_path):
+    name, files = kin
+    path = put(tmp_path / "EMNIST" / "raw", {"gzip.zip": zipped(files)}) / "gzip.zip"
+    assert is_kin(name, PUBLISHED[name](tmp_path))
+    for content in (b"no archive", zipped({}), zipped(files)[:-30]):
+        path.write_bytes(content)
+        with pytest.raises(
+            DataError, match=r"gzip\.zip: expected the archive of EMNIST \w+, got another or a damaged one"
+        ):
+            PUBLISHED[name](tmp_path)
+    path.write_bytes(zipped(dict.fromkeys(files, gzip.compress(b"forged"))))
+    with pytest.raises(
+        DataError, match=r"gzip\.zip/gzip/emnist-\S+: expected the compressed file as published, with the MD5"
+    ):
+        PUBLISHED[name](tmp_path)
+
+
+def test_splits_of_emnist():
+    with pytest.raises(ValueError, match=r"emnist: expected a split out of byclass, .*, got 'capitals'"):
+        emnist("capitals")
+    classes = {name: len(known.class_names) for name, known in SETS.items() if known.archive}
+    assert list(classes.values()) == [62, 47, 47, 26, 10, 10]
+
+
+def test_digests_are_of_known_algorithms():
+    lengths = {"md5": 32, "sha256": 64}
+    digests = [
+        digest for known in SETS.values() for digest in (*known.digests.values(), known.archive_digest) if digest
+    ]
+    assert all(
+        re.fullmatch(rf"{a}:[0-9a-f]{{{lengths[a]}}}", digest) for digest in digests for a in [digest.partition(":")[0]]
+    )
+    assert len(set(digests)) == 4 * len(SETS) + 1
+    assert set(lengths) == set(published.ALGORITHMS)
+
+
 def test_mirrors_are_encrypted():
-    assert len(MIRRORS) == 2
-    assert all(mirror.startswith("https://") and mirror.endswith("/mnist/") for mirror in MIRRORS)
+    assert {name.partition("-")[0] if known.archive else name for name, known in SETS.items()} == set(MIRRORS)
+    for urls in MIRRORS.values():
+        assert urls and all(url.startswith("https://") and url.endswith("/") for url in urls)

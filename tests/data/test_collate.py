@@ -1,0 +1,85 @@
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad.data import default_collate
+
+Pair = namedtuple("Pair", "image label")
+
+
+def plain(x):
+    """The values of a batch, and its structure but for the kind of sequence."""
+    if isinstance(x, dict):
+        return {key: plain(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [plain(value) for value in x]
+    return x if isinstance(x, str | bytes) else x.tolist()
+
+
+SAMPLES = [
+    [1, 2],
+    [1.5, 2.5],
+    [True, False],
+    [np.float64(1), np.float64(2)],
+    [np.ones((2, 3), np.uint8), np.zeros((2, 3), np.uint8)],
+    ["a", "b"],
+    [(1, 2.5, "a"), (3, 4.5, "b")],
+    [[1, 2], [3, 4]],
+    [{"x": 1, "y": np.ones(2)}, {"y": np.zeros(2), "x": 2}],
+    [{"x": (1, [2.0])}, {"x": (3, [4.0])}],
+    [Pair(np.ones(2), 3), Pair(np.zeros(2), 4)],
+]
+
+
+@pytest.mark.parametrize("samples", SAMPLES, ids=str)
+def test_values_are_those_of_pytorch(samples, torch):
+    theirs = torch.utils.data.default_collate(samples)
+    assert plain(default_collate(samples)) == plain(theirs)
+
+
+def test_dtypes_and_containers():
+    assert default_collate([1.5, 2.5]).dtype == xgrad.float32
+    assert default_collate([1, 2]).dtype == xgrad.int64
+    assert default_collate([True, False]).dtype == xgrad.bool
+    assert default_collate([np.float64(1), np.float64(2)]).dtype == xgrad.float64
+    assert default_collate([np.ones(2, np.uint8)] * 3).dtype == xgrad.uint8
+    batch = default_collate([Pair(1, "a"), Pair(2, "b")])
+    assert type(batch) is Pair and batch.image.tolist() == [1, 2] and batch.label == ["a", "b"]
+    assert type(default_collate([(1,), (2,)])) is tuple and type(default_collate([[1], [2]])) is list
+    assert type(default_collate([OrderedDict(x=1)])) is dict
+
+
+def test_tensors_stay_on_their_device_and_arrays_go_to_the_default_one(device):
+    x = xgrad.ones(2, device=device, requires_grad=True)
+    batch = default_collate([x, 2 * x])
+    assert batch.device is x.device and batch.tolist() == [[1, 1], [2, 2]]
+    batch.sum().backward()
+    assert x.grad.tolist() == [3, 3]
+    with xgrad.default_device(device):
+        assert str(default_collate([np.ones(2)]).device) == str(default_collate([1]).device) == device
+
+
+@pytest.mark.parametrize(
+    ("samples", "error", "message"),
+    [
+        ([], ValueError, "expected at least one sample, got none"),
+        (
+            [np.ones(2), np.ones(3)],
+            ValueError,
+            r"of one shape, got \(2,\) and \(3,\): give collate_fn",
+        ),
+        ([xgrad.ones(2), xgrad.ones(())], ValueError, r"of one shape, got \(2,\) and \(\)"),
+        ([(1, 2), (1,)], ValueError, "of one length, got 2 and 1"),
+        ([{"x": 1}, {}], ValueError, r"of one set of keys, got \{'x'\} and set\(\)"),
+        ([1, None], TypeError, "of one type, got int and NoneType"),
+        ([xgrad.ones(1), 0], TypeError, "of one type, got Tensor and int"),
+        (["a", 0], TypeError, "of one type, got str and int"),
+        ([None, None], TypeError, "expected tensors, arrays, .* got NoneType: give collate_fn"),
+        ([np.array("x")], TypeError, "dtype"),
+    ],
+)
+def test_samples_that_do_not_make_a_batch_are_refused(samples, error, message):
+    with pytest.raises(error, match=message):
+        default_collate(samples)

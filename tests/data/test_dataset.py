@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset, random_split
+
+
+class Squares(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return index**2
+
+
+def test_a_subset_has_the_samples_at_its_indices():
+    part = Subset(Squares(), np.array([3, 1, 1]))
+    assert len(part) == 3 and [part[i] for i in range(3)] == [9, 1, 1] and part[-1] == 1
+    assert [x.tolist() for x in DataLoader(part, 2)] == [[9, 1], [1]]
+    for i in (4, -1):
+        with pytest.raises(IndexError, match=f"Subset: expected indices from 0 to 3, got {i}"):
+            Subset(Squares(), [0, i])
+    with pytest.raises(TypeError):
+        Subset(Squares(), [0.5])
+    with pytest.raises(
+        TypeError, match="Subset: expected numbers of samples, got True: give indices in place of a mask"
+    ):
+        Subset(Squares(), [True, False])
+    with pytest.raises(TypeError, match="Subset: expected a dataset with __len__ and __getitem__, got generator"):
+        Subset((x for x in "ab"), [0])
+
+
+def test_datasets_follow_each_other():
+    both = Squares() + range(20, 22) + Subset(Squares(), [2])
+    assert isinstance(both, ConcatDataset) and len(both) == 7
+    assert [both[i] for i in range(7)] == [0, 1, 4, 9, 20, 21, 4] == [both[i - 7] for i in range(7)]
+    assert [x.tolist() for x in DataLoader(both, 4)] == [[0, 1, 4, 9], [20, 21, 4]]
+    assert ConcatDataset([[], [1], [], [2]])[1] == 2
+    for i in (7, -8):
+        with pytest.raises(IndexError, match=f"ConcatDataset: expected an index below its length 7, got {i}"):
+            both[i]
+    with pytest.raises(ValueError, match="ConcatDataset: expected at least one dataset, got none"):
+        ConcatDataset([])
+    with pytest.raises(TypeError, match="ConcatDataset: expected a dataset with __len__"):
+        ConcatDataset([[1], iter([2])])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sizes"),
+    [
+        ([7, 3], [7, 3]),
+        ([0.7, 0.3], [7, 3]),
+        ([0.5, 0.25, 0.25], [6, 2, 2]),
+        ([10, 0], [10, 0]),
+        ([1 / 3] * 3, [4, 3, 3]),
+    ],
+)
+def test_a_random_split_has_each_sample_once(lengths, sizes):
+    parts = random_split(range(10), lengths, xgrad.random.Generator(1))
+    assert [len(part) for part in parts] == sizes
+    samples = [x for part in parts for x in part]
+    assert sorted(samples) == list(range(10)) != samples
+    again = random_split(range(10), lengths, generator=xgrad.random.Generator(1))
+    assert [part.indices for part in again] == [part.indices for part in parts]
+    other = random_split(range(10), lengths, xgrad.random.Generator(2))
+    assert [part.indices for part in other] != [part.indices for part in parts]
+
+
+def test_a_random_split_is_seeded_as_all_else():
+    xgrad.manual_seed(3)
+    first = [part.indices for part in random_split(range(10), [5, 5])]
+    xgrad.manual_seed(3)
+    with xgrad.default_device("strict"):
+        assert [part.indices for part in random_split(range(10), [5, 5])] == first
+
+
+@pytest.mark.parametrize("lengths", [[7, 2], [-1, 11], [0.5, 0.4], [5.0, 5.0], [], [2, -1.0], [float("nan")]])
+def test_a_random_split_needs_lengths_that_add_up(lengths):
+    with pytest.raises(ValueError, match=r"random_split: expected numbers of samples that add up to 10"):
+        random_split(range(10), lengths)
+
+
+def test_sizes_of_a_random_split_are_those_of_pytorch(torch):
+    for size, lengths in ((10, [1 / 3] * 3), (11, [0.5, 0.5]), (7, [0.1, 0.2, 0.7]), (1, [1]), (5, [1])):
+        theirs = torch.utils.data.random_split(range(size), lengths)
+        assert [len(part) for part in random_split(range(size), lengths)] == [len(part) for part in theirs]
+
+
+def test_a_dataset_without_getitem_says_so():
+    class Empty(Dataset):
+        def __len__(self):
+            return 1
+
+    with pytest.raises(NotImplementedError, match="Empty: expected a subclass that defines __getitem__"):
+        list(DataLoader(Empty()))
+
+    class Endless(Dataset):
+        def __getitem__(self, index):
+            return index
+
+    with pytest.raises(TypeError, match="DataLoader: expected a dataset with __len__"):
+        DataLoader(Endless())
+
+
+def test_tensors_are_a_dataset():
+    assert isinstance(TensorDataset(xgrad.zeros(3)), Dataset)

@@ -1,0 +1,86 @@
+"""Images that users give: arrays in .npy files, and pictures such as photos, made as a training set has them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from xgrad.cli.arguments import UsageError
+
+FAINTEST = 1 / 8  # of the largest grey value: below it the brightest pixel is taken for one of another scale
+
+
+def read_image(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[Any]:
+    """Return the image in a file, as grey values from 0, the background, to `largest`; UsageError if there is none."""
+    if not path.is_file():
+        found = "a folder" if path.is_dir() else "file not found"
+        raise UsageError(f"{found}: {path}: expected an image, a .npy file or a picture such as a PNG or JPEG file")
+    return (_read_array if path.suffix == ".npy" else _read_picture)(path, shape, largest)
+
+
+def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[Any]:
+    """Return an array of grey values: of integers from 0 to `largest`, or of floats from 0 to either 1 or `largest`."""
+    expected = f"expected a .npy file of grey values from 0 to {largest:g}, or of floats from 0 to 1, of shape {shape}"
+    try:
+        image = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError, MemoryError, BadZipFile, TokenError) as error:
+        raise UsageError(f"{expected}, got {path}: {error}") from error
+    if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
+        got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else "several arrays"
+        raise UsageError(f"{expected}, got {got} in {path}")
+    low, high = image.min(), image.max()
+    if not (low >= 0 and high <= largest):
+        raise UsageError(f"{expected}, got values from {low} to {high} in {path}")
+    if image.dtype.kind == "f" and high <= 1:
+        return np.multiply(image, largest, dtype=image.dtype)
+    if 0 < high < FAINTEST * largest:
+        raise UsageError(
+            f"{expected}, got {image.dtype} from {low} to {high} in {path}, which is neither: scale it to one of them"
+        )
+    return image
+
+
+def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[np.float32]:
+    """Return a picture of any size, colours and polarity as the image sets have theirs.
+
+    That is grey, on a background of 0, with `largest` as the strongest grey value. The background is the median of the
+    outermost pixels: where it is lighter than the middle of the grey values, the picture is inverted. The picture is
+    filled up with background to the proportions of `shape`, and scaled by averaging.
+    """
+    try:
+        pillow, ops = import_module("PIL.Image"), import_module("PIL.ImageOps")
+    except ImportError as error:
+        raise UsageError(
+            f"{path}: expected a .npy file, since Pillow, which reads pictures, is missing ({error}): "
+            "pip install 'xgrad[cli]'"
+        ) from error
+    try:
+        with pillow.open(path) as file:
+            picture = ops.exif_transpose(file)
+            if picture.has_transparency_data:
+                picture = picture.convert("RGBA")
+                picture = pillow.alpha_composite(pillow.new("RGBA", picture.size, "white"), picture)
+            deep = picture.mode.startswith(("I", "F"))  # 16 bits and more, which "L" would cut off
+            grey = picture.convert("I" if picture.mode.startswith("I") else "F" if deep else "L").convert("F")
+    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, pillow.DecompressionBombError) as error:
+        raise UsageError(f"expected a picture that Pillow can read, got {path}: {error}") from error
+    pixels = np.asarray(grey)
+    border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+    background, low, high = float(np.median(border)), float(pixels.min()), float(pixels.max())
+    sign = -1.0 if background > (low + high) / 2 else 1.0
+    contrast = max(sign * (low - background), sign * (high - background))
+    if not contrast >= FAINTEST * (255.0 if not deep else max(abs(low), abs(high))) or contrast == 0:
+        raise UsageError(
+            f"{path}: expected a picture of something dark on a light background or light on a dark one, got grey "
+            f"values from {low:g} to {high:g} on a background of {background:g}: give one with more contrast"
+        )
+    strength = pillow.fromarray(np.clip((pixels - background) * (sign / contrast), 0, 1).astype(np.float32))
+    height, width = shape
+    scaled = ops.pad(strength, (width, height), method=pillow.Resampling.BOX, color=0)
+    return np.asarray(scaled, np.float32) * np.float32(largest)

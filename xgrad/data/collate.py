@@ -1,0 +1,104 @@
+"""Samples made into a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xgrad.ops import asarray, stack
+from xgrad.tensor import Tensor
+
+_HINT = "give collate_fn, a function of the list of samples"
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Make a batch of a list of samples, with a new first axis.
+
+    ========================== ==========================================================================
+    samples                    their batch
+    ========================== ==========================================================================
+    tensors                    a tensor on their device
+    NumPy's arrays and scalars a tensor of their dtype on the default device
+    numbers, bools             a tensor of the default dtype of their kind: float32, int64, bool
+    str, bytes                 a list
+    tuples, named tuples       the same, of the batches of their fields
+    other sequences            a list, of the batches of their elements
+    mappings                   a dict, of the batches of their values
+    ========================== ==========================================================================
+
+    It is PyTorch's ``default_collate``, except that a tuple remains one, and a float becomes float32.
+
+    Parameters
+    ----------
+    batch : sequence
+        At least one sample, all of one structure.
+
+    Returns
+    -------
+    Tensor, list, tuple or dict
+        The batch.
+
+    Raises
+    ------
+    TypeError
+        If samples are none of the above, or of different types.
+    ValueError
+        If there is none; or shapes, lengths or keys differ.
+    DeviceError
+        If tensors are on several devices.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.data.default_collate([({"x": 1}, "a"), ({"x": 2}, "b")])
+    ({'x': Tensor([1, 2])}, ['a', 'b'])
+    """
+    if not batch:
+        raise ValueError("default_collate: expected at least one sample, got none")
+    first = batch[0]
+    if isinstance(first, Tensor):
+        _check_types(batch, Tensor)
+        _check_equal("shape", [x.shape for x in batch])
+        return stack(batch)
+    if isinstance(first, np.ndarray | np.generic):
+        _check_types(batch, np.ndarray | np.generic)
+        _check_equal("shape", [x.shape for x in batch])
+        return asarray(np.stack(batch))
+    if isinstance(first, bool | int | float | complex):
+        _check_types(batch, bool | int | float | complex)
+        return asarray(list(batch))
+    if isinstance(first, str | bytes):
+        _check_types(batch, str | bytes)
+        return list(batch)
+    if isinstance(first, Mapping):
+        _check_types(batch, Mapping)
+        _check_equal("set of keys", [set(sample) for sample in batch])
+        return {key: default_collate([sample[key] for sample in batch]) for key in first}
+    if isinstance(first, Sequence):
+        _check_types(batch, Sequence)
+        _check_equal("length", [len(sample) for sample in batch])
+        fields = [default_collate(field) for field in zip(*batch, strict=True)]
+        if not isinstance(first, tuple):
+            return fields
+        return type(first)(*fields) if hasattr(first, "_fields") else tuple(fields)
+    raise TypeError(
+        f"default_collate: expected tensors, arrays, numbers, strings, or tuples, sequences or mappings of them, "
+        f"got {type(first).__name__}: {_HINT}"
+    )
+
+
+def _check_types(batch: Sequence[Any], kind: Any) -> None:
+    for sample in batch:
+        if not isinstance(sample, kind):
+            raise TypeError(
+                f"default_collate: expected samples of one type, got {type(batch[0]).__name__} and "
+                f"{type(sample).__name__}: {_HINT}"
+            )
+
+
+def _check_equal(what: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if value != values[0]:
+            raise ValueError(f"default_collate: expected samples of one {what}, got {values[0]} and {value}: {_HINT}")

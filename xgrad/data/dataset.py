@@ -1,0 +1,247 @@
+"""Datasets: samples by number, parts of a dataset, and several datasets as one."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence, Sized
+from itertools import accumulate
+from operator import index
+from typing import Any, Generic, Protocol, TypeVar
+
+from xgrad.backend import DeviceError
+from xgrad.ops import take
+from xgrad.random import Generator, randperm
+from xgrad.tensor import Tensor
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class SizedDataset(Protocol[T_co]):
+    """What is read by number: a `Dataset` with a length, a list, an array."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> T_co: ...
+
+
+class Dataset(Generic[T_co]):
+    """Base class of datasets, whose samples are read by number.
+
+    A subclass defines ``__getitem__(index)``, and ``__len__()``, which is not defined here, as in PyTorch. A
+    `DataLoader` takes anything that has these two methods, of this class or not. ``a + b`` is a `ConcatDataset`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> class Squares(xgrad.data.Dataset):
+    ...     def __len__(self):
+    ...         return 5
+    ...
+    ...     def __getitem__(self, index):
+    ...         return float(index), index**2
+    >>> [y.tolist() for x, y in xgrad.data.DataLoader(Squares(), batch_size=2)]
+    [[0, 1], [4, 9], [16]]
+    """
+
+    def __getitem__(self, index: Any) -> T_co:
+        raise NotImplementedError(f"{type(self).__name__}: expected a subclass that defines __getitem__(index)")
+
+    def __add__(self, other: Dataset[T_co] | SizedDataset[T_co]) -> ConcatDataset[T_co]:
+        return ConcatDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Tensors whose first axes run over the same samples.
+
+    Parameters
+    ----------
+    *tensors : Tensor
+        At least one; of one length, and on one device.
+
+    Raises
+    ------
+    ValueError
+        If there is no tensor, or their lengths differ.
+    DeviceError
+        If they are on several devices.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> pairs = xgrad.data.TensorDataset(xgrad.arange(3), xgrad.asarray([5, 0, 4]))
+    >>> len(pairs), pairs[2]
+    (3, (Tensor(2), Tensor(4)))
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        for x in tensors:
+            if not isinstance(x, Tensor):
+                raise TypeError(f"TensorDataset: expected tensors, got {type(x).__name__}: make one with xgrad.asarray")
+        shapes = [x.shape for x in tensors]
+        if not tensors or () in shapes or len({shape[0] for shape in shapes}) > 1:
+            raise ValueError(
+                "TensorDataset: expected one or more tensors whose first axes have one length, got shapes "
+                f"{shapes}: give each a row for every sample"
+            )
+        if len({x.device for x in tensors}) > 1:
+            devices = ", ".join(str(x.device) for x in tensors)
+            raise DeviceError(
+                f"TensorDataset: expected tensors of one device, got {devices}: move them with .to(device)"
+            )
+        self.tensors = tensors
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+    def __getitem__(self, key: int | slice | Tensor) -> tuple[Tensor, ...]:
+        """Return what each tensor has at a key: of one sample, of a slice, or of a tensor of indices."""
+        if isinstance(key, Tensor):
+            return tuple([take(x, key, axis=0) for x in self.tensors])
+        return tuple([x[key, ...] for x in self.tensors])
+
+
+class Subset(Dataset[T_co]):
+    """The samples of a dataset at some indices.
+
+    Parameters
+    ----------
+    dataset : Dataset or sequence
+        Where the samples are.
+    indices : sequence of int
+        The number in `dataset` of each sample of the subset, each from 0 to ``len(dataset) - 1``.
+
+    Raises
+    ------
+    TypeError
+        If the dataset has no length, or an index is not an integer.
+    IndexError
+        If an index is out of range.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> list(xgrad.data.Subset("abcde", [4, 0]))
+    ['e', 'a']
+    """
+
+    def __init__(self, dataset: SizedDataset[T_co], indices: Sequence[int]) -> None:
+        check_sized("Subset", dataset)
+        self.dataset = dataset
+        self.indices = [check_index("Subset", i, len(dataset)) for i in indices]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> T_co:
+        return self.dataset[self.indices[index]]
+
+
+class ConcatDataset(Dataset[T_co]):
+    """The samples of several datasets, one dataset after the other.
+
+    Parameters
+    ----------
+    datasets : iterable of Dataset or sequence
+        At least one, each with a length.
+
+    Raises
+    ------
+    TypeError
+        If a dataset has no length.
+    ValueError
+        If there is none.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> both = xgrad.data.ConcatDataset(["abc", "de"])
+    >>> len(both), both[3]
+    (5, 'd')
+    """
+
+    def __init__(self, datasets: Iterable[Dataset[T_co] | SizedDataset[T_co]]) -> None:
+        self.datasets: list[Any] = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset: expected at least one dataset, got none")
+        for dataset in self.datasets:
+            check_sized("ConcatDataset", dataset)
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> T_co:
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise IndexError(f"ConcatDataset: expected an index below its length {len(self)}, got {index}")
+        which = bisect_right(self.cumulative_sizes, position)
+        sample: T_co = self.datasets[which][position - (self.cumulative_sizes[which - 1] if which else 0)]
+        return sample
+
+
+def random_split(
+    dataset: SizedDataset[T_co], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[T_co]]:
+    """Split a dataset at random into subsets that share no sample.
+
+    Parameters
+    ----------
+    dataset : Dataset or sequence
+        What to split.
+    lengths : sequence of int or float
+        The numbers of samples, which add up to ``len(dataset)``; or fractions that add up to 1, whose numbers are
+        rounded down, and what is left over is given to the first subsets, one each.
+    generator : xgrad.random.Generator, optional
+        Source of the random order; by default the one that `xgrad.manual_seed` seeds. Equal seeds give equal subsets.
+
+    Returns
+    -------
+    list of Subset
+        One for each of the lengths.
+
+    Raises
+    ------
+    TypeError
+        If the dataset has no length, or `generator` is not xgrad's.
+    ValueError
+        If the lengths are negative or do not add up.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> train, test = xgrad.data.random_split(range(10), [0.8, 0.2], xgrad.random.Generator(0))
+    >>> len(train), len(test), sorted([*train, *test]) == list(range(10))
+    (8, 2, True)
+    """
+    check_sized("random_split", dataset)
+    size, wanted = len(dataset), list(lengths)
+    if math.isclose(sum(wanted), 1) and min(wanted) >= 0:
+        sizes = [math.floor(size * fraction) for fraction in wanted]
+        for i in range(size - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+    else:
+        sizes = [n for n in wanted if isinstance(n, int) and n >= 0]
+    if len(sizes) < len(wanted) or sum(sizes) != size:
+        raise ValueError(
+            f"random_split: expected numbers of samples that add up to {size}, the length of the dataset, or "
+            f"fractions that add up to 1, got {wanted}"
+        )
+    order = randperm(size, device="cpu", generator=generator).tolist()
+    return [Subset(dataset, order[end - n : end]) for n, end in zip(sizes, accumulate(sizes), strict=True)]
+
+
+def check_sized(caller: str, dataset: Any) -> None:
+    """Raise TypeError unless a dataset has a length and samples by number."""
+    if not (isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")):
+        raise TypeError(f"{caller}: expected a dataset with __len__ and __getitem__, got {type(dataset).__name__}")
+
+
+def check_index(caller: str, i: Any, size: int) -> int:
+    """Return the number of a sample as an int; raise unless a dataset of this size has the sample."""
+    if isinstance(i, bool):
+        raise TypeError(f"{caller}: expected numbers of samples, got {i}: give indices in place of a mask")
+    number = index(i)
+    if not 0 <= number < size:
+        raise IndexError(f"{caller}: expected indices from 0 to {size - 1}, got {number}")
+    return number

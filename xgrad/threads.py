@@ -1,0 +1,88 @@
+"""The number of threads of the BLAS libraries, which multiply matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["get_num_threads", "set_num_threads"]
+
+
+def set_num_threads(n: int) -> None:
+    """Set the number of threads in which BLAS multiplies matrices on the host, for the whole process.
+
+    Small matrices are faster on one thread: see the README. The number holds for the libraries that are loaded when
+    this is called, which are NumPy's, and SciPy's and PyTorch's if they have been imported. Sums may differ in the last
+    bits from those with another number.
+
+    Parameters
+    ----------
+    n : int
+        1 or more.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n` is not an int, or below 1.
+    ImportError
+        If threadpoolctl is missing, which is part of the extra ``threads``.
+    RuntimeError
+        If there is no BLAS library that threadpoolctl knows.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> before = xgrad.get_num_threads()
+    >>> xgrad.set_num_threads(1)
+    >>> xgrad.get_num_threads()
+    1
+    >>> xgrad.set_num_threads(before)
+    """
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"set_num_threads: expected an int, got {n!r}")
+    if n < 1:
+        raise ValueError(f"set_num_threads: expected 1 or more, got {n}")
+    _controller("set_num_threads").limit(limits=n)
+
+
+def get_num_threads() -> int:
+    """Return the number of threads in which BLAS multiplies matrices on the host.
+
+    Returns
+    -------
+    int
+        Where several libraries differ, the largest number.
+
+    Raises
+    ------
+    ImportError
+        If threadpoolctl is missing, which is part of the extra ``threads``.
+    RuntimeError
+        If there is no BLAS library that threadpoolctl knows.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.get_num_threads() >= 1
+    True
+    """
+    return max(int(library["num_threads"]) for library in _controller("get_num_threads").info())
+
+
+def blas_libraries() -> list[dict[str, Any]]:
+    """Return what threadpoolctl says of each BLAS library that is loaded; raises as `get_num_threads` does."""
+    libraries: list[dict[str, Any]] = _controller("blas_libraries").info()
+    return libraries
+
+
+def _controller(caller: str) -> Any:
+    try:
+        from threadpoolctl import ThreadpoolController  # not at the top: optional
+    except ImportError as error:
+        raise ImportError(f"{caller}: threadpoolctl is missing ({error}): pip install 'xgrad[threads]'") from error
+    controller = ThreadpoolController().select(user_api="blas")
+    if not len(controller):
+        raise RuntimeError(
+            f"{caller}: expected OpenBLAS, MKL, BLIS or FlexiBLAS, found no BLAS library that threadpoolctl knows: set "
+            "its number of threads by its own environment variable"
+        )
+    return controller
