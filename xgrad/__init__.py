@@ -175,6 +175,10 @@ from xgrad.ops import (
 from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
+# PyTorch's names, in the place of the submodules of these names, which are loaded by now
+from xgrad.device import Device as device  # isort: skip
+from xgrad.tensor import Tensor as tensor  # isort: skip
+
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
@@ -203,7 +207,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 __all__ = [
@@ -258,6 +262,7 @@ __all__ = [
     "cumulative_sum",
     "data",
     "default_device",
+    "device",
     "devices",
     "diff",
     "divide",
@@ -375,6 +380,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensor",
     "tensordot",
     "testing",
     "tile",
