@@ -91,7 +91,7 @@ class Operators:
     sigmoid = _one("sigmoid")
     relu = _one("relu")
     def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
-    def squeeze(self, axis: int | tuple[int, ...]) -> Tensor: return namespace.squeeze(self, axis)
+    def squeeze(self: Any, axis: Axis = None) -> Tensor: return namespace.squeeze(self, tuple([i for i, n in enumerate(self.shape) if n == 1]) if axis is None else axis)
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.sum(self, axis=axis, keepdims=keepdims)
     def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.mean(self, axis=axis, keepdims=keepdims)
     def prod(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.prod(self, axis=axis, keepdims=keepdims)

@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.aliases import Aliases
 from xgrad.device import Device, Place, tracing
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, clock
 from xgrad.lost_gradients import blame, lost
-from xgrad.operators import Operators, namespace
+from xgrad.operators import namespace
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 _new: Any = object.__new__
 
 
-class Tensor(Operators):
+class Tensor(Aliases):
     """An array on a device that knows how it was computed.
 
     Parameters
