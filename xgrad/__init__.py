@@ -30,6 +30,7 @@ from xgrad.dtypes import (
 )
 from xgrad.function import Function
 from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.hints import MissingNameError as _MissingNameError
 from xgrad.inspection import __array_namespace_info__
 from xgrad.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.ops import (
@@ -203,7 +204,7 @@ def __getattr__(name: str) -> _Any:
     for module, functions in _FUNCTIONS.items():
         if name in functions:
             return globals().setdefault(name, getattr(_import_module(f"xgrad.{module}"), name))
-    raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
+    raise _MissingNameError("xgrad", name)
 
 
 def __dir__() -> list[str]:

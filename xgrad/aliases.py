@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from xgrad.hints import HintedTensor
 from xgrad.operators import Operators, namespace
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
 
 
-class Aliases(Operators):
+class Aliases(Operators, HintedTensor):
     """The part of `Tensor` that has PyTorch's names."""
 
     __slots__ = ()

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
-from xgrad import errors
+from xgrad import errors, hints
 from xgrad.device import Device, tracing
 from xgrad.devices import transfer
 from xgrad.dtypes import COMPLEX, SCALARS, are_bools, promote
@@ -150,7 +150,8 @@ class Function:
         try:
             bound = self.signature.bind(*args, **given)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.signature}: {error}") from None
+            instead = hints.keywords(given, self.options)
+            raise TypeError(f"{self.name}{self.signature}: {error}{instead}") from None
         bound.apply_defaults()
         return tuple([bound.arguments[n] for n in self.inputs]), {n: bound.arguments[n] for n in self.options}
 

@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from xgrad import variates
+from xgrad import hints, variates
 from xgrad.device import Device, tracing
 from xgrad.devices import current_device
 from xgrad.dtypes import float32, float64, int64
+from xgrad.hints import explained
 from xgrad.tensor import Tensor, wrap
 
 __all__ = ["Generator", "manual_seed", "normal", "rand", "randint", "randn", "randperm", "uniform"]
+hints.install(__name__)
 
 Shape = int | tuple[int, ...]
 
@@ -243,6 +245,7 @@ def manual_seed(seed: int) -> Generator:
     return _default
 
 
+@explained
 def rand(
     shape: Shape,
     *,
@@ -288,6 +291,7 @@ def rand(
     return source.rand(shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def randn(
     shape: Shape,
     *,
@@ -333,6 +337,7 @@ def randn(
     return source.randn(shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def uniform(
     shape: Shape,
     low: float = 0.0,
@@ -383,6 +388,7 @@ def uniform(
     return source.uniform(shape, low, high, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def normal(
     shape: Shape,
     mean: float = 0.0,
@@ -432,6 +438,7 @@ def normal(
     return source.normal(shape, mean, std, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def randint(
     low: int,
     high: int,

@@ -1,5 +1,6 @@
 """What layers compute, as functions without state."""
 
+from xgrad import hints
 from xgrad.ops import cross_entropy, dropout, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
 
 __all__ = [
@@ -14,3 +15,4 @@ __all__ = [
     "softplus",
     "tanh",
 ]
+hints.install(__name__)

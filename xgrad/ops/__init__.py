@@ -1,5 +1,6 @@
 """The ops: each with its derivative beside it, one file a subject."""
 
+from xgrad import hints
 from xgrad.ops.conversion import asarray
 from xgrad.ops.creation import (
     arange,
@@ -265,3 +266,4 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+hints.install(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 from xgrad.declare import derivative
 from xgrad.dtypes import BOOLEAN
 from xgrad.function import Function
+from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.ops.axes import cut
 from xgrad.tensor import Tensor
@@ -32,6 +33,7 @@ def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
     return xp.concat(list(arrays), axis=axis)
 
 
+@explained
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis that they have.
 
@@ -77,6 +79,7 @@ def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
     return xp.stack(list(arrays), axis=axis)
 
 
+@explained
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis.
 
@@ -131,6 +134,7 @@ class _Unstack(Function):
 _unstack_function = _Unstack()
 
 
+@explained
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor along an axis, which goes.
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from xgrad.declare import derivative
+from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import reshape
@@ -31,6 +32,7 @@ def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
     return xp.repeat(numbers, xp.astype(repeats, xp.int64))
 
 
+@explained
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return `x` with each element several times, one after the other.
 
