@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xgrad.shortcut import for_one, for_two
@@ -92,17 +93,18 @@ class Operators:
     relu = _one("relu")
     def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
     def squeeze(self: Any, axis: Axis = None) -> Tensor: return namespace.squeeze(self, tuple([i for i, n in enumerate(self.shape) if n == 1]) if axis is None else axis)
-    def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.sum(self, axis=axis, keepdims=keepdims, **more)
-    def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.mean(self, axis=axis, keepdims=keepdims, **more)
-    def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.prod(self, axis=axis, keepdims=keepdims, **more)
-    def max(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.max(self, axis=axis, keepdims=keepdims, **more)
-    def min(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.min(self, axis=axis, keepdims=keepdims, **more)
-    def any(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.any(self, axis=axis, keepdims=keepdims, **more)
-    def all(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.all(self, axis=axis, keepdims=keepdims, **more)
-    def argmax(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.argmax(self, axis=axis, keepdims=keepdims, **more)
-    def argmin(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return namespace.argmin(self, axis=axis, keepdims=keepdims, **more)
-    def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return namespace.var(self, axis=axis, correction=correction, keepdims=keepdims, **more)
-    def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return namespace.std(self, axis=axis, correction=correction, keepdims=keepdims, **more)
+    # ... which also take other options, or refuse them
+    def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.sum, **more) if more else namespace.sum)(self, axis=axis, keepdims=keepdims)
+    def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.mean, **more) if more else namespace.mean)(self, axis=axis, keepdims=keepdims)
+    def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.prod, **more) if more else namespace.prod)(self, axis=axis, keepdims=keepdims)
+    def max(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.max, **more) if more else namespace.max)(self, axis=axis, keepdims=keepdims)
+    def min(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.min, **more) if more else namespace.min)(self, axis=axis, keepdims=keepdims)
+    def any(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.any, **more) if more else namespace.any)(self, axis=axis, keepdims=keepdims)
+    def all(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.all, **more) if more else namespace.all)(self, axis=axis, keepdims=keepdims)
+    def argmax(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.argmax, **more) if more else namespace.argmax)(self, axis=axis, keepdims=keepdims)
+    def argmin(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.argmin, **more) if more else namespace.argmin)(self, axis=axis, keepdims=keepdims)
+    def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.var, **more) if more else namespace.var)(self, axis=axis, correction=correction, keepdims=keepdims)
+    def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.std, **more) if more else namespace.std)(self, axis=axis, correction=correction, keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Tensor:
         """Return the same elements in another shape, given as numbers or as one tuple."""
