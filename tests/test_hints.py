@@ -109,3 +109,58 @@ def test_errors_within_a_function_are_left_alone() -> None:
     assert "write" not in str(caught.value)
     with pytest.raises(TypeError, match=r"zeros\(\) got an unexpected keyword argument 'foo'$"):
         xgrad.zeros(3, foo=1)  # type: ignore[call-arg]
+
+
+def test_functions_in_the_form_of_pytorch_show_the_form_of_xgrad() -> None:
+    with pytest.raises(
+        TypeError, match=r"forward\(ctx, \.\.\.\): write\n.*\n.*\nand call an instance, f = Double\(\); f\(x\)"
+    ):
+
+        class Double(xgrad.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                return 2 * x
+
+    class Square(xgrad.Function):
+        @staticmethod
+        def forward(xp: Any, x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def backward(xp: Any, g: Any, x: Any) -> Any:
+            return 2 * g * x
+
+    assert Square()(X).shape == X.shape
+    with pytest.raises(
+        TypeError, match=r"(?s)Square: .* got \.apply: write\n    def forward\(xp, x\): .*f = Square\(\); f\(x\)"
+    ):
+        Square.apply(X)
+
+
+def square(x: Any) -> Any:
+    return (x * x).sum()
+
+
+FORMS: list[tuple[Callable[..., Any], str]] = [
+    (lambda: xgrad.jacobian(square, X), r"jacobian: expected argnums of int, got Tensor: write xgrad.jacobian(f)(x)"),
+    (lambda: xgrad.hessian(square, (X, X)), "hessian: expected argnums of int, got tuple: write xgrad.hessian(f)(x)"),  # type: ignore[arg-type]
+    (lambda: xgrad.grad(square, X), "grad: expected argnums of int, got Tensor: write xgrad.grad(f)(x)"),
+    (
+        lambda: xgrad.grad(square(X), X),
+        "grad: expected a function, got Tensor: write xgrad.grad(f)(x), or xgrad.autograd",
+    ),
+    (
+        lambda: xgrad.value_and_grad(X),
+        "value_and_grad: expected a function, got Tensor: write xgrad.value_and_grad(f)(x)",
+    ),
+    (lambda: xgrad.vjp(X, X), "vjp: expected a function, got Tensor: write result, pullback = xgrad.vjp(f, x)"),
+    (lambda: xgrad.jvp(X, X, X), "jvp: expected a function, got Tensor: write xgrad.jvp(f, (x,), (tangent,))"),
+    (lambda: xgrad.hvp(X, X, X), "hvp: expected a function, got Tensor: write xgrad.hvp(f, (x,), (tangent,))"),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), FORMS)
+def test_derivatives_in_the_form_of_pytorch_show_the_form_of_xgrad(call: Callable[[], Any], expected: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(expected)):
+        call()

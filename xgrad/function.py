@@ -81,6 +81,19 @@ class Function:
     _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        code = getattr(getattr(cls, "forward", None), "__code__", None)
+        if code is not None and code.co_varnames[:1] == ("ctx",):
+            form = hints.FUNCTION.format(name=cls.__name__)
+            raise TypeError(f"{cls.__name__}: expected forward(xp, ...), got forward(ctx, ...): write{form}")
+
+    @classmethod
+    def apply(cls, *inputs: Any) -> Any:
+        """Raise TypeError: PyTorch's call of a function, which is here the call of an instance."""
+        form = hints.FUNCTION.format(name=cls.__name__)
+        raise TypeError(f"{cls.__name__}: expected a call of an instance, got .apply: write{form}")
+
     def __init__(self, **options: Any) -> None:
         for method in ("forward", "backward"):
             if not hasattr(self, method):

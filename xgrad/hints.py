@@ -216,6 +216,13 @@ KEYWORDS = {
 _SEARCHED = "linalg nn.functional special fft random nn nn.init nn.utils optim data testing".split()
 
 
+#: A function with a derivative of its own, where PyTorch has ``forward(ctx, x)`` and ``F.apply(x)``.
+FUNCTION = """
+    def forward(xp, x): return x * x
+    def backward(xp, g, x): return 2 * g * x  # the names of parameters choose what is saved for it
+and call an instance, f = {name}(); f(x)"""
+
+
 class MissingNameError(AttributeError):
     """A name that an object does not have; what to write instead is looked up when the message is shown."""
 
