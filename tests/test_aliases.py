@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -146,3 +148,30 @@ def test_aliases_refuse_what_pytorch_refuses() -> None:
         x.transpose(0, 3)
     with pytest.raises(IndexError):
         x.flatten(3)
+
+
+TABLE = (Path(__file__).parent.parent / "docs/pytorch.md").read_text(encoding="utf-8")
+DIFFERENCES = [(left, right) for left, right in re.findall(r"^\| `(.+?)` \| `(.+?)` \|", TABLE, re.MULTILINE)]
+X = np.asarray([[0.25, 1.0, 0.5, 0.75], [2.0, 0.0, 1.0, 3.0], [0.5, 4.0, 0.25, 0.125]], np.float32)
+
+
+def equal(a: Any, b: Any) -> bool:
+    return np.shape(a) == np.shape(b) and np.allclose(a, b)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), DIFFERENCES)
+def test_differences_from_pytorch_have_equal_values_as_documented(theirs: str, ours: str, torch: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's, of what it will change
+        expected = eval(theirs, {"torch": torch, "x": torch.tensor(X)})
+    assert equal(eval(ours, {"xgrad": xgrad, "x": xgrad.tensor(X)}), expected)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), DIFFERENCES)
+def test_differences_from_pytorch_are_differences(theirs: str, ours: str) -> None:
+    given = {"torch": xgrad, "xgrad": xgrad, "x": xgrad.tensor(X)}
+    try:
+        result = eval(theirs, given)
+    except (AttributeError, TypeError, ValueError):
+        return
+    assert not equal(result, eval(ours, given))
