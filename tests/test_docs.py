@@ -50,3 +50,19 @@ def test_fixed_names_exist() -> None:
     for name in f"{names} manual_seed nn optim data fft linalg random special testing autograd".split():
         assert hasattr(xgrad, name)
         assert name in xgrad.__all__
+
+
+def test_dir_of_the_namespace_lists_documented_names_alone() -> None:
+    names = dir(xgrad)
+    assert names == sorted(xgrad.__all__) and not {"plan", "shortcut", "scipy_kernels"} & set(names)
+    for name in names:
+        assert hasattr(xgrad, name) and (not callable(value := getattr(xgrad, name)) or inspect.getdoc(value)), name
+
+
+def test_tensor_and_device_are_callable_beside_modules_of_these_names() -> None:
+    from xgrad.device import Device
+    from xgrad.tensor import Tensor
+
+    x = xgrad.tensor([1.0], dtype=xgrad.float64, device=xgrad.device("cpu"), requires_grad=True)
+    assert isinstance(x, Tensor) and x.requires_grad and x.dtype == xgrad.float64
+    assert xgrad.device("cpu") is Device("cpu")

@@ -210,6 +210,13 @@ def test_rows_one_after_the_other(device: str) -> None:
         assert [row.requires_grad for row in x] == [False] * 3
 
 
+def test_elements_one_after_the_other_are_taken_at_once(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    x = Tensor([3.0, 1.0, 2.0], device=device)
+    monkeypatch.setattr(xgrad.ops, "getitem", None)
+    assert [v.tolist() for v in x] == [3, 1, 2] and list(xgrad.zeros(0, device=device)) == []
+    assert (min(x).item(), max(x).item(), sum(x).item()) == (1, 3, 6)
+
+
 def test_conversions(device: str) -> None:
     x = Tensor(2.5, device=device)
     assert (float(x), int(x), bool(x), complex(x), x.item()) == (2.5, 2, True, 2.5 + 0j, 2.5)
@@ -219,7 +226,7 @@ def test_conversions(device: str) -> None:
     assert 2.0 in Tensor([1.0, 2.0], device=device)
     with pytest.raises(TypeError, match="len: expected at least one axis"):
         len(x)
-    with pytest.raises(ValueError, match=r"item: expected one element, got shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"expected one element, got shape \(2,\)"):
         bool(Tensor([1, 2], device=device))
     with pytest.raises(TypeError, match="index: expected a 0-d tensor of integers"):
         _ = [1, 2][x]
@@ -243,6 +250,34 @@ def test_numpy_conversion_of_another_device_is_refused() -> None:
     pytest.importorskip("array_api_strict", reason="array-api-strict, the other device, is not installed")
     with pytest.raises(TypeError, match="this tensor is on strict: use"):
         np.asarray(Tensor([1.0], device="strict"))
+
+
+@pytest.mark.parametrize(
+    ("convert", "message"),
+    [
+        (bool, r"bool: expected one element, got shape \(2,\): use \.any\(\) or \.all\(\); compare tensors with `is`"),
+        (lambda x: x in [x + 1, x], r"compare tensors with `is`, as in any\(p is q for q in tensors\)"),
+        (lambda x: f"{x:.2f}", r"format: expected one element, got shape \(2,\): format each of \.tolist\(\)"),
+        (float, r"float: expected one element, got shape \(2,\): take one, as x\[0\]"),
+        (int, "int: expected one element"),
+        (complex, "complex: expected one element"),
+        (Tensor.item, r"item: expected one element, .* or all by \.tolist\(\) or \.numpy\(\)"),
+    ],
+)
+def test_conversions_of_several_elements_name_what_to_write(convert: Any, message: str, device: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        convert(Tensor([1.0, 2.0], device=device))
+
+
+def test_search_among_tensors_of_other_shapes_names_is() -> None:
+    with pytest.raises(ValueError, match=r"equal: expected shapes that broadcast.*: to look for .* compare with `is`"):
+        assert leaf() in [leaf((1.0, 2.0, 3.0))]
+
+
+@pytest.mark.parametrize("convert", [pickle.dumps, copy.copy, copy.deepcopy, np.asarray, np.array, Tensor.numpy])
+def test_conversions_that_would_lose_a_graph_name_detach(convert: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"use \.detach\(\)"):
+        convert(leaf() * 2)
 
 
 def test_pickle_and_copies(device: str) -> None:

@@ -30,6 +30,7 @@ from xgrad.dtypes import (
 )
 from xgrad.function import Function
 from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.hints import MissingNameError as _MissingNameError
 from xgrad.inspection import __array_namespace_info__
 from xgrad.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.ops import (
@@ -175,6 +176,10 @@ from xgrad.ops import (
 from xgrad.random import manual_seed
 from xgrad.tensor import Tensor
 
+# PyTorch's names, in the place of the submodules of these names, which are loaded by now
+from xgrad.device import Device as device  # isort: skip
+from xgrad.tensor import Tensor as tensor  # isort: skip
+
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
     from xgrad.io import load, save
@@ -219,11 +224,11 @@ def __getattr__(name: str) -> _Any:
     for module, functions in _FUNCTIONS.items():
         if name in functions:
             return globals().setdefault(name, getattr(_import_module(f"xgrad.{module}"), name))
-    raise AttributeError(f"module 'xgrad' has no attribute {name!r}")
+    raise _MissingNameError("xgrad", name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 __all__ = [
@@ -281,6 +286,7 @@ __all__ = [
     "cumulative_sum",
     "data",
     "default_device",
+    "device",
     "devices",
     "diag",
     "diagonal",
@@ -411,6 +417,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensor",
     "tensordot",
     "testing",
     "tile",

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from xgrad import hints
 from xgrad.device import Place, tracing
 from xgrad.engine import walk
 from xgrad.graph import Edge
 from xgrad.tensor import Tensor, placed
 
 __all__ = ["backward", "grad"]
+hints.install(__name__)
 
 
 def backward(

@@ -63,14 +63,15 @@ def public(function: Function, doc: str | None, module: str) -> Callable[..., Te
     f, count = function, len(function.inputs)
     one = count == 1 and "dtype" not in f.positional
     two = count == 2 and f.lowest is not None and not f.options
-    apply = function.__call__
-    call: Any = lambda *inputs, **options: apply(*inputs, **options)  # noqa: E731
-    if (one or two) and all(f.rules) and not (f.joint or f.aside or f.crosses):
+    call: Any
+    if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (f.joint or f.aside or f.crosses):
         call = for_two(f.name, lambda: function) if two else for_one(f.name, lambda: function, f.views)
+    else:
+        call = lambda *inputs, **options: function(*inputs, **options)  # noqa: E731
     function.public = call
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module
-    call.__signature__, call.function = LazySignature(lambda: function.signature), function
+    call.__signature__, call.function = LazySignature(function), function
     return call  # type: ignore[no-any-return]
 
 
@@ -137,16 +138,24 @@ def elementwise(
     it is of bools alone, where the standard says nothing; `views` as in `derivative`.
     """
 
-    def unary(xp: Any, x: Any, /) -> Any:
-        return getattr(xp, name)(x)
-
-    def binary(xp: Any, x1: Any, x2: Any, /) -> Any:
-        return getattr(xp, name)(x1, x2)
-
-    forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
+    forward, names = (_unary(name), "x") if len(rules) == 1 else (_binary(name), "x1, x2")
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
     return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    def unary(xp: Any, x: Any, /) -> Any:
+        return getattr(xp, name)(x)
+
+    return unary
+
+
+def _binary(name: str) -> Callable[..., Any]:
+    def binary(xp: Any, x1: Any, x2: Any, /) -> Any:
+        return getattr(xp, name)(x1, x2)
+
+    return binary
 
 
 def _document(function: Function, names: str, summary: str, example: str) -> str:

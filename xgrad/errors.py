@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.capture.errors import CaptureError
 from xgrad.device import tracing
 from xgrad.dtypes import SCALARS
 from xgrad.graph import Leaf, Node
@@ -16,6 +15,14 @@ from xgrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from xgrad.function import Function
+
+
+class CaptureWarning(UserWarning):
+    """A step cannot be captured and runs eagerly, or needs more programs than `limit`."""
+
+
+class CaptureError(RuntimeError):
+    """A replay differs from the eager step, as ``verify`` finds; or another thread's step is traced with a tensor."""
 
 
 def _describe(function: Function, inputs: Sequence[Any]) -> str:
@@ -44,6 +51,9 @@ def on_one_device(function: Function, inputs: Sequence[Any]) -> Sequence[Any]:
     return admitted
 
 
+_SAME = ": to look for a tensor itself, compare with `is`, as in any(p is q for q in tensors) for p in tensors"
+
+
 def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exception:
     """Return the error of an array library as one that names the op and its inputs."""
     got = _describe(function, inputs)
@@ -54,7 +64,7 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
         except ValueError:
             return ValueError(
                 f"{function.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
-                f"got {got}"
+                f"got {got}{_SAME if function.name in ('equal', 'not_equal') else ''}"
             )
     if isinstance(error, AttributeError) and any(type(x) in SCALARS for x in inputs):
         return TypeError(f"{function.name}: expected tensors, got {got}: make them with xgrad.asarray")

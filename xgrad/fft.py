@@ -3,6 +3,7 @@
 Gradients of complex numbers are in PyTorch's convention: see `Function`.
 """
 
+from xgrad import hints
 from xgrad.ops.fft import (
     fft,
     fftfreq,
@@ -36,3 +37,4 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+hints.install(__name__)

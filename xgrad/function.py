@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
-from xgrad import errors
+from xgrad import errors, hints
 from xgrad.device import Device, tracing
 from xgrad.devices import transfer
 from xgrad.dtypes import COMPLEX, SCALARS, are_bools, promote
@@ -83,6 +83,19 @@ class Function:
     views: Views = False  # whether the result is a view, or where it shares memory
     native = False  # whether the namespace's function of the same name is the whole forward rule
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        code = getattr(getattr(cls, "forward", None), "__code__", None)
+        if code is not None and code.co_varnames[:1] == ("ctx",):
+            form = hints.FUNCTION.format(name=cls.__name__)
+            raise TypeError(f"{cls.__name__}: expected forward(xp, ...), got forward(ctx, ...): write{form}")
+
+    @classmethod
+    def apply(cls, *inputs: Any) -> Any:
+        """Raise TypeError: PyTorch's call of a function, which is here the call of an instance."""
+        form = hints.FUNCTION.format(name=cls.__name__)
+        raise TypeError(f"{cls.__name__}: expected a call of an instance, got .apply: write{form}")
+
     def __init__(self, **options: Any) -> None:
         for method in ("forward", "backward"):
             if not hasattr(self, method):
@@ -152,7 +165,8 @@ class Function:
         try:
             bound = self.signature.bind(*args, **given)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.signature}: {error}") from None
+            instead = hints.keywords(given, self.options)
+            raise TypeError(f"{self.name}{self.signature}: {error}{instead}") from None
         bound.apply_defaults()
         return tuple([bound.arguments[n] for n in self.inputs]), {n: bound.arguments[n] for n in self.options}
 

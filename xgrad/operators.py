@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -80,10 +81,10 @@ class Operators:
     def __rrshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(other, self)
     def __eq__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
     def __ne__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
-    def __lt__(self, other: Any) -> Tensor: return namespace.less(self, other)
-    def __le__(self, other: Any) -> Tensor: return namespace.less_equal(self, other)
-    def __gt__(self, other: Any) -> Tensor: return namespace.greater(self, other)
-    def __ge__(self, other: Any) -> Tensor: return namespace.greater_equal(self, other)
+    __lt__ = _two("less")
+    __le__ = _two("less_equal")
+    __gt__ = _two("greater")
+    __ge__ = _two("greater_equal")
     __neg__ = _one("negative")
     def __pos__(self) -> Tensor: return namespace.positive(self)
     __abs__ = _one("abs")
@@ -99,18 +100,19 @@ class Operators:
     sigmoid = _one("sigmoid")
     relu = _one("relu")
     def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
-    def squeeze(self, axis: int | tuple[int, ...]) -> Tensor: return namespace.squeeze(self, axis)
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.sum(self, axis=axis, keepdims=keepdims)
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.mean(self, axis=axis, keepdims=keepdims)
-    def prod(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.prod(self, axis=axis, keepdims=keepdims)
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.max(self, axis=axis, keepdims=keepdims)
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.min(self, axis=axis, keepdims=keepdims)
-    def any(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.any(self, axis=axis, keepdims=keepdims)
-    def all(self, axis: Axis = None, keepdims: bool = False) -> Tensor: return namespace.all(self, axis=axis, keepdims=keepdims)
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return namespace.argmax(self, axis=axis, keepdims=keepdims)
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return namespace.argmin(self, axis=axis, keepdims=keepdims)
-    def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.var(self, axis=axis, correction=correction, keepdims=keepdims)
-    def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> Tensor: return namespace.std(self, axis=axis, correction=correction, keepdims=keepdims)
+    def squeeze(self: Any, axis: Axis = None) -> Tensor: return namespace.squeeze(self, tuple([i for i, n in enumerate(self.shape) if n == 1]) if axis is None else axis)
+    # ... which also take other options, or refuse them
+    def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.sum, **more) if more else namespace.sum)(self, axis=axis, keepdims=keepdims)
+    def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.mean, **more) if more else namespace.mean)(self, axis=axis, keepdims=keepdims)
+    def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.prod, **more) if more else namespace.prod)(self, axis=axis, keepdims=keepdims)
+    def max(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.max, **more) if more else namespace.max)(self, axis=axis, keepdims=keepdims)
+    def min(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.min, **more) if more else namespace.min)(self, axis=axis, keepdims=keepdims)
+    def any(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.any, **more) if more else namespace.any)(self, axis=axis, keepdims=keepdims)
+    def all(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.all, **more) if more else namespace.all)(self, axis=axis, keepdims=keepdims)
+    def argmax(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.argmax, **more) if more else namespace.argmax)(self, axis=axis, keepdims=keepdims)
+    def argmin(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.argmin, **more) if more else namespace.argmin)(self, axis=axis, keepdims=keepdims)
+    def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.var, **more) if more else namespace.var)(self, axis=axis, correction=correction, keepdims=keepdims)
+    def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.std, **more) if more else namespace.std)(self, axis=axis, correction=correction, keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Tensor:
         """Return the same elements in another shape, given as numbers or as one tuple."""

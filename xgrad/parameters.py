@@ -33,29 +33,29 @@ class LazySignature(Signature):
 
     Parameters
     ----------
-    make : callable
-        Makes the signature.
+    function : object
+        Has the signature as its attribute `signature`.
     """
 
-    __slots__ = ("_make",)
+    __slots__ = ("_function",)
     return_annotation = Signature.empty
 
-    def __init__(self, make: Callable[[], Signature]) -> None:
-        self._make = make
+    def __init__(self, function: Any) -> None:
+        self._function = function
 
     @property
     def parameters(self) -> Any:
         """The parameters by name."""
-        return self._make().parameters
+        return self._function.signature.parameters
 
     def replace(self, **changes: Any) -> Any:
         """Return the signature with other parameters or another return annotation."""
-        return self._make().replace(**changes)
+        return self._function.signature.replace(**changes)
 
     __replace__ = replace  # of `copy.replace`
 
     def __reduce__(self) -> Any:
-        return self._make().__reduce__()
+        return self._function.signature.__reduce__()
 
 
 def public_signature(

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from xgrad import variates
+from xgrad import hints, variates
 from xgrad.device import Device, tracing
 from xgrad.devices import current_device
 from xgrad.dtypes import float32, float64, int64
+from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.tensor import Tensor, wrap
 
 __all__ = ["Generator", "manual_seed", "multinomial", "normal", "rand", "randint", "randn", "randperm", "uniform"]
+hints.install(__name__)
 
 Shape = int | tuple[int, ...]
 
@@ -277,6 +279,7 @@ def manual_seed(seed: int) -> Generator:
     return _default
 
 
+@explained
 def rand(
     shape: Shape,
     *,
@@ -322,6 +325,7 @@ def rand(
     return source.rand(shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def randn(
     shape: Shape,
     *,
@@ -367,6 +371,7 @@ def randn(
     return source.randn(shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def uniform(
     shape: Shape,
     low: float = 0.0,
@@ -417,6 +422,7 @@ def uniform(
     return source.uniform(shape, low, high, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def normal(
     shape: Shape,
     mean: float = 0.0,
@@ -466,6 +472,7 @@ def normal(
     return source.normal(shape, mean, std, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@explained
 def randint(
     low: int,
     high: int,

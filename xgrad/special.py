@@ -11,6 +11,7 @@ Arrays are real, and their dtype stays: float32 gives float32. Where a derivativ
 SciPy's own functions, given tensors under ``SCIPY_ARRAY_API=1``, find these: ``scipy.special.erf(x)`` has a gradient.
 """
 
+from xgrad import hints
 from xgrad.ops.distributions import (
     bdtr,
     bdtrc,
@@ -218,3 +219,4 @@ __all__ = [
     "yv",
     "zeta",
 ]
+hints.install(__name__)

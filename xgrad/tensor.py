@@ -9,18 +9,25 @@ from weakref import ref
 
 import numpy as np
 
+from xgrad.aliases import Aliases
 from xgrad.device import Device, Place, tracing
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output
 from xgrad.lost_gradients import blame, lost
-from xgrad.operators import Operators, namespace
+from xgrad.operators import namespace
 from xgrad.views import base_of, link
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 _new: Any = object.__new__
+#: What to write where a conversion of one element meets several.
+_OF_ALL = "take one, as x[0], a reduction, as x.sum(), or all by .tolist() or .numpy()"
+_OF_SEVERAL = {
+    "bool": "use .any() or .all(); compare tensors with `is`, as in any(p is q for q in tensors) for p in tensors",
+    "format": "format each of .tolist(), or write f'{x}' without a format",
+}
 
 
-class Tensor(Operators):
+class Tensor(Aliases):
     """An array on a device that knows how it was computed.
 
     Parameters
@@ -325,23 +332,25 @@ class Tensor(Operators):
         """Return the only element as a Python scalar; ValueError if there is another number of them."""
         return self._number("item")
 
-    def _number(self, how: str = "") -> Any:
-        if how and self._edge is not None:
+    def _number(self, how: str) -> Any:
+        """Return the only element for a conversion, of which `bool`, `int` and `format` lose no gradient."""
+        if self._edge is not None and how in ("item", "float", "complex"):
             lost(how)
-        if self.size != 1:
-            raise ValueError(f"item: expected one element, got shape {self.shape}")
-        return self._to_host().item()
+        host = self._to_host()
+        if host.size != 1:
+            raise ValueError(f"{how}: expected one element, got shape {self.shape}: {_OF_SEVERAL.get(how, _OF_ALL)}")
+        return host.item()
 
-    def __format__(self, spec: str) -> str: return format(self._number() if spec else str(self), spec)
-    def __bool__(self) -> bool: return bool(self._number())
-    def __int__(self) -> int: return int(self._number())
+    def __format__(self, spec: str) -> str: return format(self._number("format") if spec else str(self), spec)
+    def __bool__(self) -> bool: return bool(self._number("bool"))
+    def __int__(self) -> int: return int(self._number("int"))
     def __float__(self) -> float: return float(self._number("float"))
     def __complex__(self) -> complex: return complex(self._number("complex"))
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError(f"index: expected a 0-d tensor of integers, got shape {self.shape}, {self.dtype}")
-        return int(self._number())
+        return int(self._number("index"))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -349,13 +358,16 @@ class Tensor(Operators):
         return int(self._data.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
-        if self._edge is not None and grad_enabled.get() and self.ndim:
+        if self.ndim == 1 or (self._edge is not None and grad_enabled.get() and self.ndim):
             return iter(namespace.ops.unstack(self))  # of rows taken one by one, each gradient is as large as the whole
         return (self[i, ...] if self.ndim > 1 else self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
-            raise RuntimeError("copy: expected a leaf, got a computed tensor, whose graph stays: use .detach()")
+            raise RuntimeError(
+                "copy: expected a leaf, got a computed tensor, whose graph is not copied: use .detach(), and for a "
+                "plot .detach().numpy()"
+            )
         host = self._to_host()
         return _rebuild, (type(self), host, self.device, self.requires_grad)
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from xgrad import autograd
+from xgrad import autograd, hints
 from xgrad.grad_mode import enable_grad, no_grad
 from xgrad.ops import asarray
 from xgrad.tensor import Tensor
 from xgrad.trees import leaves, rebuild
 
 __all__ = ["gradcheck", "gradgradcheck"]
+hints.install(__name__)
 
 
 def gradcheck(

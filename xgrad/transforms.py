@@ -12,6 +12,8 @@ from functools import cache, wraps
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from xgrad import autograd
 from xgrad.dtypes import SCALARS
 from xgrad.function import Function
@@ -78,6 +80,8 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     Tensor(48.)
     """
 
+    _check_form("grad", fn, argnums)
+
     @wraps(fn, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
         call = _Call("grad", fn, args, kwargs, argnums, has_aux)
@@ -103,6 +107,8 @@ def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool =
     >>> xgrad.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
     (Tensor(6.), (Tensor(3.), Tensor(2.)))
     """
+
+    _check_form("value_and_grad", fn, argnums)
 
     @wraps(fn, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -151,6 +157,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pullback((xgrad.ones(2), 10.0))
     (Tensor([13., 13.]), Tensor(3.))
     """
+    _check_form("vjp", fn)
     call = _Call("vjp", fn, primals, {}, range(len(primals)), has_aux)
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
@@ -206,6 +213,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     >>> xgrad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (Tensor(8.), Tensor(12.))
     """
+    _check_form("jvp", fn)
     primals, tangents = _as_arguments(primals), _as_arguments(tangents)
     call = _Call("jvp", fn, primals, {}, range(len(primals)), has_aux)
     given = call.fitting("tangent", primals, tangents)
@@ -312,6 +320,7 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     >>> xgrad.hvp(lambda x: x[0] ** 2 * x[1], (x,), (xgrad.asarray([1.0, 0.0]),))
     (Tensor([10.,  6.]),)
     """
+    _check_form("hvp", fn)
     args, tangents = _as_arguments(primals), _as_arguments(tangents)
     call = _Call("hvp", fn, args, {}, range(len(args)), has_aux)
     given = call.fitting("tangent", args, tangents)
@@ -321,7 +330,28 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     return (product, call.aux) if has_aux else product
 
 
+#: How each transform is called.
+_FORMS = {
+    "vjp": "result, pullback = xgrad.vjp(f, x)",
+    "jvp": "xgrad.jvp(f, (x,), (tangent,))",
+    "hvp": "xgrad.hvp(f, (x,), (tangent,))",
+    "grad": "xgrad.grad(f)(x), or xgrad.autograd.grad(outputs, inputs) for tensors",
+}
+
+
+def _check_form(title: str, fn: Any, argnums: Any = 0) -> None:
+    """Raise TypeError for calls in the form of PyTorch's: of a tensor, or with the arguments beside the function."""
+    given = list(argnums) if isinstance(argnums, (tuple, list)) else [argnums]
+    if callable(fn) and not any(isinstance(x, (Tensor, np.ndarray)) for x in given):
+        return
+    expected, got = ("argnums of int", argnums) if callable(fn) else ("a function", fn)
+    form = _FORMS.get(title, f"xgrad.{title}(f)(x)")
+    raise TypeError(f"{title}: expected {expected}, got {type(got).__name__}: write {form}")
+
+
 def _jacobian(title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
+    _check_form(title, fn, argnums)
+
     @wraps(fn, updated=())
     def derivatives(*args: Any, **kwargs: Any) -> Any:
         call = _Call(title, fn, args, kwargs, argnums, has_aux)

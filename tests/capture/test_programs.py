@@ -23,7 +23,7 @@ from xgrad.capture.arrays import TracedArray
 from xgrad.nn import functional
 
 ROOT = Path(xgrad.__file__).parent.parent
-CAPTURE_LINES = 3097
+CAPTURE_LINES = 3090
 
 
 # Choice of the program

@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from xgrad.capture import foreign_random
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
-from xgrad.capture.errors import CaptureWarning, Unusable
+from xgrad.capture.errors import Unusable
 from xgrad.capture.escapes import alive, held_elsewhere, plain_tree, replace_everywhere
 from xgrad.capture.recording import Recording
 from xgrad.capture.slots import Slots
@@ -25,6 +25,7 @@ from xgrad.capture.structure import structure_of
 from xgrad.capture.trace import Trace
 from xgrad.device import Device, tracing
 from xgrad.devices import _default, current_device
+from xgrad.errors import CaptureWarning
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
 from xgrad.ops.writing import refresh

@@ -1,14 +1,6 @@
-"""Warnings and errors of captured steps."""
+"""Why a program is not replayed."""
 
 from __future__ import annotations
-
-
-class CaptureWarning(UserWarning):
-    """A step cannot be captured and runs eagerly, or needs more programs than `limit`."""
-
-
-class CaptureError(RuntimeError):
-    """A replay differs from the eager step, as ``verify`` finds; or another thread's step is traced with a tensor."""
 
 
 class Diverged(Exception):

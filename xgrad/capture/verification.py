@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xgrad import trees
-from xgrad.capture.errors import CaptureError
 from xgrad.capture.slots import Slots, buffers_of
 from xgrad.capture.state import State
+from xgrad.errors import CaptureError
 from xgrad.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """Data: datasets, batches, files, and the image sets that the examples learn from."""
 
+from xgrad import hints
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import ConcatDataset, Dataset, Subset, TensorDataset, random_split
 from xgrad.data.idx import DataError, DataNotFoundError, read_idx
@@ -25,3 +26,4 @@ __all__ = [
     "random_split",
     "read_idx",
 ]
+hints.install(__name__)

@@ -1,5 +1,6 @@
 """What layers compute, as functions without state."""
 
+from xgrad import hints
 from xgrad.ops import cross_entropy, dropout, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
 from xgrad.ops.encoding import one_hot
 
@@ -16,3 +17,4 @@ __all__ = [
     "softplus",
     "tanh",
 ]
+hints.install(__name__)

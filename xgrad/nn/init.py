@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from xgrad import hints
 from xgrad.ops import full_like
 from xgrad.random import Generator, normal, uniform
 from xgrad.tensor import Tensor
@@ -23,6 +24,7 @@ __all__ = [
     "xavier_uniform_",
     "zeros_",
 ]
+hints.install(__name__)
 
 _GAINS = {
     "linear": 1.0,

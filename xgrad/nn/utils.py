@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from xgrad import hints
 from xgrad.grad_mode import no_grad
 from xgrad.nn.functional_call import functional_call
 from xgrad.ops import asarray, minimum, sqrt, square, sum
 from xgrad.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "functional_call"]
+hints.install(__name__)
 
 
 @no_grad()

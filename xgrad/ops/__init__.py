@@ -1,5 +1,6 @@
 """The ops: each with its derivative beside it, one file a subject."""
 
+from xgrad import hints
 from xgrad.ops.conversion import asarray
 from xgrad.ops.creation import (
     arange,
@@ -111,9 +112,8 @@ from xgrad.ops.manipulation import (
 )
 from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.products import matmul, tensordot, vecdot
-from xgrad.ops.searching import argmax, argmin, count_nonzero, nonzero, searchsorted, where
+from xgrad.ops.searching import argmax, argmin, argsort, count_nonzero, nonzero, searchsorted, sort, where
 from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
-from xgrad.ops.sorting import argsort, sort
 from xgrad.ops.statistical import cumulative_prod, cumulative_sum, logsumexp, max, mean, min, prod, std, sum, var
 from xgrad.ops.storage import astype, to_device
 from xgrad.ops.utility import all, any, diff
@@ -270,3 +270,4 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+hints.install(__name__)

@@ -15,6 +15,7 @@ from xgrad.devices import current_device
 from xgrad.dtypes import DEFAULTS, FLOATING, INTEGER, KINDS, float32
 from xgrad.function import Function
 from xgrad.grad_mode import grad_enabled
+from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.ops.conversion import asarray, check_range
 from xgrad.ops.data_types import result_type
@@ -81,7 +82,7 @@ def _creation(
             notes=notes and notes + " ",
             example=example.replace(" -> ", "\n"),
         )
-        return function
+        return explained(function)
 
     return declare
 

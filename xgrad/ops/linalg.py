@@ -10,6 +10,7 @@ import numpy as np
 
 from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import FLOATING, is_complex
+from xgrad.hints import explained
 from xgrad.operators import namespace
 from xgrad.ops.axes import Axis, count, restored
 from xgrad.ops.indexing import _scatter
@@ -438,6 +439,7 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 # Norms
 
 
+@explained
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
     """Return norms of matrices.
 

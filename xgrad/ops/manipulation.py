@@ -13,6 +13,7 @@ from xgrad.backend import DeviceError
 from xgrad.declare import derivative
 from xgrad.dtypes import BOOLEAN
 from xgrad.function import Function
+from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.ops.axes import cut
 from xgrad.ops.indexing import getitem_function, take
@@ -432,6 +433,7 @@ def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
     return xp.concat(list(arrays), axis=axis)
 
 
+@explained
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis that they have.
 
@@ -477,6 +479,7 @@ def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
     return xp.stack(list(arrays), axis=axis)
 
 
+@explained
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis.
 
@@ -531,6 +534,7 @@ class _Unstack(Function):
 _unstack_function = _Unstack()
 
 
+@explained
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor along an axis, which goes.
 
@@ -591,6 +595,7 @@ def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
     return xp.repeat(numbers, xp.astype(repeats, xp.int64))
 
 
+@explained
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return `x` with each element several times, one after the other.
 

@@ -1,14 +1,14 @@
-"""The standard's searching functions: where elements are, how many, and a choice between two."""
+"""The standard's searching and sorting functions: where elements are, how many, a choice of two, and their order."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from xgrad.declare import derivative
+from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.inputs import as_tensor
-from xgrad.ops.axes import SEARCHED, reduction
-from xgrad.ops.indexing import take
+from xgrad.ops.axes import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
+from xgrad.ops.indexing import put_along_axis, take
 from xgrad.tensor import Tensor
 
 argmax = reduction(
@@ -185,3 +185,42 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     if getattr(condition, "dtype", xp.bool) != xp.bool:
         raise TypeError(f"expected bools for condition, got {condition.dtype}: compare, as in condition != 0")
     return xp.where(condition, x1, x2)
+
+
+def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
+    """Put each gradient where its element was."""
+    order = xp.argsort(x, axis=axis, descending=descending)
+    return in_rule(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
+
+
+sort = along_axes(
+    "sort",
+    _sort_rule,
+    LAST,
+    DESCENDING,
+    STABLE,
+    section="sorting",
+    highest=FLOATING,
+    some=True,
+    doc="Return the elements in order along an axis; of equal ones, the first has the gradient of the first place.",
+    example="[3.0, 1.0, 2.0] -> [1., 2., 3.]",
+    returns="Of the shape and dtype of `x`.",
+    raises="If there are no axes.",
+)
+
+argsort = along_axes(
+    "argsort",
+    None,
+    LAST,
+    DESCENDING,
+    STABLE,
+    section="sorting",
+    kind=INTEGER,
+    highest=FLOATING,
+    some=True,
+    takes="Real numbers; bools count as integers",
+    doc="Return where the elements are that `sort` puts in order.",
+    example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
+    returns="int64, of the shape of `x`.",
+    raises="If there are no axes.",
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.dtypes import SCALARS
+from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.ops import nn, statistical
@@ -16,6 +17,7 @@ from xgrad.tensor import Tensor
 Axis = int | tuple[int, ...] | None
 
 
+@explained
 def softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return exponentials scaled to a sum of 1 along axes, without overflow.
 
@@ -45,6 +47,7 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
     return nn.softmax(x, axis=axis)
 
 
+@explained
 def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
@@ -73,6 +76,7 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     return nn.log_softmax(x, axis=axis)
 
 
+@explained
 def logsumexp(
     a: Tensor, axis: Axis = None, b: Tensor | float | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:

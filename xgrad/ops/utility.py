@@ -6,6 +6,7 @@ from typing import Any
 
 from xgrad.declare import derivative
 from xgrad.dtypes import INTEGER
+from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.ops.axes import cut, reduction
 from xgrad.ops.manipulation import concat
@@ -48,6 +49,7 @@ def _diff(xp: Any, x: Any, /, *, axis: int, n: int) -> Any:
     return x
 
 
+@explained
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
