@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import math
 import os
@@ -295,6 +296,14 @@ def test_the_sum_of_no_exponentials_is_zero(device: str) -> None:
     logarithm, sign = special.logsumexp(tensor(np.zeros((2, 0)), device), axis=1, return_sign=True)  # type: ignore[misc]
     assert logarithm.tolist() == [-math.inf] * 2
     assert sign.tolist() == [0, 0]
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+@pytest.mark.parametrize("name", ["log_softmax", "logsumexp", "softmax"])
+def test_soft_maxima_of_infinities_are_scipys(name: str, device: str) -> None:
+    rows = np.array(list(itertools.product([math.inf, -math.inf, math.nan, 0, 1], repeat=3)))
+    got = getattr(special, name)(xgrad.asarray(rows, device=device), axis=-1).cpu().numpy()
+    np.testing.assert_allclose(got, getattr(sc, name)(rows, axis=-1), rtol=1e-12)
 
 
 def test_logsumexp_refuses_complex_numbers(device: str) -> None:

@@ -122,7 +122,7 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     Parameters
     ----------
     x : Tensor
-        Integers count as float32; not empty along the reduced axes.
+        Integers count as float32.
     axis : int or tuple of int, optional
         What to reduce; by default all.
     keepdims : bool, default False
@@ -131,7 +131,7 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     Returns
     -------
     Tensor
-        Of the shape of `x` without the reduced axes.
+        Of the shape of `x` without the reduced axes; minus infinity for no elements.
 
     Examples
     --------
@@ -139,6 +139,8 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     >>> xgrad.logsumexp(xgrad.asarray([1e4, 1e4]))
     Tensor(10000.693)
     """
+    if 0 in x.shape:
+        return xp.sum(x, axis=axis, keepdims=keepdims) - math.inf
     top = xp.max(x, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)  # inf - inf would be NaN
     total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
