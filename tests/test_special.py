@@ -146,6 +146,25 @@ def test_integers_count_as_float32(name: str, device: str) -> None:
 
 
 BINARY = {"xlogy", "xlog1py", "rel_entr", "kl_div", "huber", "pseudo_huber"}
+SEVERAL = {name: getattr(sc, name).nin for name in special.__all__ if getattr(getattr(sc, name), "nin", 1) > 1}
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning", "ignore:non-integer arg n:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:floating point number truncated to an integer:RuntimeWarning")
+@pytest.mark.parametrize("name", [*SEVERAL, "polygamma", "logsumexp"])
+def test_mixed_dtypes_give_that_of_scipy(name: str, device: str) -> None:
+    for dtypes in itertools.product(["int64", "float32", "float64"], repeat=SEVERAL.get(name, 2)):
+        if name == "polygamma" and "float" in dtypes[0]:
+            continue
+        arrays = [np.array([0.5 + i]).astype(dtype) for i, dtype in enumerate(dtypes)]
+        given: list[dict[str, Any]] = [{}, {}]
+        if name == "logsumexp":
+            arrays, given = arrays[:1], [{"b": xgrad.asarray(arrays[1], device=device)}, {"b": arrays[1]}]
+        got = getattr(special, name)(*[xgrad.asarray(x, device=device) for x in arrays], **given[0])
+        floats = any("float" in dtype for dtype in dtypes)
+        want = getattr(sc, name)(*arrays, **given[1])
+        assert got.dtype == (want.dtype if floats else "float32"), dtypes
+        np.testing.assert_allclose(host(got), want, rtol=1e-5)
 
 
 # Derivatives

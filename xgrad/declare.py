@@ -22,6 +22,7 @@ def derivative(
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
+    scipy_promotion: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -40,13 +41,15 @@ def derivative(
         Whether the inputs must broadcast against each other: it makes the better error.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
+    scipy_promotion : bool, default False
+        Whether integer arrays promote floating ones, as in SciPy: float32 and int64 give float64.
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic}
+        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
         name = forward.__name__.lstrip("_")
         function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, **flags)
         return public(function, forward.__doc__, forward.__module__)

@@ -62,7 +62,8 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[i
     complex, as soon as another operand is, or where the op starts at the kind ``function.lowest``. The dtype is then
     that of the operands of the highest kind, or the default one (float32) where those are Python scalars: so float32
     stays float32 on every device. But floats that become complex keep their precision. Inputs at `exempt`, such as
-    indices and conditions, take no part.
+    indices and conditions, take no part. Of a function whose ``scipy_promotion`` is set, arrays of all kinds decide,
+    by NumPy's table, in which float32 and int64 make float64; those at `exempt` do, and stay as they are.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[i
         If a kind is higher than the op takes.
     """
     what = tuple([getattr(raw, "dtype", type(raw)) for raw in raws])
-    highest, casts = _casts(device.backend, what, exempt, function.lowest or BOOLEAN)
+    highest, casts = _casts(device.backend, what, exempt, function.lowest or BOOLEAN, function.scipy_promotion)
     if highest > function.highest:
         taken = [raw for i, raw in enumerate(raws) if raw is not None and i not in exempt]
         got = [repr(x) if type(x) in SCALARS else str(device.backend.numpy_dtype(x.dtype)) for x in taken]
@@ -89,13 +90,18 @@ def are_bools(raws: Sequence[Any], device: Device) -> builtins.bool:
 
 
 @lru_cache(1 << 10)
-def _casts(backend: Backend, what: tuple[Any, ...], exempt: tuple[int, ...], lowest: int) -> tuple[int, Any]:
+def _casts(
+    backend: Backend, what: tuple[Any, ...], exempt: tuple[int, ...], lowest: int, of_all_kinds: builtins.bool
+) -> tuple[int, Any]:
     """Return the highest kind among inputs of these dtypes and types, and which of them are to be cast, to what."""
     scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
     others = {i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)}
     dtypes = {i: backend.numpy_dtype(t) for i, t in others.items()}
     highest = max(lowest, *[SCALAR_KINDS[t] for t in scalars.values()], *[KINDS[t.kind] for t in dtypes.values()])
     decisive = [t for t in dtypes.values() if KINDS[t.kind] in (highest, FLOATING)]
+    if of_all_kinds:
+        every = [backend.numpy_dtype(t) for t in what if not (t in SCALARS or t is NoneType)]
+        decisive = every if any(KINDS[t.kind] >= FLOATING for t in every) else []
     target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
     casts = [(i, int) for i, t in scalars.items() if t is builtins.bool and highest]
     if KINDS[target.kind] == highest:  # the standard has no common dtype of int64 and uint64

@@ -32,6 +32,7 @@ def _xlog_second(g: Any, xp: Any, x: Any, y: Any, pole: float) -> Any:
     kind=FLOATING,
     highest=FLOATING,
     broadcasts=True,
+    scipy_promotion=True,
 )
 def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(y), which is 0 where `x` is 0, whatever `y` is but NaN.
@@ -68,6 +69,7 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     kind=FLOATING,
     highest=FLOATING,
     broadcasts=True,
+    scipy_promotion=True,
 )
 def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(1 + y), which is 0 where `x` is 0, whatever `y` is but NaN, and exact for small `y`.
@@ -153,7 +155,7 @@ def _rel_entr_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
 
 
-@derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, highest=FLOATING, broadcasts=True)
+@derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, highest=FLOATING, broadcasts=True, scipy_promotion=True)
 def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(x / y), the terms of the relative entropy of one distribution to another.
 
@@ -194,7 +196,7 @@ def _kl_div_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
 
 
-@derivative(_kl_div_first, _kl_div_second, kind=FLOATING, highest=FLOATING, broadcasts=True)
+@derivative(_kl_div_first, _kl_div_second, kind=FLOATING, highest=FLOATING, broadcasts=True, scipy_promotion=True)
 def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence, none of them negative.
 

@@ -117,15 +117,14 @@ def logsumexp(
     (Tensor(0.693...), Tensor(-1.))
     """
     xp, a = namespace, as_tensor("logsumexp", "a", a)
-    if a.dtype.kind != "f":
-        if a.dtype.kind == "c":
-            raise TypeError(f"logsumexp: expected real numbers for a, got {a.dtype}: use .real, or exp, sum and log")
-        a = xp.astype(a, xp.float32)
+    if a.dtype.kind == "c":
+        raise TypeError(f"logsumexp: expected real numbers for a, got {a.dtype}: use .real, or exp, sum and log")
+    b = b if b is None or type(b) in SCALARS else as_tensor("logsumexp", "b", b)
+    dtypes = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
+    a = xp.astype(a, np.result_type(*dtypes) if any(t.kind == "f" for t in dtypes) else xp.float32, copy=False)
     if b is None and a.size and not return_sign:
         return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
-    weights = (
-        xp.ones_like(a) if b is None else xp.full_like(a, b) if type(b) in SCALARS else as_tensor("logsumexp", "b", b)
-    )
+    weights = xp.ones_like(a) if b is None else b if isinstance(b, Tensor) else xp.full_like(a, b)
     if weights.device is not a.device:
         raise DeviceError(
             f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use .to(device)"

@@ -74,7 +74,8 @@ def kernel(
 
     # What the rules' parameters refer to.
     forward.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
-    function = Function.of(name, forward, rules, lowest=FLOATING, highest=FLOATING, broadcasts=True)
+    flags = {"lowest": FLOATING, "highest": FLOATING, "broadcasts": True, "scipy_promotion": True}
+    function = Function.of(name, forward, rules, **flags)
     return public(function, _document(name, parameters, rules, doc, example), "xgrad.special")
 
 
@@ -262,7 +263,12 @@ k1e = kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + x
 
 
 @derivative(
-    None, lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x), kind=FLOATING, highest=FLOATING, broadcasts=True
+    None,
+    lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x),
+    kind=FLOATING,
+    highest=FLOATING,
+    broadcasts=True,
+    scipy_promotion=True,
 )
 def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     """Return the derivatives of `psi` of order `n`.
