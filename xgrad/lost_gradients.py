@@ -52,7 +52,12 @@ def lost(how: str) -> None:
         message = (
             f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()"
         )
-        warnings.warn(message, LostGradientWarning, stacklevel=_caller()[1])
+        warn_user(message, LostGradientWarning)
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of code that is neither ours nor NumPy's."""
+    warnings.warn(message, category, stacklevel=_caller()[1])
 
 
 def blame() -> str:

@@ -1,7 +1,7 @@
 """Neural networks: modules with parameters, layers, losses, and how weights start."""
 
 from xgrad.nn import functional, init, utils
-from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ReLU, Sequential, Sigmoid, Tanh
+from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ModuleList, ReLU, Sequential, Sigmoid, Tanh
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.module import IncompatibleKeys, Module
 from xgrad.nn.parameter import Parameter
@@ -16,6 +16,7 @@ __all__ = [
     "Linear",
     "MSELoss",
     "Module",
+    "ModuleList",
     "Parameter",
     "ReLU",
     "Sequential",
