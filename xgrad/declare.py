@@ -128,11 +128,13 @@ def elementwise(
     highest: int = COMPLEX,
     holomorphic: bool = True,
     of_bools: str | None = None,
+    forward: Callable[..., Any] | None = None,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
-    it is of bools alone, where the standard says nothing.
+    it is of bools alone, where the standard says nothing. `forward` is the forward rule where it is more than the
+    namespace's function of this name.
     """
 
     def unary(xp: Any, x: Any, /) -> Any:
@@ -141,9 +143,9 @@ def elementwise(
     def binary(xp: Any, x1: Any, x2: Any, /) -> Any:
         return getattr(xp, name)(x1, x2)
 
-    forward, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
+    native, names = (unary, "x") if len(rules) == 1 else (binary, "x1, x2")
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools}
-    function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
+    function = Function.of(name, forward or native, rules, broadcasts=True, native=forward is None, **flags)
     return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 
 
