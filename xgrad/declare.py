@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
-from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
+from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES, SCALARS
 from xgrad.function import Function
 from xgrad.parameters import LazySignature
 from xgrad.plan import Rule
@@ -78,6 +78,13 @@ def in_rule(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
     return op.function.forward(xp, *inputs, **options)
+
+
+def arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two inputs as arrays, a scalar with the dtype of the other."""
+    if type(x) in SCALARS:
+        return xp.full_like(y, x), y
+    return x, xp.full_like(x, y) if type(y) in SCALARS else y
 
 
 _KINDS = {

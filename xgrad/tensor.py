@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.device import Device, Place, tracing
+from xgrad.dtypes import defaults
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient, clock
 from xgrad.lost_gradients import blame, lost, warn_missing_gradient
@@ -137,7 +138,7 @@ class Tensor(Operators):
         text = np.array2string(host, separator=", ", prefix=f"{name}(")
         if not self.size:
             text += f", shape={self.shape}"
-        if not self.size or self.dtype.name not in ("float32", "int64", "bool"):
+        if not self.size or self.dtype not in defaults()[:3]:
             text += f", dtype={self.dtype}"
         if str(self.device) != "cpu":
             text += f", device='{self.device}'"

@@ -25,6 +25,7 @@ from xgrad.capture.structure import structure_of
 from xgrad.capture.trace import Trace
 from xgrad.device import Device, tracing
 from xgrad.devices import _default, current_device
+from xgrad.dtypes import default_dtype
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
 from xgrad.tensor import Tensor
@@ -190,7 +191,8 @@ class Captured(Generic[P, R]):
             slot.writing(x) for slot, x, old in zip(slots, recording.traced, before, strict=True) if x is not old
         ]
         back: list[Any] = [slot.writing(x) for slot, x in zip(slots, before, strict=True)]
-        modes = [(grad_enabled.set, recording.recording), (_default.set, recording.default)]
+        modes: list[Any] = [(grad_enabled.set, recording.recording), (_default.set, recording.default)]
+        modes.append((default_dtype.set, recording.default_dtype))
         # Calls at the end: those that undo the step, until it is done.
         plan: list[Any] = [trace.journal, back, modes, [(tracing.set, None)]]
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)

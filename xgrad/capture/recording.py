@@ -12,6 +12,7 @@ from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
 from xgrad.device import Device, tracing
 from xgrad.devices import _default
+from xgrad.dtypes import default_dtype
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf
 from xgrad.tensor import Tensor
@@ -38,6 +39,7 @@ class Recording:
         self.state, self.slots, self.trace, self.given, self.structure = state, slots, trace, given, structure
         self.recording: bool = grad_enabled.get()
         self.default: Device | None = _default.get()
+        self.default_dtype = default_dtype.get()
         self.alike = [(type(x), x._place, x._edge is not None, x._data.shape, x._data.strides) for x in given]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}
@@ -126,6 +128,8 @@ class Recording:
         for _, leaf, name in self.slots.leaves.values():
             if list((leaf.hooks or {}).values()) != self.hooks[id(leaf)]:
                 yield f"the hooks of {name}"
+        if default_dtype.get() is not self.default_dtype:
+            yield "the default dtype"
         if self.state.moved({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
 

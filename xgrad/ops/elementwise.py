@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import derivative, elementwise, in_rule
+from xgrad.declare import arrays, derivative, elementwise, in_rule
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.fused import fusable
 from xgrad.inputs import as_tensor
-from xgrad.ops.entropy import arrays
 from xgrad.ops.storage import astype
 from xgrad.tensor import Tensor
 

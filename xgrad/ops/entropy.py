@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import derivative
-from xgrad.dtypes import FLOATING, SCALARS
-
-
-def arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    """Return two inputs as arrays, a scalar with the dtype of the other."""
-    if type(x) in SCALARS:
-        return xp.full_like(y, x), y
-    return x, xp.full_like(x, y) if type(y) in SCALARS else y
+from xgrad.declare import arrays, derivative
+from xgrad.dtypes import FLOATING
 
 
 def _xlog_first(g: Any, xp: Any, x: Any, y: Any, log: str, pole: float) -> Any:

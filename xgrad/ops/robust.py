@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import derivative
+from xgrad.declare import arrays, derivative
 from xgrad.dtypes import FLOATING
-from xgrad.ops.entropy import arrays
 
 
 def _huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.dtypes import SCALARS
+from xgrad.dtypes import SCALARS, get_default_dtype
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.ops import nn, statistical
@@ -118,7 +118,9 @@ def logsumexp(
     xp, a = namespace, as_tensor("logsumexp", "a", a)
     b = b if b is None or type(b) in SCALARS else as_tensor("logsumexp", "b", b)
     dtypes = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
-    a = xp.astype(a, np.result_type(*dtypes) if any(t.kind in "fc" for t in dtypes) else xp.float32, copy=False)
+    a = xp.astype(
+        a, np.result_type(*dtypes) if any(t.kind in "fc" for t in dtypes) else get_default_dtype(), copy=False
+    )
     if b is None and not return_sign:
         return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
     weights = xp.ones_like(a) if b is None else b if isinstance(b, Tensor) else xp.full_like(a, b)

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from xgrad.declare import derivative, in_rule, public
+from xgrad.declare import arrays, derivative, in_rule, public
 from xgrad.dtypes import COMPLEX, FLOATING, SCALARS
 from xgrad.function import Function
-from xgrad.ops.entropy import arrays
 from xgrad.plan import Rule
 from xgrad.tensor import Tensor
 
