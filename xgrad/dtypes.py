@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
-float32, float64 = np.dtype("float32"), np.dtype("float64")
+float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
 complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 SCALARS = frozenset({builtins.bool, int, float, complex})
@@ -31,7 +31,7 @@ BOOLEAN, INTEGER, FLOATING, COMPLEX = 0, 1, 2, 3
 NAMES = ("bools", "integers or bools", "real numbers", "numbers")
 
 _STANDARD = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
-_STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs do
+_STANDARD.add(float16)  # which the standard does not have, but GPUs do
 
 
 #: The dtype of floats for which none is given.

@@ -163,7 +163,7 @@ def special(torch: Any, backend: Backend) -> SciPyKernels:
 
         def kernel(*inputs: Any) -> Any:
             like = next(x for x in inputs if type(x) not in SCALARS)
-            if like.is_complex():  # which none of PyTorch's own takes
+            if like.is_complex() or like.dtype == torch.float16:  # which not all of PyTorch's own take
                 return getattr(by_scipy, name)(*inputs)
             made = [torch.asarray(x, dtype=like.dtype, device=like.device) if type(x) in SCALARS else x for x in inputs]
             return function(*made)
