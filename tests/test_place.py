@@ -41,7 +41,7 @@ def agrees(*tensors: Any) -> None:
         assert x._place.device is x.device and x.device.backend.numpy_dtype(x._place.dtype) == x.dtype
         if x._leaf is not None:
             assert x._leaf.place is x._place
-        if x.grad is not None:
+        if x.is_leaf and x.grad is not None:
             agrees(x.grad)
 
 
