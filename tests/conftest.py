@@ -100,3 +100,4 @@ def _no_state_leaks() -> Iterator[None]:
     yield
     assert xgrad.is_grad_enabled(), "a test left gradients disabled"
     assert str(current_device()) == "cpu", "a test left another default device"
+    assert xgrad.get_default_dtype() == xgrad.float32, "a test left another default dtype"

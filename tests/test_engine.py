@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import threading
 import weakref
 from typing import Any
@@ -207,6 +208,63 @@ def test_hooks_see_and_replace_complete_gradients() -> None:
     x.register_hook(lambda g: g + 1)
     y.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [3, 3]
+
+
+def test_grad_of_a_computed_tensor_warns_at_the_line() -> None:
+    x = leaf([[1.0, 2.0]])
+    y = x * 2
+    y.sum().backward()
+    with pytest.warns(
+        UserWarning, match=r"grad: expected a leaf, got a computed tensor.*call retain_grad\(\)"
+    ) as caught:
+        assert y.grad is None
+    assert caught[0].filename == __file__
+    assert x.grad is not None and leaf().grad is None and y.detach().grad is None
+    inspect.getmembers(y)  # looks at each attribute, and does not warn
+
+
+def test_retain_grad_keeps_the_gradient_as_pytorch_does(device: str, torch: Any) -> None:
+    def gradients(x: Any) -> list[Any]:
+        y = x * 2
+        y.retain_grad()
+        y.register_hook(lambda g: 10 * g)
+        y.retain_grad()
+        x.retain_grad()  # of a leaf, without effect
+        z, found = (y * y).sum(), []
+        for keep in (True, True, False):
+            z.backward(retain_graph=keep)
+            found.append([*y.grad.tolist(), *x.grad.tolist()])
+            if len(found) == 2:
+                y.grad = None
+        return found
+
+    assert gradients(leaf(device=device)) == gradients(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+def test_retain_grad_of_one_of_several_results() -> None:
+    x = leaf([[2.0, 0.0], [0.0, 3.0]])
+    values, _ = xgrad.linalg.eigh(x)
+    values.retain_grad()
+    (values * values).sum().backward()
+    assert values.grad is not None and values.grad.tolist() == [4, 6]
+
+
+def test_retain_grad_makes_no_cycle() -> None:
+    y = leaf() * 2
+    y.retain_grad()
+    y.sum().backward()
+    gone = weakref.ref(y.grad)
+    gc.disable()
+    try:
+        del y
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_retain_grad_needs_a_gradient() -> None:
+    with pytest.raises(RuntimeError, match="retain_grad: this tensor needs no gradient: call requires_grad_"):
+        Tensor([1.0]).retain_grad()
 
 
 def test_hooks_in_a_recorded_pass_are_differentiable() -> None:

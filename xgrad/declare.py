@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
-from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES
+from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES, SCALARS
 from xgrad.function import Function
 from xgrad.parameters import LazySignature
 from xgrad.plan import Rule
@@ -23,6 +23,7 @@ def derivative(
     broadcasts: bool = False,
     aside: str = "",
     holomorphic: bool = True,
+    scipy_promotion: bool = False,
     views: Views = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
@@ -42,6 +43,8 @@ def derivative(
         Whether the inputs must broadcast against each other: it makes the better error.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
+    scipy_promotion : bool, default False
+        Whether integer arrays promote floating ones, as in SciPy: float32 and int64 give float64.
     aside : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
@@ -50,7 +53,7 @@ def derivative(
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic}
+        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
         name = forward.__name__.lstrip("_")
         function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, views=views, **flags)
         return public(function, forward.__doc__, forward.__module__)
@@ -80,6 +83,13 @@ def in_rule(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
     return op.function.forward(xp, *inputs, **options)
+
+
+def arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two inputs as arrays, a scalar with the dtype of the other."""
+    if type(x) in SCALARS:
+        return xp.full_like(y, x), y
+    return x, xp.full_like(x, y) if type(y) in SCALARS else y
 
 
 _KINDS = {
@@ -130,17 +140,19 @@ def elementwise(
     highest: int = COMPLEX,
     holomorphic: bool = True,
     of_bools: str | None = None,
+    forward: Callable[..., Any] | None = None,
     views: Views = False,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
-    it is of bools alone, where the standard says nothing; `views` as in `derivative`.
+    it is of bools alone, where the standard says nothing; `views` as in `derivative`. `forward` is the forward rule
+    where it is more than the namespace's function of this name.
     """
 
-    forward, names = (_unary(name), "x") if len(rules) == 1 else (_binary(name), "x1, x2")
+    native, names = (_unary, "x") if len(rules) == 1 else (_binary, "x1, x2")
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
-    function = Function.of(name, forward, rules, broadcasts=True, native=True, **flags)
+    function = Function.of(name, forward or native(name), rules, broadcasts=True, native=forward is None, **flags)
     return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -19,19 +20,81 @@ if TYPE_CHECKING:
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
-float32, float64 = np.dtype("float32"), np.dtype("float64")
+float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
 complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 SCALARS = frozenset({builtins.bool, int, float, complex})
 KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
-DEFAULTS = (bool, int64, float32, complex64)
 
 BOOLEAN, INTEGER, FLOATING, COMPLEX = 0, 1, 2, 3
 NAMES = ("bools", "integers or bools", "real numbers", "numbers")
 
 _STANDARD = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
-_STANDARD.add(np.dtype("float16"))  # which the standard does not have, but GPUs do
+_STANDARD.add(float16)  # which the standard does not have, but GPUs do
+
+
+#: The dtype of floats for which none is given.
+default_dtype: ContextVar[np.dtype] = ContextVar("xgrad_default_dtype", default=float32)
+
+
+def get_default_dtype() -> np.dtype:
+    """Return the dtype of floats for which none is given: see `set_default_dtype`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.get_default_dtype()
+    dtype('float32')
+    """
+    return default_dtype.get()
+
+
+def defaults() -> tuple[np.dtype, ...]:
+    """Return the dtypes of Python's bools, ints, floats and complex numbers."""
+    dtype = default_dtype.get()
+    return bool, int64, dtype, complex64 if dtype is float32 else complex128
+
+
+class set_default_dtype:
+    """Set the dtype of floats for which none is given: for good, or within a ``with`` block.
+
+    That of Python's floats, of `zeros` and the other creation functions, of random numbers and of the parameters of
+    layers, and what integers are promoted to where floats are needed; complex numbers follow. Arrays and tensors keep
+    their dtypes, and Python scalars promote none of them. The setting belongs to the thread or task that made it.
+
+    Parameters
+    ----------
+    dtype : dtype
+        float32, which is the default at first, or float64.
+
+    Raises
+    ------
+    TypeError
+        If `dtype` is neither.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> with xgrad.set_default_dtype(xgrad.float64):
+    ...     xgrad.asarray(1.0).dtype, xgrad.nn.Linear(1, 1).weight.dtype, xgrad.asarray(1j).dtype
+    (dtype('float64'), dtype('float64'), dtype('complex128'))
+    >>> xgrad.asarray(1.0).dtype
+    dtype('float32')
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        new = standard(dtype)
+        if new not in (float32, float64):
+            raise TypeError(f"set_default_dtype: expected xgrad.float32 or xgrad.float64, got {new}")
+        self._before = default_dtype.get()
+        default_dtype.set(float64 if new == float64 else float32)
+
+    def __enter__(self) -> None:
+        """Leave the setting as it is."""
+
+    def __exit__(self, *exc: object) -> None:
+        default_dtype.set(self._before)
 
 
 def is_complex(dtype: Any) -> builtins.bool:
@@ -60,9 +123,10 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[i
 
     Where those leave it undefined, for arrays of different kinds, bools become integers, integers floats, and reals
     complex, as soon as another operand is, or where the op starts at the kind ``function.lowest``. The dtype is then
-    that of the operands of the highest kind, or the default one (float32) where those are Python scalars: so float32
+    that of the operands of the highest kind, or the default one where those are Python scalars: so float32
     stays float32 on every device. But floats that become complex keep their precision. Inputs at `exempt`, such as
-    indices and conditions, take no part.
+    indices and conditions, take no part. Of a function whose ``scipy_promotion`` is set, arrays of all kinds decide,
+    by NumPy's table, in which float32 and int64 make float64; those at `exempt` do, and stay as they are.
 
     Raises
     ------
@@ -70,7 +134,9 @@ def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[i
         If a kind is higher than the op takes.
     """
     what = tuple([getattr(raw, "dtype", type(raw)) for raw in raws])
-    highest, casts = _casts(device.backend, what, exempt, function.lowest or BOOLEAN)
+    highest, casts = _casts(
+        device.backend, what, exempt, function.lowest or BOOLEAN, function.scipy_promotion, defaults()
+    )
     if highest > function.highest:
         taken = [raw for i, raw in enumerate(raws) if raw is not None and i not in exempt]
         got = [repr(x) if type(x) in SCALARS else str(device.backend.numpy_dtype(x.dtype)) for x in taken]
@@ -89,14 +155,24 @@ def are_bools(raws: Sequence[Any], device: Device) -> builtins.bool:
 
 
 @lru_cache(1 << 10)
-def _casts(backend: Backend, what: tuple[Any, ...], exempt: tuple[int, ...], lowest: int) -> tuple[int, Any]:
+def _casts(
+    backend: Backend,
+    what: tuple[Any, ...],
+    exempt: tuple[int, ...],
+    lowest: int,
+    of_all_kinds: builtins.bool,
+    default: tuple[np.dtype, ...],
+) -> tuple[int, Any]:
     """Return the highest kind among inputs of these dtypes and types, and which of them are to be cast, to what."""
     scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
     others = {i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)}
     dtypes = {i: backend.numpy_dtype(t) for i, t in others.items()}
     highest = max(lowest, *[SCALAR_KINDS[t] for t in scalars.values()], *[KINDS[t.kind] for t in dtypes.values()])
     decisive = [t for t in dtypes.values() if KINDS[t.kind] in (highest, FLOATING)]
-    target = np.result_type(*decisive or [DEFAULTS[highest]], *[complex64] * (highest == COMPLEX))
+    if of_all_kinds:
+        every = [backend.numpy_dtype(t) for t in what if not (t in SCALARS or t is NoneType)]
+        decisive = every if any(KINDS[t.kind] >= FLOATING for t in every) else []
+    target = np.result_type(*decisive or [default[highest]], *[complex64] * (highest == COMPLEX))
     casts = [(i, int) for i, t in scalars.items() if t is builtins.bool and highest]
     if KINDS[target.kind] == highest:  # the standard has no common dtype of int64 and uint64
         casts += [(i, backend.dtype(target)) for i, t in dtypes.items() if t != target]

@@ -75,6 +75,7 @@ class Function:
     of_bools: str | None = None  # the op that it is of bools alone
     lowest: int | None = None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
     highest = COMPLEX  # the highest kind that it takes
+    scipy_promotion = False  # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`
     broadcasts = False  # whether inputs must broadcast against each other
     crosses = False  # whether the result goes to another device, given by the option `device`
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
@@ -134,6 +135,7 @@ class Function:
         self._names = frozenset(self.options)
         self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
         self._exempt = ~self._differentiable if any(rules) else 0  # indices, conditions, which need not be of one kind
+        self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
         # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
         self.plans: tuple[dict[int, Plan], dict[int, Plan]] = {}, {}
@@ -175,7 +177,7 @@ class Function:
         if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
             inputs, options = self.bind(inputs, options)
         device = dtype = aside = None
-        mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._exempt
+        mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._undecisive
         for x in inputs:
             if isinstance(x, Tensor):
                 raw, place, edge = x._data, x._place, x._edge
@@ -205,7 +207,7 @@ class Function:
         if self.lowest is not None and (mixed or dtype not in device.floats):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)
-            raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if exempt >> i & 1]))
+            raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if self._exempt >> i & 1]))
         if options.get("dtype") is not None and not self.joint:
             options["dtype"] = device.backend.dtype(options["dtype"])
 

@@ -40,7 +40,7 @@ class Leaf:
         self.shape, self.place = shape, place
         self.grad: Any = None
         self.slot: Any = None  # where an optimizer keeps the gradient
-        self.hooks: dict[HookHandle, Hook] | None = None
+        self.hooks: dict[Any, Hook] | None = None
         self.changed = self.moved = 0
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Node:
     order: int
     shape: Any
     place: Place
-    hooks: dict[HookHandle, Hook] | None
+    hooks: dict[Any, Hook] | None
     changed: int
 
     @property
@@ -160,12 +160,26 @@ class Output(Node):
 Edge = Node | Leaf
 
 
+class RetainedGradient:
+    """The last hook of a computed tensor whose gradients are to be kept: it adds them up. Its key is this class."""
+
+    __slots__ = ("grad",)
+
+    def __init__(self) -> None:
+        self.grad: Any = None
+
+    def __call__(self, g: Any) -> None:
+        self.grad = g if self.grad is None else self.grad + g
+
+
 class HookHandle:
     """What `Tensor.register_hook` returns: it takes the hook away again."""
 
     def __init__(self, edge: Edge, hook: Hook) -> None:
         self._hooks = edge.hooks = {} if edge.hooks is None else edge.hooks
         self._hooks[self] = hook
+        if (retained := self._hooks.pop(RetainedGradient, None)) is not None:
+            self._hooks[RetainedGradient] = retained
 
     def remove(self) -> None:
         """Take the hook away; a second call does nothing."""

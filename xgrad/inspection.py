@@ -8,7 +8,7 @@ import numpy as np
 
 from xgrad.device import Device
 from xgrad.devices import current_device, devices
-from xgrad.dtypes import complex64, float32, int64
+from xgrad.dtypes import defaults
 
 
 class Info:
@@ -32,9 +32,10 @@ class Info:
         return current_device()
 
     def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, np.dtype]:
-        """Return the dtypes of Python's numbers, and of indices: float32, complex64 and int64 on every device."""
+        """Return the dtypes of Python's numbers, and of indices, on every device: see `xgrad.set_default_dtype`."""
         Device(current_device() if device is None else device)
-        return {"real floating": float32, "complex floating": complex64, "integral": int64, "indexing": int64}
+        _, integral, floating, of_complex = defaults()
+        return {"real floating": floating, "complex floating": of_complex, "integral": integral, "indexing": integral}
 
     def dtypes(
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None

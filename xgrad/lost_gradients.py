@@ -1,4 +1,4 @@
-"""Where a tensor leaves the graph for a number or an array: whose line of code it was, and a warning if wanted."""
+"""Where a gradient is lost or missing: whose line of code it was, and a warning."""
 
 from __future__ import annotations
 
@@ -52,7 +52,22 @@ def lost(how: str) -> None:
         message = (
             f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()"
         )
-        warnings.warn(message, LostGradientWarning, stacklevel=_caller()[1])
+        warn_user(message, LostGradientWarning)
+
+
+def warn_missing_gradient() -> None:
+    """Warn that a computed tensor has no ``.grad``, unless it is a library that looks through the attributes."""
+    if _module(sys._getframe(2)) not in _OURS | {"inspect", "pydoc"}:
+        warn_user(
+            "grad: expected a leaf, got a computed tensor, which keeps no gradient: call retain_grad() on it before "
+            "the backward pass, or use xgrad.autograd.grad",
+            UserWarning,
+        )
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of code that is neither ours nor NumPy's."""
+    warnings.warn(message, category, stacklevel=_caller()[1])
 
 
 def blame() -> str:
@@ -64,6 +79,12 @@ def blame() -> str:
 def _caller() -> tuple[FrameType, int]:
     """Return the innermost frame that is neither ours nor NumPy's, and how far it is above who asks."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
+    while frame.f_back is not None and _module(frame) in _OURS:
         frame, level = frame.f_back, level + 1
     return frame, level
+
+
+def _module(frame: FrameType) -> str:
+    """Return the root of the module that a frame is of."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0]

@@ -14,7 +14,7 @@ import numpy as np
 from xgrad import hints, variates
 from xgrad.device import Device, tracing
 from xgrad.devices import current_device
-from xgrad.dtypes import float32, float64, int64
+from xgrad.dtypes import float32, float64, get_default_dtype, int64
 from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
@@ -680,7 +680,7 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
 
 def _floating(name: str, dtype: Any) -> Any:
     if dtype is None:
-        return float32
+        return get_default_dtype()
     try:
         kind = np.dtype(dtype)
     except TypeError:

@@ -5,8 +5,10 @@ On ``cpu`` and ``strict`` they are computed by SciPy (``pip install 'xgrad[speci
 and from which they come back. Functions of logarithms and exponentials, and `sinc`, are made of the standard's and
 need nothing.
 
-Arrays are real, and their dtype stays: float32 gives float32. Where a derivative has no closed form, such as that of
-`gammainc` by ``a``, a backward pass to it raises NotImplementedError.
+Arrays are real, those of `erf`, `expit`, `logsumexp` and `sinc` also complex, and their dtype stays: float32 gives
+float32. Beside arrays of floats, arrays of integers promote as in NumPy and SciPy: float32 and int64 give float64.
+Integers alone count as float32, and Python scalars promote nothing. Where a derivative has no closed form, such as that
+of `gammainc` by ``a``, a backward pass to it raises NotImplementedError.
 
 SciPy's own functions, given tensors under ``SCIPY_ARRAY_API=1``, find these: ``scipy.special.erf(x)`` has a gradient.
 """

@@ -11,9 +11,10 @@ import numpy as np
 
 from xgrad.aliases import Aliases
 from xgrad.device import Device, Place, tracing
+from xgrad.dtypes import defaults
 from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Edge, HookHandle, Leaf, Node, Output
-from xgrad.lost_gradients import blame, lost
+from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
+from xgrad.lost_gradients import blame, lost, warn_missing_gradient
 from xgrad.operators import namespace
 from xgrad.views import base_of, link
 
@@ -148,7 +149,7 @@ class Tensor(Aliases):
         text = np.array2string(host, separator=", ", prefix=f"{name}(")
         if not self.size:
             text += f", shape={self.shape}"
-        if not self.size or self.dtype.name not in ("float32", "int64", "bool"):
+        if not self.size or self.dtype not in defaults()[:3]:
             text += f", dtype={self.dtype}"
         if str(self.device) != "cpu":
             text += f", device='{self.device}'"
@@ -194,20 +195,25 @@ class Tensor(Aliases):
     def grad(self) -> Tensor | None:
         """The gradients that backward passes have added up for a leaf, None before the first.
 
-        Of computed tensors none is kept: use `xgrad.autograd.grad` or `register_hook`.
+        Of a computed tensor None, with a warning, unless `retain_grad` was called before.
         """
         leaf = self._leaf
-        if leaf is not None and leaf.slot is not None:
+        holder: Leaf | RetainedGradient | None = leaf
+        if leaf is None:
+            holder = self._retained_gradient
+            if holder is None and self._edge is not None:
+                warn_missing_gradient()
+        elif leaf.slot is not None:
             leaf.slot.gradients.seen = True
-        return None if leaf is None else leaf.grad
+        return None if holder is None else holder.grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        leaf = self._leaf
-        if leaf is not None:
+        holder = self._leaf or self._retained_gradient
+        if holder is not None:
             if value is not None:
                 self._check_gradient("grad", value)
-            leaf.grad = value
+            holder.grad = value
         elif value is not None:
             raise RuntimeError("grad: expected a leaf that requires a gradient: call requires_grad_() first")
 
@@ -215,6 +221,37 @@ class Tensor(Aliases):
     def _leaf(self) -> Leaf | None:
         edge = self._edge
         return getattr(self, "_frozen", None) if edge is None else edge if type(edge) is Leaf else None
+
+    @property
+    def _retained_gradient(self) -> RetainedGradient | None:
+        hooks: Any = None if self._edge is None else self._edge.hooks
+        return hooks and hooks.get(RetainedGradient)  # type: ignore[no-any-return]
+
+    def retain_grad(self) -> None:
+        """Keep the gradients of this computed tensor in ``.grad``, as those of a leaf are, which needs no call.
+
+        They are kept as hooks leave them: see `register_hook`.
+
+        Raises
+        ------
+        RuntimeError
+            If the tensor needs no gradient.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> x = xgrad.ones(2, requires_grad=True)
+        >>> y = 3 * x
+        >>> y.retain_grad()
+        >>> (y * y).sum().backward()
+        >>> y.grad
+        Tensor([6., 6.])
+        """
+        if self._edge is None:
+            raise RuntimeError("retain_grad: this tensor needs no gradient: call requires_grad_() first")
+        if not self.is_leaf:
+            self._edge.hooks = self._edge.hooks or {}
+            self._edge.hooks.setdefault(RetainedGradient, RetainedGradient())
 
     def _check_gradient(self, name: str, other: Tensor) -> None:
         if not isinstance(other, Tensor):

@@ -196,7 +196,11 @@ class CupySpecial(SciPyKernels):
         if name.startswith("_") or not hasattr(import_module("cupyx.scipy.special"), name):
             return super().__getattr__(name)
         kernel: Callable[..., Any] = getattr(import_module("cupyx.scipy.special"), name)
-        setattr(self, name, _of_arrays(kernel) if name == "polygamma" else kernel)
+        if name == "polygamma":
+            kernel = _of_arrays(kernel)
+        elif name == "erf":
+            kernel = _of_reals(kernel, SciPyKernels(self._backend))
+        setattr(self, name, kernel)
         return self.__dict__[name]  # type: ignore[no-any-return]
 
 
@@ -209,6 +213,11 @@ def takes_tf32(cp: Any) -> bool:
 def _of_arrays(polygamma: Callable[..., Any]) -> Callable[..., Any]:
     """Give CuPy's polygamma the order as an array of the dtype of `x`, where an integer would make it float64."""
     return lambda n, x: polygamma(n.astype(x.dtype) if hasattr(n, "dtype") else np.full_like(x, n, shape=()), x)
+
+
+def _of_reals(erf: Callable[..., Any], by_scipy: SciPyKernels) -> Callable[..., Any]:
+    """Leave complex numbers, which CuPy's erf does not take, to SciPy's."""
+    return lambda x: by_scipy.erf(x) if x.dtype.kind == "c" else erf(x)
 
 
 def namespace(cp: Any) -> SimpleNamespace:

@@ -215,9 +215,7 @@ class Kernels:
         placed = bool(shape) and axes in ((-1,), (len(shape) - 1,))
         moved = arrays if placed else [cp.moveaxis(x, axes, last) for x in arrays]
         length = math.prod([shape[i] for i in axes])
-        if not length:
-            raise ValueError(f"{name}: expected elements along the axis {axis}, got shape {shape}")
-        if _idle(arrays[0].size // length, length):
+        if not length or _idle(arrays[0].size // length, length):
             return NotImplemented
         out = cp.empty(moved[0].shape, moved[0].dtype)
         self._launch(name, out, np.dtype("int64"), (*map(cp.ascontiguousarray, moved), out), length)

@@ -161,9 +161,13 @@ def _unique_all(torch: Any, x: Any, /) -> tuple[Any, Any, Any, Any]:
 def special(torch: Any, backend: Backend) -> SciPyKernels:
     """Return the special functions: PyTorch's own where it has them, which take tensors alone, not scalars."""
 
-    def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+    def lifted(name: str) -> Callable[..., Any]:
+        function = getattr(torch.special, name)
+
         def kernel(*inputs: Any) -> Any:
             like = next(x for x in inputs if type(x) not in SCALARS)
+            if like.is_complex() or like.dtype == torch.float16:  # which not all of PyTorch's own take
+                return getattr(by_scipy, name)(*inputs)
             made = [torch.asarray(x, dtype=like.dtype, device=like.device) if type(x) in SCALARS else x for x in inputs]
             return function(*made)
 
@@ -176,5 +180,5 @@ def special(torch: Any, backend: Backend) -> SciPyKernels:
         return (-1) ** (n + 1) * math.factorial(n) * own["zeta"](n + 1, x) if n else torch.special.psi(x)
 
     by_scipy = SciPyKernels(backend)
-    own = {name: lifted(getattr(torch.special, name)) for name in _SPECIAL}
+    own = {name: lifted(name) for name in _SPECIAL}
     return SciPyKernels(backend, own | {"polygamma": polygamma})

@@ -258,9 +258,21 @@ def test_losses_of_nothing(shape: tuple[int, ...], kernels: Kernels) -> None:
 def test_rows_of_nothing_are_refused(kernels: Kernels) -> None:
     with pytest.raises(IndexError, match="expected classes, got none"):
         kernels.cross_entropy(np.ones((2, 0), "float32"), np.zeros(2, int), reduction="sum", label_smoothing=0)
-    with pytest.raises(ValueError, match=r"softmax: expected elements along the axis -1, got shape \(2, 0\)"):
-        kernels.softmax(np.ones((2, 0), "float32"), axis=-1)
-    assert kernels.softmax(np.ones((0, 2), "float32"), axis=-1).shape == (0, 2)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0)])
+def test_softmax_of_nothing_is_empty(name: str, shape: tuple[int, int], kernels: Kernels) -> None:
+    x, table = np.ones(shape, "float32"), kernels.table()
+    assert table[name](x, axis=-1).shape == table[f"{name}_gradient"](x, x, -1).shape == shape
+
+
+@needs_compiler
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+def test_log_softmax_of_infinities_is_that_of_the_generic_rule(kernels: Kernels) -> None:
+    x = np.array(list(itertools.product([np.inf, -np.inf, NAN, 0, 1], repeat=3)), "float32")
+    expected = xgrad.nn.functional.log_softmax(xgrad.asarray(x)).numpy()
+    np.testing.assert_allclose(kernels.log_softmax(x, axis=-1), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])

@@ -50,6 +50,24 @@ def test_linear(device):
     assert layer.weight.tolist() != before
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
+def test_linear_refuses_input_of_another_dtype(dtype, device):
+    layer, x = nn.Linear(3, 2, device=device), xgrad.ones((4, 3), dtype=dtype, device=device)
+    with pytest.raises(
+        TypeError, match=f"Linear: expected input of float32, the dtype of weight, got {dtype}"
+    ) as raised:
+        layer(x)
+    assert str(raised.value).endswith("model.to(dtype=xgrad.float64)") == (dtype == "float64")
+    layer(x.astype(xgrad.float32))
+    if dtype == "float64":
+        layer.to(dtype=xgrad.float64)(x)
+
+
+def test_linear_refuses_numpys_float64():
+    with pytest.raises(TypeError, match=r"got float64: use input\.astype\(xgrad\.float32\), or model\.to"):
+        nn.Sequential(nn.Linear(3, 2))(np.ones((4, 3)))
+
+
 def test_a_seed_starts_the_same_net_on_every_device(device):
     states = []
     for place in ("cpu", device):

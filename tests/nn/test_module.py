@@ -339,3 +339,38 @@ def test_parameters():
     assert type(p * 2) is xgrad.Tensor
     with pytest.raises(TypeError, match="requires_grad: expected a floating"):
         nn.Parameter([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: [nn.Linear(2, 2)], r"modules in a list, .*: use nn\.ModuleList"),
+        (lambda: (nn.ReLU(), [nn.Linear(2, 2)]), "modules in a tuple"),
+        (lambda: {"a": nn.Linear(2, 2)}, "modules in a dict"),
+        (lambda: {"a": nn.Parameter(1.0)}, "parameters in a dict, .*: use an attribute for each"),
+    ],
+)
+def test_modules_in_a_plain_container_warn_at_the_assignment(make, text):
+    module = nn.Module()
+    with pytest.warns(UserWarning, match=rf"Module\.layers: expected .* as attributes, got {text}") as caught:
+        module.layers = make()
+    assert caught[0].filename == __file__
+
+
+def test_containers_that_hide_nothing_do_not_warn():
+    net = Net()
+    net.both, net.tied, net.numbers, net.empty = (net.head, net.body), {"w": net.head.weight}, [1, 2.0], []
+    net.deep = [net.body[0]]
+
+
+def test_module_list():
+    first, second, third = nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1)
+    layers = nn.ModuleList([first, second])
+    assert layers.append(third) is layers and len(layers) == 3
+    assert list(layers) == [layers[0], layers[1], layers[-1]] == [first, second, third]
+    assert type(layers[1:]) is nn.ModuleList and list(layers[1:]) == [second, third]
+    assert [name for name, _ in layers.named_parameters()] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    with pytest.raises(TypeError, match="ModuleList: expected modules, got 3 at 3"):
+        layers.append(3)
+    with pytest.raises(NotImplementedError):
+        layers(xgrad.ones(3))

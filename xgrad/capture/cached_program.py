@@ -16,8 +16,6 @@ from xgrad.capture.passes import optimize
 from xgrad.capture.program import Program, Value, owner_of
 from xgrad.capture.recording import Recording
 from xgrad.capture.slots import buffers_of
-from xgrad.devices import _default
-from xgrad.grad_mode import grad_enabled
 from xgrad.optim.flat import Flat
 from xgrad.tensor import Tensor
 
@@ -47,7 +45,7 @@ class CachedProgram:
         self._flats: list[Flat] = []
         trace = recording.trace
         self._device, self.count, self.structure = trace.real, len(recording.given), recording.structure
-        writer = CodeWriter(trace, MISS=MISS, grad_enabled=grad_enabled.get, default=_default.get)
+        writer = CodeWriter(trace, MISS=MISS, **{f"mode{i}": x.get for i, (x, _) in enumerate(recording.modes_before)})
         _find_given(writer, recording)
         self.effects = Effects(writer, recording)
         sources: dict[int, Tensor] = {}  # whose arrays each replay is given, by the number of the value

@@ -24,9 +24,8 @@ from xgrad.capture.state import State
 from xgrad.capture.structure import structure_of
 from xgrad.capture.trace import Trace
 from xgrad.device import Device, tracing
-from xgrad.devices import _default, current_device
+from xgrad.devices import current_device
 from xgrad.errors import CaptureWarning
-from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Node
 from xgrad.ops.writing import refresh
 from xgrad.tensor import Tensor
@@ -192,7 +191,7 @@ class Captured(Generic[P, R]):
             slot.writing(x) for slot, x, old in zip(slots, recording.traced, before, strict=True) if x is not old
         ]
         back: list[Any] = [slot.writing(x) for slot, x in zip(slots, before, strict=True)]
-        modes = [(grad_enabled.set, recording.recording), (_default.set, recording.default)]
+        modes = [(mode.set, value) for mode, value in recording.modes_before]
         # Calls at the end: those that undo the step, until it is done.
         plan: list[Any] = [trace.journal, back, modes, [(tracing.set, None)]]
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)

@@ -21,7 +21,8 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     state, slots, guard = recording.state, recording.slots, writer.guard
     writer.scope.update(same=same, equal=equal, like=like, alike=alike, holds_state=holds_state, edits=edits)
     writer.scope.update(shared_with=shared_with, has_family=has_family)
-    guard("grad_enabled() is not {} or default() is not {}", recording.recording, recording.default)
+    for i, (_, value) in enumerate(recording.modes_before):
+        guard(f"mode{i}() is not {{}}", value)
     _guard_arguments(writer, recording)
     numbers = {id(slot.owner): traced.value.number for slot, traced in recording.arrays()}
     flats = [

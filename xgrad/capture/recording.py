@@ -10,8 +10,9 @@ from xgrad.capture.arrays import TracedArray
 from xgrad.capture.slots import Slot, Slots
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
-from xgrad.device import Device, tracing
+from xgrad.device import tracing
 from xgrad.devices import _default
+from xgrad.dtypes import default_dtype
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Leaf
 from xgrad.tensor import Tensor
@@ -39,8 +40,7 @@ class Recording:
 
     def __init__(self, state: State, slots: Slots, trace: Trace, given: list[Tensor], structure: Any) -> None:
         self.state, self.slots, self.trace, self.given, self.structure = state, slots, trace, given, structure
-        self.recording: bool = grad_enabled.get()
-        self.default: Device | None = _default.get()
+        self.modes_before: list[Any] = [(mode, mode.get()) for mode in (grad_enabled, _default, default_dtype)]
         self.alike = [(type(x), x._place, x._edge is not None, x._data.shape, x._data.strides) for x in given]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}
@@ -136,6 +136,8 @@ class Recording:
         for _, leaf, name in self.slots.leaves.values():
             if list((leaf.hooks or {}).values()) != self.hooks[id(leaf)]:
                 yield f"the hooks of {name}"
+        if default_dtype.get() is not self.modes_before[-1][1]:
+            yield "the default dtype"
         if self.state.moved({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
 

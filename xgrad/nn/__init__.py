@@ -2,7 +2,7 @@
 
 from xgrad import hints
 from xgrad.nn import functional, init, utils
-from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ReLU, Sequential, Sigmoid, Tanh
+from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ModuleList, ReLU, Sequential, Sigmoid, Tanh
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.module import IncompatibleKeys, Module
 from xgrad.nn.parameter import Parameter
@@ -17,6 +17,7 @@ __all__ = [
     "Linear",
     "MSELoss",
     "Module",
+    "ModuleList",
     "Parameter",
     "ReLU",
     "Sequential",

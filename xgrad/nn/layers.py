@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, overload
+from typing import Any, Self, overload
 
 from xgrad.device import Device
+from xgrad.inputs import as_tensor
 from xgrad.nn import init
 from xgrad.nn.functional import dropout, linear, relu, sigmoid, tanh
 from xgrad.nn.module import Module
@@ -16,6 +17,17 @@ from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.ops.nn import check_probability
 from xgrad.tensor import Tensor
+
+
+def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
+    """Return the input of a layer as a tensor, which must have the dtype of the weight: others would promote it all."""
+    input = as_tensor(layer, "input", input)
+    if input._place is not weight._place and input.dtype != weight.dtype:
+        hint = f"use input.astype(xgrad.{weight.dtype})"
+        if input.dtype.kind in "fc":
+            hint += f", or model.to(dtype=xgrad.{input.dtype})"
+        raise TypeError(f"{layer}: expected input of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
+    return input
 
 
 class Linear(Module):
@@ -45,6 +57,8 @@ class Linear(Module):
     ------
     ValueError
         If a length is not an int above 0; in the call, if the input is not of shape (..., in_features).
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -85,7 +99,7 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the output, of shape (..., out_features), for an input of shape (..., in_features)."""
-        return linear(input, self.weight, self.bias)
+        return linear(of_dtype_of(self.weight, input, type(self).__name__), self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -230,7 +244,62 @@ class Flatten(Module):
         return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
 
 
-class Sequential(Module):
+class ModuleList(Module):
+    """Modules in a list, which are found as attributes are: those in a plain list are not.
+
+    Parameters
+    ----------
+    modules : iterable of Module, optional
+        In order; they are named by number.
+
+    Raises
+    ------
+    TypeError
+        If one is not a module.
+
+    Examples
+    --------
+    >>> from xgrad import nn
+    >>> layers = nn.ModuleList([nn.Linear(3, 4)])
+    >>> layers.append(nn.Linear(4, 2))
+    ModuleList(
+      (0): Linear(in_features=3, out_features=4, bias=True)
+      (1): Linear(in_features=4, out_features=2, bias=True)
+    )
+    >>> len(layers), layers[-1].out_features, [layer.in_features for layer in layers]
+    (2, 2, [3, 4])
+    """
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        super().__init__()
+        for module in modules:
+            self.append(module)
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end, and return this list."""
+        i = len(self)
+        if not isinstance(module, Module):
+            hint = ": call the class to make one" if isinstance(module, type) else ""
+            raise TypeError(f"{type(self).__name__}: expected modules, got {module!r} at {i}{hint}")
+        setattr(self, str(i), module)
+        return self
+
+    def __iter__(self) -> Iterator[Module]:
+        return (value for value in vars(self).values() if isinstance(value, Module))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> ModuleList: ...
+    def __getitem__(self, index: int | slice) -> Module:
+        chosen = list(self)[index]
+        return chosen if isinstance(chosen, Module) else ModuleList(chosen)
+
+
+class Sequential(ModuleList):
     """Modules, each of which is given the result of the one before.
 
     Parameters
@@ -260,18 +329,7 @@ class Sequential(Module):
     """
 
     def __init__(self, *modules: Module) -> None:
-        super().__init__()
-        for i, module in enumerate(modules):
-            if not isinstance(module, Module):
-                hint = ": call the class to make one" if isinstance(module, type) else ""
-                raise TypeError(f"{type(self).__name__}: expected modules, got {module!r} at {i}{hint}")
-            setattr(self, str(i), module)
-
-    def __iter__(self) -> Iterator[Module]:
-        return (value for value in vars(self).values() if isinstance(value, Module))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+        super().__init__(modules)
 
     @overload
     def __getitem__(self, index: int) -> Module: ...

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from xgrad.device import Device
+from xgrad.lost_gradients import warn_user
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
 from xgrad.tensor import Tensor
@@ -48,7 +49,12 @@ class Module:
 
     Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes that are of
     type `Parameter` or `Module` are found by the methods below, in the order in which they were first set,
-    and by the names of the attributes, joined by dots; those in lists or dicts are not.
+    and by the names of the attributes, joined by dots; those in lists or dicts are not: use `nn.ModuleList`.
+
+    Warns
+    -----
+    UserWarning
+        If an attribute is set to a list, tuple or dict of modules or parameters, which would not be found.
 
     Attributes
     ----------
@@ -96,6 +102,20 @@ class Module:
             )
         edits.number += 1
         super().__setattr__(name, value)
+        if isinstance(value, (list, tuple, dict)):
+            self._warn_of_hidden(name, value)
+
+    def _warn_of_hidden(self, name: str, container: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> None:
+        """Warn of modules and parameters in a container, unless each of them is an attribute as well."""
+        hidden = _hidden(container)
+        if hidden and {id(x) for x in hidden} - {id(x) for x in (*self.modules(), *self.parameters())}:
+            of_modules = all(isinstance(x, Module) for x in hidden)
+            what, hint = ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
+            message = (
+                f"{type(self).__name__}.{name}: expected modules and parameters as attributes, got {what} in a "
+                f"{type(container).__name__}, which parameters(), to() and state_dict() do not find: use {hint}"
+            )
+            warn_user(message, UserWarning)
 
     def __delattr__(self, name: str) -> None:
         edits.number += 1
@@ -365,6 +385,14 @@ class Module:
             return f"{type(self).__name__}({''.join(lines)})"
         lines += [f"({name}): {module!r}" for name, module in inner]
         return "\n".join([f"{type(self).__name__}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
+
+
+def _hidden(value: Any) -> list[Module | Parameter]:
+    """Return the modules and parameters in lists, tuples and dicts, at any depth."""
+    if isinstance(value, (Module, Parameter)):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [found for part in parts for found in _hidden(part)]
 
 
 def _nearest(name: Any, known: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from xgrad.device import Device, tracing
 from xgrad.devices import current_device, device_of, transfer
-from xgrad.dtypes import SCALARS, check_standard, complex64, float32
+from xgrad.dtypes import KINDS, SCALARS, check_standard, defaults
 from xgrad.ops.data_types import result_type
 from xgrad.ops.manipulation import stack
 from xgrad.ops.storage import astype, check_cast, native_dtype, to_device
@@ -30,8 +30,8 @@ def asarray(
     Parameters
     ----------
     obj : scalar, nested sequence, array or Tensor
-        The values. Python floats become float32, ints int64; arrays keep their dtype. A sequence may hold tensors
-        of one shape on one device, which are stacked.
+        The values. Python floats become float32, the default dtype, ints int64; arrays keep their dtype. A sequence
+        may hold tensors of one shape on one device, which are stacked.
     dtype : dtype, optional
         The dtype of the result.
     device : str or Device, optional
@@ -160,7 +160,7 @@ def _host_array(data: Any, dtype: Any) -> np.ndarray:
     if host.dtype.kind not in "biufc" or hasattr(data, "mask"):
         raise TypeError(f"Tensor: expected numbers, got {type(data).__name__} of dtype {host.dtype}")
     if dtype is None and host.dtype.kind in "fc" and (type(data) in SCALARS or isinstance(data, (list, tuple))):
-        return host.astype(complex64 if host.dtype.kind == "c" else float32)
+        return host.astype(defaults()[KINDS[host.dtype.kind]])
     host = host.astype(host.dtype.newbyteorder("="), copy=False)
     check_standard(host.dtype)
     return host

@@ -12,7 +12,7 @@ from xgrad.backend import DeviceError
 from xgrad.declare import public
 from xgrad.device import Device
 from xgrad.devices import current_device
-from xgrad.dtypes import DEFAULTS, FLOATING, INTEGER, KINDS, float32
+from xgrad.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
 from xgrad.function import Function
 from xgrad.grad_mode import grad_enabled
 from xgrad.hints import explained
@@ -63,7 +63,11 @@ Examples
 
 
 def _creation(
-    shape: str, example: str, dtype: str = "float32", device: str = "the `default_device`", notes: str = ""
+    shape: str,
+    example: str,
+    dtype: str = "float32, the default dtype",
+    device: str = "the `default_device`",
+    notes: str = "",
 ) -> Callable[[F], F]:
     """Complete the documentation of a creation function: it gives a summary and its own parameters.
 
@@ -95,7 +99,7 @@ def _make(
 ) -> Tensor:
     """Call the creation function of a device's namespace, with the device as the current one."""
     place = current_device() if device is None else Device(device)
-    options |= {"dtype": native_dtype(float32 if dtype is None else dtype, place), "device": place.native}
+    options |= {"dtype": native_dtype(get_default_dtype() if dtype is None else dtype, place), "device": place.native}
     function = getattr(place.xp, name)
     try:
         with place.active():
@@ -339,7 +343,7 @@ def _read(
         raise ValueError(f"expected numbers and 0-d tensors as bounds, got shapes {[x.shape for x in tensors]}")
     if dtype is None:
         dtype = result_type("bool", *bounds)
-        dtype = DEFAULTS[lowest] if KINDS[dtype.kind] < lowest else dtype
+        dtype = defaults()[lowest] if KINDS[dtype.kind] < lowest else dtype
     numbers = [_number(x) for x in bounds]
     device = tensors[0].device if tensors and device is None else device
     return numbers, dtype, device, grad_enabled.get() and any(x.requires_grad for x in tensors)

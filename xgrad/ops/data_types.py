@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xgrad.dtypes import COMPLEX, DEFAULTS, FLOATING, KINDS, SCALAR_KINDS, SCALARS, standard
+from xgrad.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
 from xgrad.tensor import Tensor
 
 
@@ -204,7 +204,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     scalar = max([SCALAR_KINDS[type(x)] for x in arrays_and_dtypes if type(x) in SCALARS], default=0)
     if scalar <= highest:
         return result
-    return np.promote_types(result, DEFAULTS[scalar]) if highest == FLOATING else DEFAULTS[scalar]
+    return np.promote_types(result, complex64) if highest == FLOATING else defaults()[scalar]
 
 
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.declare import arrays
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
-from xgrad.ops.entropy import arrays
 from xgrad.ops.special import beta_density, gamma_density, gammaln, kernel, missing
 from xgrad.tensor import Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import derivative, elementwise, in_rule
+from xgrad.declare import arrays, derivative, elementwise, in_rule
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.fused import fusable
 from xgrad.inputs import as_tensor
@@ -21,6 +21,16 @@ def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
 def _share(g: Any, xp: Any, x: Any) -> Any:
     """The part that the first of two has in a sum of exponentials, given the difference of their logarithms."""
     return g * in_rule(sigmoid, xp, x)
+
+
+def _logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """The standard's is for real numbers; of complex ones the larger real part is taken out."""
+    x1, x2 = arrays(xp, x1, x2)
+    if not is_complex(x1.dtype):
+        return xp.logaddexp(x1, x2)
+    first = xp.real(x1) >= xp.real(x2)
+    top, other = xp.where(first, x1, x2), xp.where(first, x2, x1)
+    return top + xp.log1p(xp.exp(other - xp.where(xp.isfinite(top), top, 0)))
 
 
 def _apart(xp: Any, distance: Any) -> Any:
@@ -101,7 +111,7 @@ log10 = elementwise("log10", lambda g, x: g / (x * math.log(10)),
 logaddexp = elementwise("logaddexp",
     lambda g, xp, x1, x2: _share(g, xp, x1 - x2), lambda g, xp, x1, x2: _share(g, xp, x2 - x1),
     doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
-    kind=FLOATING, highest=FLOATING)
+    kind=FLOATING, forward=_logaddexp)
 sqrt = elementwise("sqrt", lambda g, out: g / (2 * out),
     doc="Return the square root.", example="[1.0, 4.0] -> [1., 2.]", kind=FLOATING)
 hypot = elementwise("hypot",
@@ -325,7 +335,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     return astype(out, x.dtype, copy=False) if narrower else out
 
 
-@derivative(fusable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING, highest=FLOATING)
+@derivative(fusable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING)
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, without overflow.
 
@@ -337,7 +347,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     Returns
     -------
     Tensor
-        Of the same shape, between 0 and 1.
+        Of the same shape; of real numbers between 0 and 1.
 
     Examples
     --------
@@ -345,6 +355,10 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     >>> xgrad.sigmoid(xgrad.asarray([-1e4, 0.0, 1e4]))
     Tensor([0. , 0.5, 1. ])
     """
+    if is_complex(x.dtype):
+        left = xp.real(x) < 0
+        small = xp.exp(xp.where(left, x, -x))
+        return xp.where(left, small, 1) / (1 + small)
     small = xp.exp(-xp.abs(x))
     return xp.where(x < 0, small, 1) / (1 + small)
 

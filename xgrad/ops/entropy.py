@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import derivative
-from xgrad.dtypes import FLOATING, SCALARS
-
-
-def arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    """Return two inputs as arrays, a scalar with the dtype of the other."""
-    if type(x) in SCALARS:
-        return xp.full_like(y, x), y
-    return x, xp.full_like(x, y) if type(y) in SCALARS else y
+from xgrad.declare import arrays, derivative
+from xgrad.dtypes import FLOATING
 
 
 def _xlog_first(g: Any, xp: Any, x: Any, y: Any, log: str, pole: float) -> Any:
@@ -32,6 +25,7 @@ def _xlog_second(g: Any, xp: Any, x: Any, y: Any, pole: float) -> Any:
     kind=FLOATING,
     highest=FLOATING,
     broadcasts=True,
+    scipy_promotion=True,
 )
 def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(y), which is 0 where `x` is 0, whatever `y` is but NaN.
@@ -68,6 +62,7 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     kind=FLOATING,
     highest=FLOATING,
     broadcasts=True,
+    scipy_promotion=True,
 )
 def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(1 + y), which is 0 where `x` is 0, whatever `y` is but NaN, and exact for small `y`.
@@ -153,7 +148,7 @@ def _rel_entr_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
 
 
-@derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, highest=FLOATING, broadcasts=True)
+@derivative(_rel_entr_first, _rel_entr_second, kind=FLOATING, highest=FLOATING, broadcasts=True, scipy_promotion=True)
 def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(x / y), the terms of the relative entropy of one distribution to another.
 
@@ -194,7 +189,7 @@ def _kl_div_second(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
 
 
-@derivative(_kl_div_first, _kl_div_second, kind=FLOATING, highest=FLOATING, broadcasts=True)
+@derivative(_kl_div_first, _kl_div_second, kind=FLOATING, highest=FLOATING, broadcasts=True, scipy_promotion=True)
 def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence, none of them negative.
 

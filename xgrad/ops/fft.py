@@ -15,7 +15,7 @@ import numpy as np
 
 from xgrad.declare import derivative, in_rule, public
 from xgrad.device import Device
-from xgrad.dtypes import FLOATING
+from xgrad.dtypes import FLOATING, get_default_dtype
 from xgrad.function import Function
 from xgrad.ops.conversion import asarray
 from xgrad.plan import Rule
@@ -351,7 +351,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Devic
     d : float, default 1
         The distance of two points, so that frequencies are in cycles for each unit of it.
     dtype : dtype, optional
-        A real floating one; by default float32.
+        A real floating one; by default float32, the default dtype.
     device : str or Device, optional
         By default the `default_device`.
 
@@ -390,7 +390,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Devi
     d : float, default 1
         The distance of two points, so that frequencies are in cycles for each unit of it.
     dtype : dtype, optional
-        A real floating one; by default float32.
+        A real floating one; by default float32, the default dtype.
     device : str or Device, optional
         By default the `default_device`.
 
@@ -428,4 +428,4 @@ def _frequencies(
         raise ValueError(f"{name}: expected a positive n, got {n}")
     if dtype is not None and np.dtype(dtype).kind != "f":
         raise TypeError(f"{name}: expected a real floating dtype, got {dtype}")
-    return asarray(function(int(n), d), dtype=np.float32 if dtype is None else dtype, device=device)
+    return asarray(function(int(n), d), dtype=get_default_dtype() if dtype is None else dtype, device=device)

@@ -87,7 +87,7 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape with at least one axis.
+        Of any shape with at least one axis, which may be empty.
     axis : int, tuple of int or None, default -1
         Along what they sum to 1.
 
@@ -102,6 +102,8 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     >>> xgrad.nn.functional.softmax(xgrad.asarray([1e4, 1e4]))
     Tensor([0.5, 0.5])
     """
+    if 0 in x.shape:
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; a wrong axis is refused
     e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
@@ -118,14 +120,14 @@ def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape with at least one axis.
+        Of any shape with at least one axis, which may be empty.
     axis : int, tuple of int or None, default -1
         Along what the probabilities sum to 1.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in SciPy.
 
     Examples
     --------
@@ -133,7 +135,10 @@ def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     >>> xgrad.nn.functional.log_softmax(xgrad.asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
     """
-    x = x - xp.max(x, axis=axis, keepdims=True)
+    if 0 in x.shape:
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; a wrong axis is refused
+    top = xp.max(x, axis=axis, keepdims=True)
+    x = x - xp.where(xp.isfinite(top), top, 0)  # inf - inf would be NaN, and so would all else
     return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
 
 

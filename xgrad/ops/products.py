@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xgrad.declare import derivative
-from xgrad.dtypes import INTEGER, float32, is_complex
+from xgrad.dtypes import INTEGER, get_default_dtype, is_complex
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.tensor import Tensor
@@ -29,9 +29,9 @@ def identity(xp: Any, x: Any) -> Any:
 
 
 def as_floating(op: str, x: Any) -> Tensor:
-    """Return an argument as a tensor of floating or complex numbers, integers as float32."""
+    """Return an argument as a tensor of floating or complex numbers, integers as the default dtype."""
     x = as_tensor(op, "x", x)
-    return x if x.dtype.kind in "fc" else namespace.astype(x, float32)
+    return x if x.dtype.kind in "fc" else namespace.astype(x, get_default_dtype())
 
 
 def check_matrices(x: Any) -> None:

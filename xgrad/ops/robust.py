@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import derivative
+from xgrad.declare import arrays, derivative
 from xgrad.dtypes import FLOATING
-from xgrad.ops.entropy import arrays
 
 
 def _huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:
@@ -20,7 +19,7 @@ def _huber_delta(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     return g * xp.where(xp.abs(r) <= delta, 0, xp.abs(r) - delta)
 
 
-@derivative(_huber_delta, _huber_rule, kind=FLOATING, highest=FLOATING, broadcasts=True)
+@derivative(_huber_delta, _huber_rule, kind=FLOATING, highest=FLOATING, broadcasts=True, scipy_promotion=True)
 def huber(xp: Any, delta: Any, r: Any, /) -> Any:
     """Return Huber's loss: half the square of a residual up to `delta`, and linear beyond.
 
@@ -72,7 +71,9 @@ def _pseudo_huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     return g * (delta / root * r)
 
 
-@derivative(_pseudo_huber_delta, _pseudo_huber_rule, kind=FLOATING, highest=FLOATING, broadcasts=True)
+@derivative(
+    _pseudo_huber_delta, _pseudo_huber_rule, kind=FLOATING, highest=FLOATING, broadcasts=True, scipy_promotion=True
+)
 def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
     """Return delta**2 * (sqrt(1 + (r / delta)**2) - 1), a smooth loss that is linear for residuals beyond `delta`.
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.dtypes import SCALARS
+from xgrad.dtypes import SCALARS, get_default_dtype
 from xgrad.hints import explained
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
@@ -85,7 +85,7 @@ def logsumexp(
     Parameters
     ----------
     a : Tensor
-        The exponents, real; integers count as float32.
+        The exponents; integers count as float32.
     axis : int or tuple of int, optional
         What to reduce; by default all.
     b : Tensor or scalar, optional
@@ -93,24 +93,23 @@ def logsumexp(
     keepdims : bool, default False
         Whether reduced axes stay, with length 1.
     return_sign : bool, default False
-        Whether to return the logarithm of the absolute value of the sum, and the sum's sign beside it.
+        Whether to return the logarithm of the absolute value of the sum, and the sum's sign beside it: that of complex
+        numbers has an absolute value of 1.
 
     Returns
     -------
     Tensor or (Tensor, Tensor)
         Of the shape of `a` without the reduced axes; minus infinity for no elements, NaN for a negative sum
-        unless `return_sign`. float32 stays float32.
+        unless `return_sign`. float32 stays float32. Of complex numbers it is the principal value.
 
     Raises
     ------
-    TypeError
-        If `a` is complex.
     DeviceError
         If `b` is on another device than `a`.
 
     Notes
     -----
-    Differentiable to any order, in `a` and `b`. As ``scipy.special.logsumexp``, for real numbers.
+    Differentiable to any order, in `a` and `b`. As ``scipy.special.logsumexp``.
 
     Examples
     --------
@@ -121,29 +120,29 @@ def logsumexp(
     (Tensor(0.693...), Tensor(-1.))
     """
     xp, a = namespace, as_tensor("logsumexp", "a", a)
-    if a.dtype.kind != "f":
-        if a.dtype.kind == "c":
-            raise TypeError(f"logsumexp: expected real numbers for a, got {a.dtype}: use .real, or exp, sum and log")
-        a = xp.astype(a, xp.float32)
-    if b is None and a.size and not return_sign:
-        return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
-    weights = (
-        xp.ones_like(a) if b is None else xp.full_like(a, b) if type(b) in SCALARS else as_tensor("logsumexp", "b", b)
+    b = b if b is None or type(b) in SCALARS else as_tensor("logsumexp", "b", b)
+    dtypes = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
+    a = xp.astype(
+        a, np.result_type(*dtypes) if any(t.kind in "fc" for t in dtypes) else get_default_dtype(), copy=False
     )
+    if b is None and not return_sign:
+        return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
+    weights = xp.ones_like(a) if b is None else b if isinstance(b, Tensor) else xp.full_like(a, b)
     if weights.device is not a.device:
         raise DeviceError(
             f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use .to(device)"
         )
-    counted = xp.where(weights == 0, -math.inf, a.detach())
+    exponents = xp.real(a) if a.dtype.kind == "c" else a
+    counted = xp.where(weights == 0, -math.inf, exponents.detach())
     if 0 in counted.shape:
         sums = xp.sum(a * weights, axis=axis, keepdims=keepdims)
         return (sums - math.inf, sums) if return_sign else sums - math.inf
     top = xp.max(counted, axis=axis, keepdims=True)  # any number here gives the same result
     top = xp.where(xp.isfinite(top), top, 0)
     # Of what has no weight there is a derivative by the weight, unless it is too large.
-    fits = (weights != 0) | (a - top < math.log(np.finfo(a.dtype).max))
+    fits = (weights != 0) | (exponents - top < math.log(np.finfo(a.dtype).max))
     total = xp.sum(weights * xp.exp(xp.where(fits, a - top, -math.inf)), axis=axis, keepdims=True)
-    sign = xp.sign(total.detach())
+    sign = xp.sign(total if total.dtype.kind == "c" else total.detach())
     result = xp.log(xp.abs(total) if return_sign else total) + top
     if not keepdims:
         axes = tuple(range(total.ndim)) if axis is None else axis

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from xgrad.declare import derivative, in_rule, public
-from xgrad.dtypes import FLOATING, SCALARS
+from xgrad.declare import arrays, derivative, in_rule, public
+from xgrad.dtypes import COMPLEX, FLOATING, SCALARS
 from xgrad.function import Function
-from xgrad.ops.entropy import arrays
 from xgrad.plan import Rule
 from xgrad.tensor import Tensor
 
@@ -23,7 +22,7 @@ _DOC = """{summary}
 Parameters
 ----------
 {names} : Tensor
-    Real, of any shape{broadcast}, on one device; integers count as float32.{scalar}
+    {kind}, of any shape{broadcast}, on one device; integers count as float32.{scalar}
 
 Returns
 -------
@@ -32,9 +31,7 @@ Tensor
 
 Raises
 ------
-TypeError
-    If an input is complex.
-ImportError
+{wrong}ImportError
     If SciPy is missing and the kernel is SciPy's.
 DeviceError
     If the tensors are on several devices.
@@ -55,12 +52,13 @@ _NO_RULE = """NotImplementedError
 
 
 def kernel(
-    name: str, names: str, *rules: Rule | None, doc: str, example: str, count: str = ""
+    name: str, names: str, *rules: Rule | None, doc: str, example: str, count: str = "", highest: int = FLOATING
 ) -> Callable[..., Tensor]:
     """Declare a function that works element by element, given its parameters and a rule for each, None for integers.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. Where `count` names a
     parameter, the kernel wants integers for it: an int is made an array, for a float32 beside it would make it one.
+    `highest` is COMPLEX where SciPy's kernel takes complex numbers.
     """
     parameters = names.split()
     counted = parameters.index(count) if count else None
@@ -74,21 +72,25 @@ def kernel(
 
     # What the rules' parameters refer to.
     forward.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
-    function = Function.of(name, forward, rules, lowest=FLOATING, highest=FLOATING, broadcasts=True)
-    return public(function, _document(name, parameters, rules, doc, example), "xgrad.special")
+    flags = {"lowest": FLOATING, "highest": highest, "broadcasts": True, "scipy_promotion": True}
+    function = Function.of(name, forward, rules, **flags)
+    return public(function, _document(function, parameters, doc, example), "xgrad.special")
 
 
-def _document(name: str, names: list[str], rules: tuple[Rule | None, ...], summary: str, example: str) -> str:
+def _document(function: Function, names: list[str], summary: str, example: str) -> str:
     arguments, _, value = example.partition(" -> ")
     several = len(names) > 1
-    others = [n for n, rule in zip(names, rules, strict=True) if getattr(rule, "missing", False)]
-    closed = [n for n, rule in zip(names, rules, strict=True) if rule is not None and n not in others]
+    others = [n for n, rule in zip(names, function.rules, strict=True) if getattr(rule, "missing", False)]
+    closed = [n for n, rule in zip(names, function.rules, strict=True) if rule is not None and n not in others]
     raises = _NO_RULE.format(
         names=" or ".join(f"`{n}`" for n in others),
         those="this derivative" if len(others) == 1 else "these derivatives",
     )
+    real = function.highest == FLOATING
     return _DOC.format(
-        name=name,
+        name=function.name,
+        kind="Real" if real else "Numbers",
+        wrong="TypeError\n    If an input is complex.\n" if real else "",
         summary=summary,
         names=", ".join(names),
         broadcast="s that broadcast" if several else "",
@@ -136,7 +138,7 @@ _ROOT_PI, _ROOT_TAU = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 # The error function and the normal distribution
 
 erf = kernel("erf", "x", lambda g, xp, x: g * (xp.exp(-(x * x)) * (2 / _ROOT_PI)),
-    doc="Return the error function.", example="[0.0, 1.0] -> [0.       , 0.842...]")
+    doc="Return the error function.", example="[0.0, 1.0] -> [0.       , 0.842...]", highest=COMPLEX)
 erfc = kernel("erfc", "x", lambda g, xp, x: g * (xp.exp(-(x * x)) * (-2 / _ROOT_PI)),
     doc="Return 1 - erf(x), exact where that is small.", example="[0.0, 1.0] -> [1.       , 0.157...]")
 erfcx = kernel("erfcx", "x", lambda g, x, out: g * (2 * x * out - 2 / _ROOT_PI),
@@ -262,7 +264,12 @@ k1e = kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + x
 
 
 @derivative(
-    None, lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x), kind=FLOATING, highest=FLOATING, broadcasts=True
+    None,
+    lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x),
+    kind=FLOATING,
+    highest=FLOATING,
+    broadcasts=True,
+    scipy_promotion=True,
 )
 def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     """Return the derivatives of `psi` of order `n`.
@@ -321,7 +328,7 @@ def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
     return g * in_rule(_sinc, xp, x, order=order + 1)
 
 
-@derivative(_sinc_rule, kind=FLOATING, highest=FLOATING)
+@derivative(_sinc_rule, kind=FLOATING)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
     """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the power series."""
     t = math.pi * x
@@ -341,7 +348,7 @@ def sinc(x: Tensor, /) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape; integers count as float32.
+        Of any shape; integers count as float32.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from xgrad.declare import derivative
-from xgrad.dtypes import FLOATING, INTEGER
+from xgrad.dtypes import FLOATING, INTEGER, is_complex
 from xgrad.ops.axes import CORRECTION, DTYPE, Axis, count, cumulative, cut, normalized, reduction, restored, spread
 
 sum = reduction(
@@ -115,14 +115,14 @@ def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return restored(xp, g, x.shape, axis) * xp.exp(x - restored(xp, out, x.shape, axis))
 
 
-@derivative(_logsumexp_rule, kind=FLOATING, highest=FLOATING)
+@derivative(_logsumexp_rule, kind=FLOATING)
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
     Parameters
     ----------
     x : Tensor
-        Integers count as float32; not empty along the reduced axes.
+        Integers count as float32.
     axis : int or tuple of int, optional
         What to reduce; by default all.
     keepdims : bool, default False
@@ -131,7 +131,8 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     Returns
     -------
     Tensor
-        Of the shape of `x` without the reduced axes.
+        Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers it is the
+        principal value.
 
     Examples
     --------
@@ -139,7 +140,9 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     >>> xgrad.logsumexp(xgrad.asarray([1e4, 1e4]))
     Tensor(10000.693)
     """
-    top = xp.max(x, axis=axis, keepdims=True)
+    if 0 in x.shape:
+        return xp.full_like(xp.sum(x, axis=axis, keepdims=keepdims), -math.inf)
+    top = xp.max(xp.real(x) if is_complex(x.dtype) else x, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)  # inf - inf would be NaN
     total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
     return total if keepdims else xp.squeeze(total, axis=normalized(len(x.shape), axis))

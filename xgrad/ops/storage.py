@@ -75,7 +75,8 @@ def native_dtype(dtype: Any, device: Device) -> Any:
         native = device.backend.dtype(dtype)
         check_standard(device.backend.numpy_dtype(native))
     except (TypeError, KeyError) as error:
-        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
+        lacks = f", which {device.backend.library} lacks" if isinstance(error, KeyError) else ""
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}{lacks}") from error
     return native
 
 

@@ -35,7 +35,7 @@ ROWS: list[Op] = [
     unary("log1p", FUNCTIONS, low=-0.5, complex=True),
     unary("log2", FUNCTIONS, low=0.2, complex=True),
     unary("log10", FUNCTIONS, low=0.2, complex=True),
-    binary("logaddexp", COMPOSED),
+    binary("logaddexp", COMPOSED, complex=True),
     unary("sqrt", ROOTS, low=0.2, complex=True),
     binary("hypot", ROOTS, low=0.2, special=SPECIAL[2:]),
     unary("sin", FUNCTIONS, complex=True),
@@ -51,7 +51,7 @@ ROWS: list[Op] = [
     unary("asinh", FUNCTIONS, complex=True),
     unary("acosh", FUNCTIONS, low=1.2, high=3, special=(1.0, 2.0, 1e4, INF, NAN), complex=True),
     unary("atanh", FUNCTIONS, low=-0.9, high=0.9, complex=True),
-    unary("sigmoid", COMPOSED),
+    unary("sigmoid", COMPOSED, complex=True),
     unary("relu", EXACT),
     unary("softplus", COMPOSED, "nn.functional.softplus", special=(0.0, 1.0, -1.0, 15.0, -15.0, 1e4, -1e4, INF, NAN)),
     # parts of complex numbers

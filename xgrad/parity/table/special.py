@@ -105,7 +105,7 @@ ROWS: list[Op] = [
     unary("exp2"),
     unary("exp10", torch=lambda x: 10**x),
     unary("cosm1", torch=lambda x: -2 * torch.sin(x / 2) ** 2),
-    unary("sinc", 0.2, 1.3, kernel=False),
+    unary("sinc", 0.2, 1.3, kernel=False, complex=True),
     # gamma and beta functions
     unary("gamma", 0.2, 4, lambda z: torch.exp(torch.lgamma(z))),
     row("special.gamma of negatives", SPECIAL, special.gamma, None, Sample((a(4, low=-0.9, high=-0.1),)), Sample((a(4, low=-1.9, high=-1.1),)), kernel=True),
@@ -148,7 +148,7 @@ ROWS: list[Op] = [
       for name in ("softmax", "log_softmax")],
     row("special.logsumexp", COMPOSED, weighted, logsumexp, Sample((a(2, 3),)), Sample((a(2, 3),), {"axis": 0, "keepdims": True}), Sample((a(),)),
         Sample((a(2, 3), a(3, low=0.5, key=1))), Sample((a(2, 1), a(2, 3, low=0.5, key=1)), {"axis": 1}), Sample((a(2, 3, 2), 2.0), {"axis": (0, 2)}),
-        Sample((a(3), np.array([3.0, -0.1, 0.0])))),
+        Sample((a(3), np.array([3.0, -0.1, 0.0]))), complex=True),
 ]  # fmt: skip
 
 

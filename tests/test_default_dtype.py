@@ -1,0 +1,107 @@
+"""The dtype of floats for which none is given."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import xgrad
+from xgrad import nn
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "asarray of a float": lambda **at: xgrad.asarray(1.0, **at),
+    "asarray of a list": lambda **at: xgrad.asarray([[1.0], [2.0]], **at),
+    "Tensor": lambda **at: xgrad.Tensor([1.0], **at),
+    "zeros": lambda **at: xgrad.zeros(2, **at),
+    "ones": lambda **at: xgrad.ones(2, **at),
+    "empty": lambda **at: xgrad.empty(2, **at),
+    "eye": lambda **at: xgrad.eye(2, **at),
+    "full": lambda **at: xgrad.full(2, 1.0, **at),
+    "arange": lambda **at: xgrad.arange(0.0, 2.0, **at),
+    "linspace": lambda **at: xgrad.linspace(0, 1, 3, **at),
+    "fftfreq": lambda **at: xgrad.fft.fftfreq(4, **at),
+    "uniform": lambda **at: xgrad.random.uniform(2, **at),
+    "normal": lambda **at: xgrad.random.normal(2, **at),
+    "Linear": lambda **at: nn.Linear(2, 2, **at).weight,
+    "Parameter": lambda **at: nn.Parameter(1.0, **at),
+    "sin of integers": lambda **at: xgrad.sin(xgrad.ones(2, dtype="int64", **at)),
+    "integers over integers": lambda **at: xgrad.ones(2, dtype="int32", **at) / 2,
+    "integers and a float": lambda **at: xgrad.ones(2, dtype="int32", **at) + 0.5,
+    "special of integers": lambda **at: xgrad.special.entr(xgrad.ones(2, dtype="int32", **at)),
+    "linalg of integers": lambda **at: xgrad.linalg.inv(xgrad.asarray([[1]], **at)),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_floats_without_a_dtype_have_the_default_one(make: Callable[..., Any], device: str) -> None:
+    with xgrad.set_default_dtype(xgrad.float64):
+        assert make(device=device).dtype == xgrad.float64
+    assert make(device=device).dtype == xgrad.float32
+
+
+def test_complex_numbers_follow(device: str) -> None:
+    for dtype, expected in ((xgrad.float64, xgrad.complex128), (xgrad.float32, xgrad.complex64)):
+        with xgrad.set_default_dtype(dtype):
+            assert xgrad.asarray([1j], device=device).dtype == expected
+            assert (xgrad.ones(2, dtype="int64", device=device) * 1j).dtype == expected
+            assert xgrad.result_type(xgrad.int8, 1j) == expected
+
+
+def test_tensors_keep_their_dtype(device: str) -> None:
+    x = xgrad.ones(2, device=device)
+    with xgrad.set_default_dtype("float64"):
+        assert (x + 1.5).dtype == (x + xgrad.ones(2, dtype="int64", device=device)).dtype == xgrad.float32
+        assert xgrad.zeros_like(x).dtype == xgrad.float32
+        assert (x * 1j).dtype == xgrad.result_type(x, 1j) == xgrad.complex64
+        assert xgrad.asarray(x).dtype == xgrad.asarray(x.numpy() if device == "cpu" else x).dtype == xgrad.float32
+
+
+def test_the_namespace_says_what_it_is() -> None:
+    with xgrad.set_default_dtype(xgrad.float64):
+        assert xgrad.get_default_dtype() == xgrad.float64
+        found = xgrad.__array_namespace_info__().default_dtypes()
+        assert (found["real floating"], found["complex floating"]) == (xgrad.float64, xgrad.complex128)
+        assert repr(xgrad.zeros(1)) == "Tensor([0.])"
+        assert repr(xgrad.zeros(1, dtype="float32")) == "Tensor([0.], dtype=float32)"
+
+
+def test_it_is_set_for_good_without_a_with_block_in_one_thread_alone() -> None:
+    seen = []
+
+    def work() -> None:
+        xgrad.set_default_dtype(xgrad.float64)
+        seen.append(xgrad.zeros(1).dtype)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [xgrad.float64]
+    assert xgrad.zeros(1).dtype == xgrad.float32
+
+
+def test_blocks_nest_and_end_after_an_error() -> None:
+    with xgrad.set_default_dtype(xgrad.float64):
+        with xgrad.set_default_dtype(xgrad.float32):
+            assert xgrad.get_default_dtype() == xgrad.float32
+        assert xgrad.get_default_dtype() == xgrad.float64
+    with pytest.raises(TypeError), xgrad.set_default_dtype(xgrad.float64):
+        xgrad.zeros("two")
+    assert xgrad.get_default_dtype() == xgrad.float32
+
+
+@pytest.mark.parametrize("dtype", ["int64", "complex64", "bool"])
+def test_other_dtypes_are_refused(dtype: str) -> None:
+    with pytest.raises(TypeError, match=f"set_default_dtype: expected xgrad.float32 or xgrad.float64, got {dtype}"):
+        xgrad.set_default_dtype(dtype)
+
+
+def test_a_captured_step_is_traced_once_for_each() -> None:
+    step = xgrad.capture(lambda x: x + xgrad.ones(2))
+    x = xgrad.ones(2)
+    for _ in range(3):
+        assert step(x).dtype == xgrad.float32
+        with xgrad.set_default_dtype(xgrad.float64):
+            assert step(x).dtype == xgrad.float64

@@ -1,0 +1,134 @@
+"""Numbers of 16 bits: the dtype, its arithmetic, gradients, files, and what has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn
+from xgrad.parity.evaluate import evaluate, rounded
+from xgrad.parity.row import Op
+from xgrad.parity.table import OPS
+
+HALF = np.dtype("float16")
+
+
+@pytest.fixture(autouse=True)
+def _has_float16(request: pytest.FixtureRequest) -> None:
+    if "device" in request.fixturenames and request.getfixturevalue("device") == "strict":
+        pytest.skip("array-api-strict has no float16")
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+@pytest.mark.parametrize("op", [op for op in OPS if op.wide and not op.kernel], ids=str)
+def test_elementwise_ops_are_those_of_rounded_inputs(op: Op, device: str) -> None:
+    """Within a few units of the last place of the largest result, since sums and differences cancel."""
+    sample: Any = op.wide_sample()
+    got = evaluate(op, sample, xgrad.Device(device), HALF)
+    want = evaluate(op, rounded(sample, HALF), xgrad.Device("cpu"), "float64")
+    for ours, exact in zip([*got[0], *got[1]], [*want[0], *want[1]], strict=True):
+        if ours.dtype.kind != "f":
+            np.testing.assert_array_equal(ours, exact)
+            continue
+        assert ours.dtype == HALF
+        unit = np.finfo(HALF).eps
+        np.testing.assert_allclose(ours, exact, rtol=8 * unit, atol=4 * unit * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("name", ["erf", "gammaln", "psi", "erfcx", "xlogy"])
+def test_special_functions_keep_the_dtype(name: str, device: str) -> None:
+    sc = pytest.importorskip("scipy.special")
+    values = [np.array([0.5, 2.0], HALF)] * (2 if name == "xlogy" else 1)
+    got = getattr(xgrad.special, name)(*[xgrad.asarray(x, device=device) for x in values])
+    assert got.dtype == xgrad.float16
+    np.testing.assert_allclose(got.cpu().numpy(), getattr(sc, name)(*[x.astype(float) for x in values]), rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("bool", "float16"), ("uint8", "float16"), ("int64", "float16"), ("float16", "float16"),
+        ("float32", "float32"), ("float64", "float64"), ("complex64", "complex64"), ("complex128", "complex128"),
+    ],
+)  # fmt: skip
+def test_promotion(other: str, expected: str, device: str) -> None:
+    x, y = xgrad.ones(2, dtype=xgrad.float16, device=device), xgrad.ones(2, dtype=other, device=device)
+    assert (x + y).dtype == (y * x).dtype == xgrad.result_type(x, y) == expected
+
+
+def test_python_scalars_promote_nothing(device: str) -> None:
+    x = xgrad.ones(2, dtype="float16", device=device)
+    assert (x + 1).dtype == (x * 1.5).dtype == (2 / x).dtype == (x**True).dtype == xgrad.float16
+    assert (x * 1j).dtype == xgrad.complex64
+
+
+def test_gradients_have_the_dtype(device: str) -> None:
+    x = xgrad.asarray([[1.0, 2.0]], dtype=xgrad.float16, device=device, requires_grad=True)
+    w = xgrad.ones((2, 3), device=device, requires_grad=True)  # of float32
+    xgrad.exp(x @ w * 0.5).sum().backward()
+    assert x.grad is not None and w.grad is not None
+    assert (x.grad.dtype, w.grad.dtype) == (xgrad.float16, xgrad.float32)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), np.full((1, 2), 1.5 * np.exp(1.5)), rtol=2e-3)
+
+
+def test_sums_and_means_are_as_exact_as_numpys(device: str) -> None:
+    x = xgrad.ones(5000, dtype=xgrad.float16, device=device)  # one by one, the sum would stay at 2048
+    assert (xgrad.sum(x).item(), xgrad.mean(30 * x).item(), (x @ x).item()) == (5000, 30, 5000)
+    assert xgrad.sum(x).dtype == xgrad.mean(x).dtype == xgrad.float16
+
+
+def test_a_model_of_float16_trains(device: str) -> None:
+    xgrad.manual_seed(0)
+    model = nn.Linear(3, 1, device=device).to(dtype=xgrad.float16)
+    optimizer, x = xgrad.optim.SGD(model.parameters(), lr=0.1), xgrad.ones((4, 3), dtype="float16", device=device)
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+    assert model.weight.dtype == loss.dtype == xgrad.float16
+    assert loss.item() < 1e-2
+
+
+def test_a_captured_step_has_the_same_bits() -> None:
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        return nn.functional.log_softmax(xgrad.tanh(x @ x.mT) * 2 + 1)
+
+    x = xgrad.asarray(np.arange(6).reshape(2, 3) / 10, dtype=xgrad.float16)
+    captured, expected = xgrad.capture(step), step(x).numpy()
+    for _ in range(3):
+        assert captured(x).numpy().tobytes() == expected.tobytes()
+
+
+def test_limits_and_kinds() -> None:
+    limits = xgrad.finfo(xgrad.float16)
+    assert (limits.bits, limits.max, limits.eps, limits.dtype) == (16, 65504, 2**-10, xgrad.float16)
+    assert xgrad.isdtype(xgrad.float16, "real floating") and xgrad.can_cast(xgrad.float16, xgrad.float32)
+    assert "float16" not in xgrad.__array_namespace_info__().dtypes(), "the standard does not have it"
+    assert repr(xgrad.ones(1, dtype="float16")) == "Tensor([1.], dtype=float16)"
+
+
+def test_casts_and_files(device: str, tmp_path: Path) -> None:
+    x = xgrad.asarray([1.0, 1e5, 1 / 3], device=device)
+    with np.errstate(over="ignore"):
+        half = x.astype(xgrad.float16)
+    assert half.cpu().numpy().tolist() == [1, np.inf, float(np.float16(1 / 3))]
+    xgrad.save({"x": half}, tmp_path / "x.safetensors")
+    loaded = xgrad.load(tmp_path / "x.safetensors")["x"]
+    assert loaded.dtype == xgrad.float16 and loaded.tolist() == half.tolist()
+
+
+def test_a_library_without_it_says_so() -> None:
+    pytest.importorskip("array_api_strict")
+    for make in (
+        lambda: xgrad.zeros(2, dtype=xgrad.float16, device="strict"),
+        lambda: xgrad.ones(2, device="strict").astype("float16"),
+    ):
+        with pytest.raises(TypeError, match=r"dtype: expected .* got .*float16.*, which array_api_strict lacks"):
+            make()
+    with pytest.raises(TypeError, match="array_api_strict namespace does not support the dtype 'float16'"):
+        xgrad.ones(2, dtype=xgrad.float16).to("strict")
