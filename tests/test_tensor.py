@@ -360,6 +360,17 @@ def test_what_is_wholly_replaced_leaves_no_trace(key: Any, device: str) -> None:
     y[key] = 5.0
     (y * y).sum().backward()  # which is part of the graph, however many elements a mask selects
     assert x.grad.tolist() == [3, 3]
+    x.grad = None
+    for write in (lambda y: y.__setitem__(key, 5.0), lambda y: y[None, ...].__setitem__(..., 5.0)):
+        y = xgrad.sqrt(x - 1)
+        write(y)
+        y.sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [0, 0]  # zeros, not None: momentum and weight decay go on
+        z = xgrad.sqrt(x - 1)
+        y = z * 1
+        write(y)
+        (g,) = xgrad.autograd.grad(y.sum(), z)
+        assert g is not None and g.tolist() == [0, 0]
     assert xgrad.grad(lambda x: y.__setitem__(key, x) or (y**3).sum())(2 * x.detach()).tolist() == [12, 12]
 
 
@@ -600,7 +611,7 @@ def test_updates_in_place_of_frozen_parameters() -> None:
 
 def test_writes_that_would_lose_something_are_refused() -> None:
     x, whole = leaf(), Tensor([1, 2])
-    with pytest.raises(TypeError, match="in place: expected a result that int64 can hold, got float32"):
+    with pytest.raises(TypeError, match="in place: expected a result of a dtype that int64 can hold, got float32"):
         whole.data /= 2
     with pytest.raises(TypeError, match=r"in place: .*float32 can hold, got complex64"), xgrad.no_grad():
         x *= 1j

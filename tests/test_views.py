@@ -346,3 +346,15 @@ def test_views_do_not_keep_each_other_alive() -> None:
     kept = [x[i:] for i in range(10)]
     assert len(x._views) < 20 and all(reference() is not None for reference in x._views[-5:])
     del kept
+
+
+def test_retained_gradient_is_that_of_the_last_value(torch: Any) -> None:
+    gradients = []
+    for xp in (xgrad, torch):
+        x = xp.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        y.retain_grad()
+        y[:1] = 5.0
+        (y * y).sum().backward()
+        gradients.append((x.grad.tolist(), y.grad.tolist()))
+    assert gradients[0] == gradients[1]

@@ -36,6 +36,7 @@ def walk(
     leaves: list[tuple[Leaf, Any]] = []
     pending: dict[Edge, Any] = {edge: g if create_graph else g._data for edge, g in gradients.items()}
     newest = sorted([(-edge.order, edge) for edge in gradients])
+    replaced: list[Edge] = []  # inputs of which no value is left: see `Function.replaces`
     sums: set[Edge] = set()  # whose pending gradient is an array made here, that nothing else sees
     reserved: list[Any] = []
     token, here, places = grad_enabled.set(create_graph), None, ExitStack()
@@ -78,6 +79,8 @@ def walk(
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
             steps = _shared(node, plan.steps[0][1](g, xp, values, None)) if plan.joint else plan.steps
+            if plan.function.replaces and node.edges[0] is not None:
+                replaced.append(node.edges[0])
             for i, rule, writes in steps:
                 edge = kept[i]
                 if needed is not None and edge not in needed:
@@ -106,6 +109,8 @@ def walk(
                         sums.add(edge)
             if not retain_graph:
                 node.kept = None
+        if replaced:
+            _add_zeros(replaced, found, leaves, wanted, retain_graph)
         if wanted is None:
             _accumulate(leaves)
     except Exception as error:
@@ -117,6 +122,36 @@ def walk(
         for slot in reserved:
             slot.reserved = False
     return found
+
+
+def _add_zeros(
+    replaced: list[Edge],
+    found: dict[Edge, Tensor],
+    leaves: list[tuple[Leaf, Any]],
+    wanted: Collection[Edge] | None,
+    retain_graph: bool,
+) -> None:
+    """Give zeros to what results depend on only through values that were replaced.
+
+    No rule runs: where a derivative is infinite, it would make NaN of zeros.
+    """
+    seen: set[Edge] = {leaf for leaf, _ in leaves} | found.keys()
+    for edge in replaced:  # which grows on the way
+        if edge in seen:
+            continue
+        seen.add(edge)
+        if type(edge) is Leaf if wanted is None else edge in wanted:
+            device, shape = edge.place.device, edge.shape
+            with device.active():
+                zeros: Any = device.xp.zeros(shape, dtype=edge.place.dtype, device=device.native)
+            zeros = _run_hooks(edge, zeros, False) if edge.hooks else zeros
+            if type(edge) is Leaf and wanted is None:
+                leaves.append((edge, zeros))
+            else:
+                found[edge] = placed(zeros, edge.place)
+        replaced += [behind for behind in edge.edges if behind is not None]
+        if not retain_graph and isinstance(edge, Node) and type(edge) is not Output:
+            edge.kept = None
 
 
 def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:

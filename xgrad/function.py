@@ -81,6 +81,7 @@ class Function:
     aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
     _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
+    replaces = False  # whether of the first input no value is left in the result: what is behind it gets zeros
     views: Views = False  # whether the result is a view, or where it shares memory
     native = False  # whether the namespace's function of the same name is the whole forward rule
 

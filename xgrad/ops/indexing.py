@@ -249,7 +249,7 @@ class _Replace(Function):
     Yet the result is part of the graph as ever, for whether a mask is full depends on values.
     """
 
-    name = "setitem"
+    name, replaces = "setitem", True
 
     @staticmethod
     def forward(xp: Any, x: Any, value: Any, *, key: Any) -> Any:

@@ -10,7 +10,7 @@ from xgrad.declare import derivative, in_rule
 from xgrad.device import tracing
 from xgrad.function import Function
 from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Leaf, clock
+from xgrad.graph import Leaf, RetainedGradient, clock
 from xgrad.lost_gradients import blame
 from xgrad.ops.indexing import assign_to, prepare, setitem
 from xgrad.tensor import Tensor, placed
@@ -32,6 +32,20 @@ def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, A
     x = xp.asarray(x, copy=True)
     view.forward(xp, x, **options)[...] = value
     return x
+
+
+class _PutAll(Function):
+    """A write to all elements: see `Function.replaces`."""
+
+    name, replaces, holomorphic = "put", True, False
+    forward = staticmethod(_put.function.forward)  # type: ignore[attr-defined]
+
+    @staticmethod
+    def backward(xp: Any, g: Any, view: Function, options: dict[str, Any]) -> Any:
+        return None, _viewed(g, xp, view, options)
+
+
+_put_all = _PutAll()
 
 
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
@@ -71,7 +85,7 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
             f"in place: x was made by broadcast_to, and its elements share their memory: write to a copy of it, "
             f"xgrad.asarray(x, copy=True), at {blame()}"
         )
-    made: Tensor = _put(x, value, view=function, options=options)
+    made: Tensor = (_put if x.is_leaf or value.size < x.size else _put_all)(x, value, view=function, options=options)
     return made
 
 
@@ -114,7 +128,9 @@ def _computed(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tens
     new = compute(_current(x), *operands)
     if new._data.dtype != x._data.dtype:
         if "buifc".index(new.dtype.kind) > "buifc".index(x.dtype.kind):
-            raise TypeError(f"in place: expected a result that {x.dtype} can hold, got {new.dtype}: write x = x + y")
+            raise TypeError(
+                f"in place: expected a result of a dtype that {x.dtype} can hold, got {new.dtype}: write x = x + y"
+            )
         new = new.astype(x.dtype)
     if new._data.shape != x._data.shape:
         raise ValueError(f"in place: expected a result of shape {x.shape}, got {new.shape}: write x = x + y")
@@ -202,6 +218,8 @@ def _spread(x: Tensor, new: Tensor, hidden: bool) -> None:
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
         replace(x, new._data, new._place)
     else:
+        if edge is not None and edge.hooks and new._edge is not None and RetainedGradient in edge.hooks:
+            new._edge.hooks = {RetainedGradient: edge.hooks.pop(RetainedGradient)}  # of the value from now on
         x._data, x._place, x._edge = new._data, new._place, new._edge
     refresh_views(x, hidden)
 
