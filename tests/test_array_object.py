@@ -52,12 +52,14 @@ def test_in_place_keeps_the_dtype_and_the_graph(name: str, device: str) -> None:
 def test_in_place_changes_neither_dtype_nor_shape(device: str) -> None:
     x = Tensor([1, 2], device=device)
     for name in ("iadd", "itruediv", "ipow"):
-        with pytest.raises(TypeError, match="in place: expected a result that int64 can hold, got float32: write x ="):
+        with pytest.raises(
+            TypeError, match="in place: expected a result of a dtype that int64 can hold, got float32: write x ="
+        ):
             getattr(operator, name)(x, 0.5)
-    with pytest.raises(TypeError, match="in place: expected a result that float32 can hold, got complex64"):
+    with pytest.raises(TypeError, match="in place: expected a result of a dtype that float32 can hold, got complex64"):
         operator.imul(xgrad.ones(2, device=device), 1j)
     for name in ("isub", "imul", "iand"):
-        with pytest.raises(TypeError, match="in place: expected a result that bool can hold, got uint8"):
+        with pytest.raises(TypeError, match="in place: expected a result of a dtype that bool can hold, got uint8"):
             getattr(operator, name)(Tensor([True], device=device), xgrad.ones(1, dtype="uint8", device=device))
     with pytest.raises(ValueError, match=r"in place: expected a result of shape \(2,\), got \(3, 2\): write x ="):
         x += xgrad.ones((3, 2), dtype=xgrad.int64, device=device)

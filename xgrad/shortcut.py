@@ -69,7 +69,8 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     def call_with_two(x1: Any, x2: Any, /) -> Any:
         try:
             a, place, e1 = x1._data, x1._place, x1._edge
-            kernel, plans, array_type, tensor, _, made = ways[place]
+            kernel, plans, array_type, tensor, _, dtype = ways[place]
+            made = place if dtype is None else place.device.places[dtype]
             if (trace := _tracing()) is not None and place.device is not trace.device:
                 raise LookupError
             kind = type(x2)
@@ -110,6 +111,7 @@ def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
     """Call a function the long way, and remember the short one for the next time.
 
     There is one if the result is in the place of the inputs, or has bools that no promotion precedes: a comparison.
+    What is remembered holds no place, since places of a trace are replaced wherever they are.
     """
     result = function(*inputs, **options)
     place: Any = getattr(inputs[0], "_place", None)
@@ -117,7 +119,19 @@ def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
         return result
     device, made = place.device, result._place
     short = made is place if any(function.rules) else place.dtype in device.floats and not made.floating
-    if short and device.guard is None and all(getattr(x, "_place", place) is place for x in inputs):
+    if (
+        short
+        and made.device is device
+        and device.guard is None
+        and all(getattr(x, "_place", place) is place for x in inputs)
+    ):
         plans = function.plans[place.complex and function.holomorphic]
-        ways[place] = function.kernel(device), plans, device.array_type, type(result), function, made
+        ways[place] = (
+            function.kernel(device),
+            plans,
+            device.array_type,
+            type(result),
+            function,
+            None if made is place else made.dtype,
+        )
     return result
