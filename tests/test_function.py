@@ -325,6 +325,23 @@ def test_the_short_way_promotes_as_the_long_one(name: str, one: Any, other: Any,
         assert [g.tolist() for g in found] == [g.tolist() for g in expected]
 
 
+@pytest.mark.parametrize("name", ["equal", "less", "greater_equal", "logical_and"])
+def test_comparisons_take_the_short_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    op = getattr(xgrad, name)
+    x, y = (xgrad.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [2.0, 1.5]))
+    others: list[Any] = [y, y.detach(), 2.0, *([] if name == "logical_and" else [1])]
+    expected = [op.function(x, other) for other in others]
+    op(x, y)
+    integers, wide = (x.detach().to(dtype=dtype) for dtype in ("int64", "float64"))
+    promoted = [op.function(*pair) for pair in ((integers, x), (x, wide))]
+    assert [out.tolist() for out in promoted] == [op(integers, x).tolist(), op(x, wide).tolist()]
+    op(x.detach(), y.detach())
+    monkeypatch.setattr(Function, "__call__", None)
+    for other, out in zip(others, expected, strict=True):
+        result = op(x, other)
+        assert (result.dtype, result.tolist(), result.requires_grad) == (out.dtype, out.tolist(), False)
+
+
 def test_a_call_that_leaves_the_short_way_runs_its_forward_rule_once_and_shows_one_error() -> None:
     called = []
 

@@ -210,6 +210,13 @@ def test_rows_one_after_the_other(device: str) -> None:
         assert [row.requires_grad for row in x] == [False] * 3
 
 
+def test_elements_one_after_the_other_are_taken_at_once(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    x = Tensor([3.0, 1.0, 2.0], device=device)
+    monkeypatch.setattr(xgrad.ops, "getitem", None)
+    assert [v.tolist() for v in x] == [3, 1, 2] and list(xgrad.zeros(0, device=device)) == []
+    assert (min(x).item(), max(x).item(), sum(x).item()) == (1, 3, 6)
+
+
 def test_conversions(device: str) -> None:
     x = Tensor(2.5, device=device)
     assert (float(x), int(x), bool(x), complex(x), x.item()) == (2.5, 2, True, 2.5 + 0j, 2.5)

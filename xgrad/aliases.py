@@ -6,7 +6,6 @@ Parameters are named as PyTorch names them (`dim`, `keepdim`), where the functio
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from xgrad.hints import HintedTensor
@@ -39,7 +38,7 @@ def _in_place(name: str) -> Callable[..., Tensor]:
     """Return a function of the namespace as a method that changes the tensor to the result."""
 
     def method(x: Any, *others: Any, **options: Any) -> Any:
-        new = x._write(partial(getattr(namespace, name), **options), *others)
+        new = x._write(lambda x, others: getattr(namespace, name)(x, *others, **options), others)
         if new is not x:
             x._data, x._edge = new._data, new._edge
         return x

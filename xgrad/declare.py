@@ -61,7 +61,7 @@ def public(function: Function, doc: str | None, module: str) -> Callable[..., Te
     two = count == 2 and f.lowest is not None and not f.options
     apply = function.__call__
     call: Any = lambda *inputs, **options: apply(*inputs, **options)  # noqa: E731
-    if (one or two) and all(f.rules) and not (f.joint or f.aside or f.crosses):
+    if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (f.joint or f.aside or f.crosses):
         call = (for_two if two else for_one)(f.name, lambda: function)
     function.public = call
     call.__name__ = call.__qualname__ = function.name

@@ -73,10 +73,10 @@ class Operators:
     def __rrshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(other, self)
     def __eq__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
     def __ne__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
-    def __lt__(self, other: Any) -> Tensor: return namespace.less(self, other)
-    def __le__(self, other: Any) -> Tensor: return namespace.less_equal(self, other)
-    def __gt__(self, other: Any) -> Tensor: return namespace.greater(self, other)
-    def __ge__(self, other: Any) -> Tensor: return namespace.greater_equal(self, other)
+    __lt__ = _two("less")
+    __le__ = _two("less_equal")
+    __gt__ = _two("greater")
+    __ge__ = _two("greater_equal")
     __neg__ = _one("negative")
     def __pos__(self) -> Tensor: return namespace.positive(self)
     __abs__ = _one("abs")

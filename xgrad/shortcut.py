@@ -26,7 +26,7 @@ def for_one(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     def call_with_one(x: Any, /, *more: Any, **given: Any) -> Any:
         try:
             a, place, edge = x._data, x._place, x._edge
-            kernel, plans, array_type, tensor, function = ways[place]
+            kernel, plans, array_type, tensor, function, _ = ways[place]
             if (trace := _tracing()) is not None and place.device is not trace.device:
                 raise LookupError
             options = function.defaults
@@ -66,21 +66,22 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     def call_with_two(x1: Any, x2: Any, /) -> Any:
         try:
             a, place, e1 = x1._data, x1._place, x1._edge
-            kernel, plans, array_type, tensor, _ = ways[place]
+            kernel, plans, array_type, tensor, _, dtype = ways[place]
             if (trace := _tracing()) is not None and place.device is not trace.device:
                 raise LookupError
             kind = type(x2)
             if kind is float or kind is int:
                 b, e2 = x2, None
                 out = kernel(a, b)
-                if out.dtype is not place.dtype:
+                if out.dtype is not dtype:
                     raise LookupError
             else:
                 b, e2 = x2._data, x2._edge
                 if x2._place is not place:
                     raise LookupError
                 out = kernel(a, b)
-            if (e1 is None and e2 is None) or not _recording():
+            made = place if dtype is place.dtype else place.device.places[dtype]
+            if (e1 is None and e2 is None) or made is not place or not _recording():
                 plan = None
             else:
                 plan = plans[1 if e2 is None else 2 if e1 is None else 3]
@@ -90,7 +91,7 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
             result = _new(tensor)
             if type(out) is not array_type:
                 out = place.device.coerce(out)
-            result._data, result._place, result._edge = out, place, None
+            result._data, result._place, result._edge = out, made, None
             if plan is not None:
                 result._edge = node = Node()
                 node.kept = plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2)) if plan.first else (e1, e2)
@@ -104,12 +105,17 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
 
 
 def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Call a function the long way, and remember the short one for the next time, if it keeps the place of inputs."""
+    """Call a function the long way, and remember the short one for the next time.
+
+    There is one if the result is in the place of the inputs, or has bools that no promotion precedes: a comparison.
+    """
     result = function(*inputs, **options)
     place: Any = getattr(inputs[0], "_place", None)
-    if place is not None and place not in ways and type(result) is not tuple and result._place is place:
-        device, alike = place.device, all(getattr(x, "_place", place) is place for x in inputs)
-        if alike and device.guard is None:
-            plans = function.plans[place.complex and function.holomorphic]
-            ways[place] = function.kernel(device), plans, device.array_type, type(result), function
+    if place is None or place in ways or type(result) is tuple:
+        return result
+    device, made = place.device, result._place
+    short = made is place if any(function.rules) else place.dtype in device.floats and not made.floating
+    if short and device.guard is None and all(getattr(x, "_place", place) is place for x in inputs):
+        plans = function.plans[place.complex and function.holomorphic]
+        ways[place] = function.kernel(device), plans, device.array_type, type(result), function, made.dtype
     return result

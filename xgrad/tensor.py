@@ -379,7 +379,7 @@ class Tensor(Aliases):
         return int(self._data.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
-        if self._edge is not None and grad_enabled.get() and self.ndim:
+        if self.ndim == 1 or (self._edge is not None and grad_enabled.get() and self.ndim):
             return iter(namespace.ops.unstack(self))  # of rows taken one by one, each gradient is as large as the whole
         return (self[i, ...] for i in range(len(self)))
 
