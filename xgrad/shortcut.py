@@ -70,21 +70,21 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
         try:
             a, place, e1 = x1._data, x1._place, x1._edge
             kernel, plans, array_type, tensor, _, dtype = ways[place]
-            made = place if dtype is None else place.device.places[dtype]
             if (trace := _tracing()) is not None and place.device is not trace.device:
                 raise LookupError
             kind = type(x2)
             if kind is float or kind is int:
                 b, e2 = x2, None
                 out = kernel(a, b)
-                if out.dtype is not made.dtype:
+                if out.dtype is not dtype:
                     raise LookupError
             else:
                 b, e2 = x2._data, x2._edge
                 if x2._place is not place:
                     raise LookupError
                 out = kernel(a, b)
-            if (e1 is None and e2 is None) or not made.floating or not _recording():
+            made = place if dtype is place.dtype else place.device.places[dtype]
+            if (e1 is None and e2 is None) or made is not place or not _recording():
                 plan = None
             else:
                 plan = plans[1 if e2 is None else 2 if e1 is None else 3]
@@ -111,7 +111,6 @@ def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
     """Call a function the long way, and remember the short one for the next time.
 
     There is one if the result is in the place of the inputs, or has bools that no promotion precedes: a comparison.
-    What is remembered holds no place, since places of a trace are replaced wherever they are.
     """
     result = function(*inputs, **options)
     place: Any = getattr(inputs[0], "_place", None)
@@ -126,12 +125,5 @@ def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
         and all(getattr(x, "_place", place) is place for x in inputs)
     ):
         plans = function.plans[place.complex and function.holomorphic]
-        ways[place] = (
-            function.kernel(device),
-            plans,
-            device.array_type,
-            type(result),
-            function,
-            None if made is place else made.dtype,
-        )
+        ways[place] = function.kernel(device), plans, device.array_type, type(result), function, made.dtype
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -66,7 +67,7 @@ FLOATS = {"requires_grad": False, "dtype": torch.float32}
 
 def test_the_devices_have_names(two_gpus: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     backend = xgrad_torch.TorchBackend()
-    monkeypatch.setattr(xgrad.device, "open_backend", lambda kind: backend)
+    monkeypatch.setattr(sys.modules["xgrad.device"], "open_backend", lambda kind: backend)
     monkeypatch.setattr(xgrad.Device, "_known", {})
     assert [str(xgrad.Device(name)) for name in ("torch", "torch:0", "torch:1", "torch:2")] == [
         "torch",

@@ -569,10 +569,12 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"unstack: axis {axis} is out of bounds for shape {x.shape}")
     parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
-    if x.ndim > 1:  # else they are elements, which are values
-        before = (slice(None),) * (axis % x.ndim)
-        for i, part in enumerate(parts):
+    before = (slice(None),) * (axis % x.ndim)
+    for i, part in enumerate(parts):
+        if x.ndim > 1:
             link(x, part, getitem_function, {"key": (*before, i, ...)})
+        else:  # an element, which is a value of its own
+            part._view = None
     return parts
 
 
