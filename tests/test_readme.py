@@ -22,6 +22,7 @@ PRINTED = {
         r"2 recordings, 45 steps an epoch, loss 0\.\d",
         r"\[396\.0, 200\.0\]\n\[\[402\.0, 400\.0\], \[400\.0, 200\.0\]\]\n\{'0\.weight': \(8, 2\), [^\n]*\nTrue True\n",
         r"True False\n",
+        r"\[\[4\.0, 5\.0\], \[13\.0, 16\.0\]\] \[\[2\.0, 0\.0\], \[7\.0, 9\.0\]\]\n",
     ],
     "docs/pytorch.md": [],  # a table of expressions, which test_aliases.py evaluates
     "docs/capture.md": [

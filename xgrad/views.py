@@ -5,7 +5,6 @@ A view holds its base, and the function and options that took it; a base has wea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
 
@@ -43,32 +42,32 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
 
 def unlink(x: Tensor) -> Tensor:
     """Make a view a value of its own, and return it."""
-    del x._view
+    if (base := base_of(x)) is not None:
+        base._views[:] = [reference for reference in base._views if reference() is not x]
+        del x._view
     return x
 
 
 def base_of(x: Tensor) -> Tensor | None:
     """Return what a tensor is a view of."""
     view = getattr(x, "_view", None)
-    if view is None:
+    if not view:
         return None
     base, function, _ = view
     return base if function is not None else base()  # type: ignore[no-any-return]
 
 
-def views_of(x: Tensor) -> Iterator[Tensor]:
+def views_of(x: Tensor) -> list[Tensor]:
     """Return the views of a tensor that still exist."""
-    for reference in list(getattr(x, "_views", ())):
-        view = reference()
-        if view is not None and base_of(view) is x:
-            yield view
+    return [view for reference in getattr(x, "_views", ()) if (view := reference()) is not None]
 
 
 def with_views(x: Tensor) -> list[Tensor]:
     """Return a tensor, its views, and the views of those."""
     found = [x]
     for member in found:  # which grows on the way
-        found += views_of(member)
+        if hasattr(member, "_views"):
+            found += views_of(member)
     return found
 
 
@@ -81,4 +80,4 @@ def family_of(x: Tensor) -> list[Tensor]:
 
 def has_family(x: Tensor) -> bool:
     """Return whether a tensor is a view or has had views."""
-    return hasattr(x, "_views") or getattr(x, "_view", None) is not None
+    return hasattr(x, "_views") or bool(getattr(x, "_view", None))

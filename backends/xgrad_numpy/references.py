@@ -33,15 +33,12 @@ def is_exclusive(arrays: list[np.ndarray]) -> bool:
     owner = first if first.base is None else first.base
     if type(owner) is not np.ndarray or owner.base is not None or not owner.flags.writeable:
         return False
-    owns = False
-    for x in arrays:
-        if x is owner:
-            owns = True
-        elif x.base is not owner or not x.flags.writeable:
-            return False
-    del first, owner, x
-    total, of_owner = _counts(arrays)
     count = len(arrays)
+    owns = count - sum([x.base is owner for x in arrays])
+    if owns > 1 or (owns and first is not owner):
+        return False
+    del first, owner
+    total, of_owner = _counts(arrays)
     if owns:  # each view has one reference to the owner
         return total == _OWNING + (count - 1) * (_VIEW + 1)
     return total == count * _VIEW and of_owner == _OWNER + count - 1

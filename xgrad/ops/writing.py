@@ -14,7 +14,7 @@ from xgrad.graph import Leaf, RetainedGradient, clock
 from xgrad.lost_gradients import blame
 from xgrad.ops.indexing import assign_to, prepare, setitem
 from xgrad.tensor import Tensor, placed
-from xgrad.views import base_of, family_of, has_family, views_of, with_views
+from xgrad.views import base_of, family_of, has_family, unlink, views_of, with_views
 
 
 def _viewed(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
@@ -113,9 +113,9 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
     new = _computed(x, compute, other)
     if has_family(x):
         if new._edge is None and _is_exclusive(x, new):
-            with x.device.active():
+            with suppress(ValueError), x.device.active():  # what was broadcast is read-only
                 x._data[...] = new._data
-            return x
+                return x
     elif not x._data.shape and x._rebinds and x._edge is None and x._leaf is None:
         return new  # numbers are values, as NumPy's
     assign(x, new)
@@ -161,7 +161,7 @@ def _is_exclusive(x: Tensor, value: Any) -> bool:
         return False
     family = family_of(x)
     for member in family:
-        if member._edge is not None or member._leaf is not None or member is value:
+        if member._edge is not None or member is value or hasattr(member, "_frozen"):
             return False
     return x.device.backend.is_exclusive([member._data for member in family])
 
@@ -201,9 +201,10 @@ def set_data(x: Tensor, new: Tensor) -> None:
     """Give a tensor another value behind the graph's back; one of another shape or dtype is no longer that of views."""
     if new._place is not x._place or new.shape != x.shape:
         for view in views_of(x):
-            del view._view
-        if getattr(x, "_view", None) is not None and x._view[1] is not None:  # type: ignore[index]
-            del x._view
+            unlink(view)
+        link = getattr(x, "_view", None)
+        if link and link[1] is not None:
+            unlink(x)
     assign(x, _detached(new), hidden=True)
 
 
