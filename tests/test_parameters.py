@@ -91,7 +91,10 @@ def test_a_lazy_signature_is_a_signature() -> None:
         made.append(1)
         return inspect.signature(lambda x, /, *, k=1: x)
 
-    signature = LazySignature(make)
+    class Holder:
+        signature = property(lambda self: make())
+
+    signature = LazySignature(Holder())
     assert isinstance(signature, inspect.Signature) and not made
     assert str(signature) == "(x, /, *, k=1)" and list(signature.parameters) == ["x", "k"]
     assert signature == make() and hash(signature) == hash(make())

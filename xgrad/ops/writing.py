@@ -75,9 +75,9 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.ones(2), xgrad.linalg.diagonal)
-    Tensor([[1., 0.],
-            [0., 1.]])
+    >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose)
+    Tensor([[1., 3.],
+            [2., 4.]])
     """
     function: Function = getattr(view, "function", view)
     if function.name == "broadcast_to" and value.size != x.size:
