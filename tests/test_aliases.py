@@ -156,7 +156,8 @@ X = np.asarray([[0.25, 1.0, 0.5, 0.75], [2.0, 0.0, 1.0, 3.0], [0.5, 4.0, 0.25, 0
 
 
 def equal(a: Any, b: Any) -> bool:
-    return np.shape(a) == np.shape(b) and np.allclose(a, b)
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and np.allclose(a, b)
 
 
 @pytest.mark.parametrize(("theirs", "ours"), DIFFERENCES)
