@@ -251,13 +251,10 @@ class HintedTensor:
     """The last base of `Tensor`, whose attributes are errors that say what to write."""
 
     __slots__ = ()
+    locals().update({name: _Missing(name) for name in WRITE["Tensor"]})
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if hasattr(type(self), name)]
-
-
-for _name in WRITE["Tensor"]:
-    setattr(HintedTensor, _name, _Missing(_name))
 
 
 def install(module: str) -> None:
