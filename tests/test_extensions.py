@@ -385,3 +385,10 @@ def test_complex_numbers_have_no_order(name: str) -> None:
     rest = (0,) if name in ("topk", "partition") else ()
     with refuses(TypeError, f"{name}: expected real numbers for x, got complex64"):
         getattr(xgrad, name)(xgrad.asarray([1j]), *rest)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "wrap"])
+def test_pad_by_nothing_is_a_copy(mode: Any) -> None:
+    x = xgrad.ones(2)
+    xgrad.pad(x, 0, mode=mode)[...] = 5.0
+    assert x.tolist() == [1, 1]

@@ -80,7 +80,7 @@ def pad(
             if not x.shape[axis]:
                 raise ValueError(f"pad: expected elements to repeat along axis {axis}, got shape {x.shape}")
             x = namespace.take(x, _indices(x, axis, before, after, mode), axis=axis)
-    return x
+    return x if any(map(any, widths)) else namespace.asarray(x, copy=True)
 
 
 def _widths(pad_width: Any, shape: tuple[int, ...]) -> list[tuple[int, int]]:
