@@ -331,6 +331,13 @@ def test_assignment_of_overlapping_memory_has_the_values_of_numpy(take: Callable
     assert x.tolist() == y.tolist()
 
 
+def test_assignment_at_indices_in_the_same_memory_has_the_values_of_numpy() -> None:
+    x, y = xgrad.asarray([3, 2, 1, 0]), np.asarray([3, 2, 1, 0])
+    x[x] = xgrad.arange(4)
+    y[y.copy()] = np.arange(4)
+    assert x.tolist() == y.tolist()
+
+
 def test_wrong_assignments_change_nothing() -> None:
     x = xgrad.zeros((2, 2))
     for key, value in ((0, [1, 2, 3]), ((slice(None), 5), 1.0), (slice(None), 1j), ((0, 0, 0), 1.0)):

@@ -96,11 +96,8 @@ def write(x: Tensor, key: Any, value: Any) -> None:
             "in place: x is an element that was taken by integers, a value of its own: assign to the tensor that it "
             "was taken from"
         )
-    if (
-        x._edge is None
-        and (getattr(value, "_edge", None) is None or not grad_enabled.get())
-        and _is_exclusive(x, value)
-    ):
+    recorded = grad_enabled.get() and getattr(value, "_edge", None) is not None
+    if x._edge is None and not recorded and _is_exclusive(x, value, *(key if isinstance(key, tuple) else (key,))):
         x, raw, new = prepare(x, key, value)
         with suppress(Exception), x.device.active():  # the op explains what is wrong
             assign_to(x.device.xp, x._data, getattr(new, "_data", new), raw)
@@ -155,13 +152,13 @@ def _current(x: Tensor) -> Tensor:
     return made
 
 
-def _is_exclusive(x: Tensor, value: Any) -> bool:
-    """Return whether nothing sees the memory of a constant but tensors that share it: its views, and it as one."""
+def _is_exclusive(x: Tensor, *operands: Any) -> bool:
+    """Return whether nothing sees the memory of a constant but tensors that share it, none of which is an operand."""
     if tracing.get() is not None:
         return False
     family = family_of(x)
     for member in family:
-        if member._edge is not None or member is value or hasattr(member, "_frozen"):
+        if member._edge is not None or hasattr(member, "_frozen") or any(member is x for x in operands):
             return False
     return x.device.backend.is_exclusive([member._data for member in family])
 
