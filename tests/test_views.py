@@ -365,3 +365,11 @@ def test_retained_gradient_is_that_of_the_last_value(torch: Any) -> None:
         (y * y).sum().backward()
         gradients.append((x.grad.tolist(), y.grad.tolist()))
     assert gradients[0] == gradients[1]
+
+
+def test_a_tensor_whose_views_became_values_has_new_views() -> None:
+    x = xgrad.asarray(1.0)
+    full = xgrad.full((2, 3), x)
+    view = x[...]
+    view[...] = 5.0
+    assert x.item() == 5 and full.tolist() == [[1, 1, 1], [1, 1, 1]]

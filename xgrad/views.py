@@ -30,7 +30,7 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
     """Make a tensor a view of another, taken by a function; the function of ``.data`` is None."""
     view._view = (base if function is not None else ref(base)), function, options
     views = getattr(base, "_views", None)
-    if views is None:
+    if not views:
         base._views = [ref(view)]
     elif views[-1]() is None:
         views[-1] = ref(view)
