@@ -123,6 +123,10 @@ def _with_gradients(op: Op, sample: Sample, inputs: list[Any], elsewhere: xgrad.
     return [*outs, *first, *gradients(outs, leaves), *gradients([g for g in first if g.requires_grad], leaves)]
 
 
+#: What returns a bool, or iterates until values have converged; SciPy's special functions run on the host.
+READ_VALUES = ("allclose", "expm", "sqrtm")
+
+
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_an_op_stays_on_its_device(op: Op, elsewhere: xgrad.Device) -> None:
     shapeless = op.not_on.items() >= STRICT_FLAGS.items()
@@ -137,8 +141,8 @@ def test_an_op_stays_on_its_device(op: Op, elsewhere: xgrad.Device) -> None:
         try:
             found = _with_gradients(op, sample, inputs, elsewhere)
         except NotImplementedError as error:
-            if op.kernel and "Cannot copy out of meta tensor" in str(error):
-                pytest.skip("a special function passes through the host, where that device has no data")
+            if (op.kernel or op.name in READ_VALUES) and "Cannot copy out of meta tensor" in str(error):
+                pytest.skip("values are read on the host, of which that device has none")
             raise
         for x in found:
             assert x.device is elsewhere
