@@ -115,9 +115,9 @@ class Tensor(Aliases):
     @property
     def T(self) -> Tensor:
         """The transpose of a matrix."""
-        if self.ndim != 2:
+        if len(self._data.shape) != 2:
             raise ValueError(f"T: expected a matrix, got shape {self.shape}: use .mT or permute_dims")
-        return self.mT
+        return namespace.matrix_transpose(self)
 
     @property
     def mT(self) -> Tensor:

@@ -18,10 +18,14 @@ from xgrad.ops.data_types import result_type
 from xgrad.tensor import Tensor
 from xgrad.views import link
 
+_PLAIN = frozenset({int, type(None), type(...)})  # parts of keys that need no conversion
+
 
 def _raw_key(key: Any, device: Device) -> Any:
     """Return a key with the arrays of the device in the place of tensors, NumPy arrays and sequences."""
-    return tuple([_raw_part(part, device) for part in key]) if isinstance(key, tuple) else _raw_part(key, device)
+    if isinstance(key, tuple):
+        return tuple([part if type(part) in _PLAIN else _raw_part(part, device) for part in key])
+    return key if type(key) in _PLAIN else _raw_part(key, device)
 
 
 def _raw_part(key: Any, device: Device) -> Any:
@@ -80,7 +84,7 @@ def _getitem(xp: Any, x: Any, /, *, key: Any) -> Any:
 
 
 getitem_function: Function = _getitem.function  # type: ignore[attr-defined]
-_BASIC = frozenset({int, slice, type(None), type(...)})  # of keys that select a view
+_BASIC = _PLAIN | {slice}  # parts of keys that select a view
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
