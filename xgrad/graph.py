@@ -31,7 +31,7 @@ clock = Clock()
 class Leaf:
     """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
 
-    __slots__ = ("changed", "grad", "hooks", "moved", "order", "place", "shape", "slot")
+    __slots__ = ("changed", "grad", "hooks", "moved", "order", "place", "shape", "slot", "viewed")
     name = "leaf"
     edges = ()
 
@@ -42,6 +42,7 @@ class Leaf:
         self.slot: Any = None  # where an optimizer keeps the gradient
         self.hooks: dict[Any, Hook] | None = None
         self.changed = self.moved = 0
+        self.viewed = False  # whether the tensor may have views, or be one
 
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"

@@ -16,7 +16,7 @@ from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
 from xgrad.lost_gradients import blame, lost, warn_missing_gradient
 from xgrad.operators import namespace
-from xgrad.views import base_of, link
+from xgrad.views import base_of, has_family, link
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 _new: Any = object.__new__
@@ -173,12 +173,14 @@ class Tensor(Aliases):
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
-            self._edge = self._leaf or Leaf(self.shape, self._place)
+            self._edge = leaf = self._leaf or Leaf(self.shape, self._place)
+            leaf.viewed = leaf.viewed or has_family(self)
         elif not requires_grad:
             if not self.is_leaf:
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
             if self._edge is not None:
-                self._frozen, self._edge = self._leaf, None  # type: ignore[assignment]
+                self._frozen, self._edge = self._edge, None  # type: ignore[assignment]
+                self._frozen.viewed = True  # views of a constant are not noted
         return self
 
     @property

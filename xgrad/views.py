@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
 
+from xgrad.graph import Leaf
+
 if TYPE_CHECKING:
     from xgrad.tensor import Tensor
 
@@ -32,6 +34,8 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
     views = getattr(base, "_views", None)
     if not views:
         base._views = [ref(view)]
+        if type(base._edge) is Leaf:
+            base._edge.viewed = True
     elif views[-1]() is None:
         views[-1] = ref(view)
     else:
@@ -59,7 +63,10 @@ def base_of(x: Tensor) -> Tensor | None:
 
 def views_of(x: Tensor) -> list[Tensor]:
     """Return the views of a tensor that still exist."""
-    return [view for reference in getattr(x, "_views", ()) if (view := reference()) is not None]
+    views = [view for reference in getattr(x, "_views", ()) if (view := reference()) is not None]
+    if not views and hasattr(x, "_views"):
+        del x._views  # what was updated in place looks for views at each step
+    return views
 
 
 def with_views(x: Tensor) -> list[Tensor]:

@@ -75,8 +75,8 @@ class Effects:
             writer.effect("when = change()")
             for x, key in stamped:
                 writer.effect(f"{{}}.{key} = when", x)
-                if key == "_changed" and (id(x), "_data") not in recording.changed:  # updated in place
-                    writer.effect("if has_family({0}): refresh({0})", x)
+                if (id(x), "_data") not in recording.changed and getattr(x, "_leaf", None):  # updated in place
+                    writer.effect("if {1}.viewed: refresh({0})", x, x._leaf)
         del self._writer, self._recording  # its arguments and results are not to live as long as the program
 
     def _result(self, value: Any) -> str:

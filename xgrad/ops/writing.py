@@ -246,5 +246,8 @@ def refresh_views(x: Tensor, hidden: bool = True) -> None:
 
 def refresh(x: Tensor) -> None:
     """Give what a tensor is a view of, and its views, the value that it has."""
+    edge = x._edge or x._leaf
     if has_family(x):
-        assign(x, _detached(x), hidden=(x._edge or x._leaf) is not None)
+        assign(x, _detached(x), hidden=edge is not None)
+    elif type(edge) is Leaf:
+        edge.viewed = x._edge is None

@@ -363,7 +363,8 @@ class Flat:
         self.stepped, when = True, clock.change()
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
-            refresh(param)
+            if leaf.viewed:
+                refresh(param)
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""
