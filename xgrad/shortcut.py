@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
 
 
+_NONE: Any = {1: None, 2: None, 3: None}  # plans of comparisons, which are not recorded
+
+
 def for_one(name: str, find: Callable[[], Function], views: Views = False) -> Callable[..., Any]:
     """Return a call of one input, of this name, which finds its function when it has to."""
     ways: dict[Any, Any] = {}  # what is to be known in a place
@@ -27,7 +30,7 @@ def for_one(name: str, find: Callable[[], Function], views: Views = False) -> Ca
     def call_with_one(x: Any, /, *more: Any, **given: Any) -> Any:
         try:
             a, place, edge = x._data, x._place, x._edge
-            kernel, plans, array_type, tensor, function, _ = ways[place]
+            kernel, plans, array_type, tensor, function = ways[place]
             if (trace := _tracing()) is not None and place.device is not trace.device:
                 raise LookupError
             options = function.defaults
@@ -69,7 +72,7 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     def call_with_two(x1: Any, x2: Any, /) -> Any:
         try:
             a, place, e1 = x1._data, x1._place, x1._edge
-            kernel, plans, array_type, tensor, _, dtype = ways[place]
+            kernel, plans, array_type, tensor, dtype = ways[place]
             if (trace := _tracing()) is not None and place.device is not trace.device:
                 raise LookupError
             kind = type(x2)
@@ -83,8 +86,7 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
                 if x2._place is not place:
                     raise LookupError
                 out = kernel(a, b)
-            made = place if dtype is place.dtype else place.device.places[dtype]
-            if (e1 is None and e2 is None) or made is not place or not _recording():
+            if (e1 is None and e2 is None) or not _recording():
                 plan = None
             else:
                 plan = plans[1 if e2 is None else 2 if e1 is None else 3]
@@ -94,8 +96,10 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
             result = _new(tensor)
             if type(out) is not array_type:
                 out = place.device.coerce(out)
-            result._data, result._place, result._edge = out, made, None
-            if plan is not None:
+            result._data, result._place, result._edge = out, place, None
+            if plans is _NONE:
+                result._place = place.device.places[dtype]
+            elif plan is not None:
                 result._edge = node = Node()
                 node.kept = plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2)) if plan.first else (e1, e2)
                 node.plan, node.shape, node.place = plan, out.shape, place
@@ -111,6 +115,7 @@ def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
     """Call a function the long way, and remember the short one for the next time.
 
     There is one if the result is in the place of the inputs, or has bools that no promotion precedes: a comparison.
+    What is remembered has no place in it, for capture replaces those of a trace in any tuple.
     """
     result = function(*inputs, **options)
     place: Any = getattr(inputs[0], "_place", None)
@@ -124,6 +129,7 @@ def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
         and device.guard is None
         and all(getattr(x, "_place", place) is place for x in inputs)
     ):
-        plans = function.plans[place.complex and function.holomorphic]
-        ways[place] = function.kernel(device), plans, device.array_type, type(result), function, made.dtype
+        plans = function.plans[place.complex and function.holomorphic] if made is place else _NONE
+        last = function if len(function.inputs) == 1 else made.dtype
+        ways[place] = function.kernel(device), plans, device.array_type, type(result), last
     return result
