@@ -19,7 +19,7 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
-def lstsq(x1: Tensor, x2: Tensor, /, *, rtol: float | None = None) -> LstsqResult:
+def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResult:
     """Return least-squares solutions X of ``x1 @ X = x2``; where there are several, that of the least norm.
 
     Parameters
@@ -28,7 +28,7 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rtol: float | None = None) -> LstsqResul
         Matrices of shape (..., m, n); integers count as float32.
     x2 : Tensor
         One vector of shape (m,), or matrices of shape (..., m, k), whose first axes broadcast against those of `x1`.
-    rtol : float, optional
+    rcond : float, optional
         Singular values up to this part of the largest count as 0; by default max(m, n) times the precision of the
         dtype.
 
@@ -71,8 +71,8 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rtol: float | None = None) -> LstsqResul
             f"(..., m, k) for x2, got {x1.shape} and {x2.shape}"
         )
     x2 = x2[:, None] if vector else x2
-    solution = namespace.linalg.pinv(x1, rtol=rtol) @ x2
+    solution = namespace.linalg.pinv(x1, rtol=rcond) @ x2
     residuals = namespace.sum(namespace.square(namespace.abs(x1 @ solution - x2)), axis=-2)
     if vector:
         solution, residuals = solution[..., 0], residuals[..., 0]
-    return LstsqResult(solution, residuals, namespace.linalg.matrix_rank(x1, rtol=rtol), namespace.linalg.svdvals(x1))
+    return LstsqResult(solution, residuals, namespace.linalg.matrix_rank(x1, rtol=rcond), namespace.linalg.svdvals(x1))
