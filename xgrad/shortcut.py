@@ -96,10 +96,9 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
             result = _new(tensor)
             if type(out) is not array_type:
                 out = place.device.coerce(out)
-            result._data, result._place, result._edge = out, place, None
-            if plans is _NONE:
-                result._place = place.device.places[dtype]
-            elif plan is not None:
+            made = place if plans is not _NONE else place.device.places[dtype]
+            result._data, result._place, result._edge = out, made, None
+            if plan is not None:
                 result._edge = node = Node()
                 node.kept = plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2)) if plan.first else (e1, e2)
                 node.plan, node.shape, node.place = plan, out.shape, place
