@@ -1,4 +1,4 @@
-"""What users write for PyTorch or NumPy, and what errors say to write in its place."""
+"""Errors for names, keywords and calls of PyTorch and NumPy: each names the replacement in xgrad."""
 
 from __future__ import annotations
 

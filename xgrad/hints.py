@@ -1,4 +1,4 @@
-"""What to write in the place of names, keywords and calls of PyTorch and NumPy that xgrad does not have."""
+"""Replacements for names, keywords and calls of PyTorch and NumPy that xgrad does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a gradient is lost or missing: whose line of code it was, and a warning."""
+"""Warnings of lost and missing gradients, with the line of the user's code."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SizedDataset(Protocol[T_co]):
-    """What is read by number: a `Dataset` with a length, a list, an array."""
+    """A dataset that is read by index: a `Dataset` with a length, a list, an array."""
 
     def __len__(self) -> int: ...
 

@@ -11,7 +11,7 @@ from xgrad.tensor import Tensor
 
 
 class LstsqResult(NamedTuple):
-    """What `lstsq` returns."""
+    """The result of `lstsq`."""
 
     solution: Tensor
     residuals: Tensor

@@ -11,7 +11,7 @@ from xgrad.tensor import Tensor
 
 
 class TopKResult(NamedTuple):
-    """What `topk` returns."""
+    """The result of `topk`."""
 
     values: Tensor
     indices: Tensor
