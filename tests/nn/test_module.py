@@ -350,17 +350,31 @@ def test_parameters():
         (lambda: {"a": nn.Parameter(1.0)}, "parameters in a dict, .*: use an attribute for each"),
     ],
 )
-def test_modules_in_a_plain_container_warn_at_the_assignment(make, text):
+def test_modules_in_a_plain_container_warn_where_parameters_are_collected(make, text):
     module = nn.Module()
-    with pytest.warns(UserWarning, match=rf"Module\.layers: expected .* as attributes, got {text}") as caught:
-        module.layers = make()
-    assert caught[0].filename == __file__
+    module.layers = make()
+    net = nn.Sequential(module)
+    for collect in (lambda: list(net.parameters()), net.state_dict, lambda: net.to(xgrad.float32), net.zero_grad):
+        with pytest.warns(UserWarning, match=rf"Module\.layers: expected .* as attributes, got {text}") as caught:
+            collect()
+        assert caught[0].filename == __file__
+
+
+def test_module_appended_to_a_plain_list_warns():
+    module = nn.Module()
+    module.layers = []
+    module.layers.append(nn.Linear(2, 2))
+    with pytest.warns(UserWarning, match=r"Module\.layers: .*use nn\.ModuleList"):
+        list(module.parameters())
 
 
 def test_containers_that_hide_nothing_do_not_warn():
     net = Net()
     net.both, net.tied, net.numbers, net.empty = (net.head, net.body), {"w": net.head.weight}, [1, 2.0], []
     net.deep = [net.body[0]]
+    net.layers = [nn.Linear(2, 2), nn.ReLU()]
+    net.chain = nn.Sequential(*net.layers)
+    net.to(xgrad.float32).state_dict()
 
 
 def test_module_list():

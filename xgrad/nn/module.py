@@ -54,7 +54,8 @@ class Module:
     Warns
     -----
     UserWarning
-        If an attribute is set to a list, tuple or dict of modules or parameters, which would not be found.
+        If parameters or buffers are collected while a list, tuple or dict among the attributes has modules or
+        parameters that are found nowhere else.
 
     Attributes
     ----------
@@ -102,20 +103,6 @@ class Module:
             )
         edits.number += 1
         super().__setattr__(name, value)
-        if isinstance(value, (list, tuple, dict)):
-            self._warn_of_hidden(name, value)
-
-    def _warn_of_hidden(self, name: str, container: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> None:
-        """Warn of modules and parameters in a container, unless each of them is an attribute as well."""
-        hidden = _hidden(container)
-        if hidden and {id(x) for x in hidden} - {id(x) for x in (*self.modules(), *self.parameters())}:
-            of_modules = all(isinstance(x, Module) for x in hidden)
-            what, hint = ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
-            message = (
-                f"{type(self).__name__}.{name}: expected modules and parameters as attributes, got {what} in a "
-                f"{type(container).__name__}, which parameters(), to() and state_dict() do not find: use {hint}"
-            )
-            warn_user(message, UserWarning)
 
     def __delattr__(self, name: str) -> None:
         edits.number += 1
@@ -221,12 +208,18 @@ class Module:
 
     def _named_state(self) -> Iterator[tuple[str, Tensor]]:
         seen = set()
+        containers = []
         for prefix, module in self.named_modules():
+            seen.add(id(module))
             for name, value in vars(module).items():
                 registered = isinstance(value, Parameter) or (name in module._buffers and value is not None)
                 if registered and id(value) not in seen:
                     seen.add(id(value))
                     yield f"{prefix}.{name}" if prefix else name, value
+                elif isinstance(value, (list, tuple, dict)):
+                    containers.append((f"{type(module).__name__}.{name}", value))
+        for name, container in containers:
+            _warn_of_unregistered(name, [x for x in _hidden(container) if id(x) not in seen], container)
 
     # What is done to all of it
 
@@ -385,6 +378,18 @@ class Module:
             return f"{type(self).__name__}({''.join(lines)})"
         lines += [f"({name}): {module!r}" for name, module in inner]
         return "\n".join([f"{type(self).__name__}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
+
+
+def _warn_of_unregistered(name: str, members: list[Module | Parameter], container: Any) -> None:
+    """Warn of modules and parameters that a container has and no attribute."""
+    if members:
+        of_modules = all(isinstance(x, Module) for x in members)
+        what, hint = ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
+        message = (
+            f"{name}: expected modules and parameters as attributes, got {what} in a {type(container).__name__}, "
+            f"which parameters(), to() and state_dict() do not find: use {hint}"
+        )
+        warn_user(message, UserWarning)
 
 
 def _hidden(value: Any) -> list[Module | Parameter]:
