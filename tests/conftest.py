@@ -10,7 +10,7 @@ import pytest
 
 import xgrad
 from xgrad.backend import DeviceError
-from xgrad.devices import current_device
+from xgrad.backend.devices import current_device
 
 DEVICES = ("cpu", "strict", "torch", "torch:1", "cuda")
 PEERS = {"torch", "jax"}  # fixtures of what ``make test-peers`` installs

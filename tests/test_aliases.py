@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad.aliases import Aliases
+from xgrad.core.aliases import Aliases
 
 UNARY = """absolute acos asin atan asinh atanh ceil cos cosh expm1 floor isfinite isinf isnan log10 log1p log2 neg
     negative reciprocal round rsqrt sign signbit sin sinh square tan trunc clone contiguous ravel flatten squeeze numel

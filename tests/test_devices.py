@@ -12,7 +12,7 @@ import pytest
 
 import xgrad
 from xgrad import Device, DeviceError, Tensor
-from xgrad.devices import current_device
+from xgrad.backend.devices import current_device
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict, the second device, is not installed")
 

@@ -60,8 +60,8 @@ def test_dir_of_the_namespace_lists_documented_names_alone() -> None:
 
 
 def test_tensor_and_device_are_callable_beside_modules_of_these_names() -> None:
-    from xgrad.device import Device
-    from xgrad.tensor import Tensor
+    from xgrad.backend.device import Device
+    from xgrad.core.tensor import Tensor
 
     x = xgrad.tensor([1.0], dtype=xgrad.float64, device=xgrad.device("cpu"), requires_grad=True)
     assert isinstance(x, Tensor) and x.requires_grad and x.dtype == xgrad.float64

@@ -12,8 +12,8 @@ import pytest
 
 import xgrad
 from xgrad import Function, Tensor
-from xgrad.declare import public
-from xgrad.dtypes import FLOATING
+from xgrad.core.dtypes import FLOATING
+from xgrad.ops.declare import public
 from xgrad.testing import gradcheck, gradgradcheck
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import xgrad
 from capture.twins import batch, training
-from xgrad.device import tracing
-from xgrad.graph import Leaf
+from xgrad.backend.device import tracing
+from xgrad.core.graph import Leaf
 from xgrad.optim.flat import Flat
 
 ROOT = Path(xgrad.__file__).parent

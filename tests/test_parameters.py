@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import xgrad
-from xgrad.parameters import LazySignature, parameters
-from xgrad.plan import reads
+from xgrad.core.backward_spec import reads
+from xgrad.core.signatures import LazySignature, parameters
 
 MODULES = (xgrad.ops, xgrad.ops.nn, xgrad.ops.storage, xgrad.ops.sets, xgrad.fft, xgrad.linalg, xgrad.special)
 

@@ -12,9 +12,9 @@ import pytest
 
 import xgrad
 from xgrad import Tensor, nn, optim
-from xgrad.declare import public
-from xgrad.device import Place
-from xgrad.function import Function
+from xgrad.backend.device import Place
+from xgrad.core.function import Function
+from xgrad.ops.declare import public
 from xgrad.parity.evaluate import evaluate, quiet
 from xgrad.parity.table import OPS
 

@@ -15,8 +15,8 @@ import pytest
 
 import xgrad
 from xgrad import Tensor, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from xgrad.graph import Node
-from xgrad.trees import leaves
+from xgrad.core.graph import Node
+from xgrad.core.trees import leaves
 
 
 def array(*shape: int, seed: int = 0, low: float = 0.5, high: float = 2.0) -> np.ndarray:

@@ -10,10 +10,10 @@ from typing import Any as _Any
 
 from xgrad import autograd, ops, random
 from xgrad.backend import DeviceError
+from xgrad.backend.device import Device
+from xgrad.backend.devices import default_device, devices, set_tf32
 from xgrad.capture import capture
-from xgrad.device import Device
-from xgrad.devices import default_device, devices, set_tf32
-from xgrad.dtypes import (
+from xgrad.core.dtypes import (
     bool,
     complex64,
     complex128,
@@ -31,11 +31,12 @@ from xgrad.dtypes import (
     uint32,
     uint64,
 )
-from xgrad.function import Function
-from xgrad.grad_mode import enable_grad, is_grad_enabled, no_grad
-from xgrad.hints import MissingNameError as _MissingNameError
-from xgrad.inspection import __array_namespace_info__
-from xgrad.lost_gradients import LostGradientWarning, warn_lost_gradients
+from xgrad.core.function import Function
+from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.core.hints import MissingNameError as _MissingNameError
+from xgrad.core.inspection import __array_namespace_info__
+from xgrad.core.lost_gradients import LostGradientWarning, warn_lost_gradients
+from xgrad.core.tensor import Tensor
 from xgrad.ops import (
     abs,
     acos,
@@ -177,15 +178,14 @@ from xgrad.ops import (
     zeros_like,
 )
 from xgrad.random import manual_seed
-from xgrad.tensor import Tensor
 
 # PyTorch's names, in the place of the submodules of these names, which are loaded by now
-from xgrad.device import Device as device  # isort: skip
-from xgrad.tensor import Tensor as tensor  # isort: skip
+from xgrad.backend.device import Device as device  # isort: skip
+from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 if _TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, special, testing
-    from xgrad.io import load, save
+    from xgrad.backend.threads import get_num_threads, set_num_threads
     from xgrad.ops.comparing import allclose, isclose
     from xgrad.ops.contractions import einsum
     from xgrad.ops.diagonals import diag, diagonal
@@ -195,7 +195,7 @@ if _TYPE_CHECKING:
     from xgrad.ops.products import kron, outer
     from xgrad.ops.scans import cummax, cummin, logcumsumexp
     from xgrad.ops.selection import partition, topk
-    from xgrad.threads import get_num_threads, set_num_threads
+    from xgrad.serialization import load, save
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"

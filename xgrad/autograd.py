@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from xgrad import hints
-from xgrad.device import Place, tracing
-from xgrad.engine import walk
-from xgrad.graph import Edge
-from xgrad.tensor import Tensor, placed
+from xgrad.backend.device import Place, tracing
+from xgrad.core import hints
+from xgrad.core.engine import walk
+from xgrad.core.graph import Edge
+from xgrad.core.tensor import Tensor, placed
 
 __all__ = ["backward", "grad"]
 hints.install(__name__)

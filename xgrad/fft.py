@@ -3,7 +3,7 @@
 Gradients of complex numbers are in PyTorch's convention: see `Function`.
 """
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.ops.fft import (
     fft,
     fftfreq,

@@ -8,7 +8,7 @@ Eigenvectors, singular vectors and the columns of Q are determined up to a sign,
 gradient is that of a loss which does not depend on it.
 """
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot
 from xgrad.ops.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from xgrad.ops.least_squares import lstsq

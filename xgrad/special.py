@@ -13,7 +13,7 @@ of `gammainc` by ``a``, a backward pass to it raises NotImplementedError.
 SciPy's own functions, given tensors under ``SCIPY_ARRAY_API=1``, find these: ``scipy.special.erf(x)`` has a gradient.
 """
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.ops.distributions import (
     bdtr,
     bdtrc,

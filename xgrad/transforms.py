@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from xgrad import autograd
-from xgrad.dtypes import SCALARS
-from xgrad.function import Function
-from xgrad.grad_mode import enable_grad, is_grad_enabled
-from xgrad.graph import Edge, Leaf, Node, clock, record
+from xgrad.core.backward_spec import Plan
+from xgrad.core.dtypes import SCALARS
+from xgrad.core.function import Function
+from xgrad.core.grad_mode import enable_grad, is_grad_enabled
+from xgrad.core.graph import Edge, Leaf, Node, clock, record
+from xgrad.core.tensor import Tensor, placed
+from xgrad.core.trees import leaves, matched, rebuild
 from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
-from xgrad.plan import Plan
-from xgrad.tensor import Tensor, placed
-from xgrad.trees import leaves, matched, rebuild
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 

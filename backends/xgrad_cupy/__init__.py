@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend, DeviceError
-from xgrad.scipy_kernels import SciPyKernels
+from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad_cupy.kernels import Kernels
 
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"

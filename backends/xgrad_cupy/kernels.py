@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.fused import PARTS
+from xgrad.backend.overridable import PARTS
 from xgrad.ops import log_softmax, sigmoid, softmax, softplus
 from xgrad.ops.nn import _cross_entropy, _dropout
-from xgrad.random import dropout_scale
+from xgrad.random.distributions import dropout_scale
 from xgrad_cupy import source
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))

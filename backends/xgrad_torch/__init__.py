@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend, DeviceError
-from xgrad.dtypes import SCALARS
-from xgrad.scipy_kernels import SciPyKernels
+from xgrad.backend.scipy_kernels import SciPyKernels
+from xgrad.core.dtypes import SCALARS
 
 # The special functions for which its kernels are taken. Others are SciPy's, through the host; so are `bessel_j0` and
 # the like, which were seen 1e-9 off in float64.

@@ -19,11 +19,13 @@ import pytest
 import host_cuda
 import host_graph
 import xgrad
-from xgrad import nn, optim, philox, trees
+from xgrad import nn, optim
+from xgrad.backend import philox
+from xgrad.backend.device import Device
+from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.capture import CaptureWarning
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.device import Device
-from xgrad.discovery import backend_class, entry_points, open_backend
+from xgrad.core import trees
 from xgrad.parity.evaluate import options, tensors
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS

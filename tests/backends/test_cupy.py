@@ -17,7 +17,7 @@ import pytest
 import xgrad
 import xgrad_cupy
 from xgrad.backend import DeviceError
-from xgrad.fused import PARTS
+from xgrad.backend.overridable import PARTS
 from xgrad.ops.products import product
 from xgrad.optim.flat import Layout
 from xgrad_cupy.kernels import Kernels

@@ -18,8 +18,8 @@ import pytest
 
 import xgrad
 from xgrad.backend import Backend
-from xgrad.device import Device
-from xgrad.discovery import backend_class, entry_points, open_backend
+from xgrad.backend.device import Device
+from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.parity.evaluate import evaluate, options, tensors
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS

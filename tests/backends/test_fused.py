@@ -20,10 +20,9 @@ import pytest
 import host_cuda
 import xgrad
 from reference_philox import stream
-from xgrad import variates
-from xgrad.device import Device
-from xgrad.discovery import backend_class, entry_points, open_backend
-from xgrad.fused import PARTS, fusable
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import PARTS, fusable
+from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.ops import elementwise, nn
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
@@ -36,7 +35,8 @@ from xgrad.parity.row import NAN, Op, Sample, a
 from xgrad.parity.seeds import compare_seeds
 from xgrad.parity.table import find
 from xgrad.parity.text import as_text
-from xgrad.random import dropout_mask
+from xgrad.random import variates
+from xgrad.random.distributions import dropout_mask
 from xgrad.testing import gradgradcheck
 from xgrad_cupy import CupyBackend, source
 from xgrad_cupy.kernels import Kernels

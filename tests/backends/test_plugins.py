@@ -16,7 +16,7 @@ import pytest
 
 import xgrad
 from xgrad.backend import Backend, DeviceError
-from xgrad.discovery import entry_points
+from xgrad.backend.registry import entry_points
 
 ROOT = Path(xgrad.__file__).parents[1]
 

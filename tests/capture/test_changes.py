@@ -292,7 +292,7 @@ def test_change_between_training_steps_is_followed_or_traced(name: str, look: bo
             change(model, optimizer, i)
             yield step(*batch(i))
             if look or i == 9:
-                yield everything(model, optimizer), xgrad.random._default._state
+                yield everything(model, optimizer), xgrad.random.default_generator._state
 
     (captured,) = compare(scenario)
     assert captured.refusal is None and least <= captured.recordings <= most
@@ -375,7 +375,7 @@ def test_random_numbers_of_xgrad_are_followed(name: str) -> None:
         for i in range(8):
             if i == 4:
                 xgrad.manual_seed(2)
-            yield step(array(3, seed=i)), xgrad.random._default._state
+            yield step(array(3, seed=i)), xgrad.random.default_generator._state
             if i % 3 == 2:
                 yield xgrad.random.rand(2)
 

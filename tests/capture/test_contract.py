@@ -28,7 +28,7 @@ from xgrad import nn, optim
 from xgrad.capture import Captured, CaptureError, CaptureWarning
 from xgrad.capture.arrays import TracedArray
 from xgrad.capture.numbers import Number
-from xgrad.graph import Node
+from xgrad.core.graph import Node
 from xgrad.nn import functional
 
 Step = Callable[..., Any]
@@ -214,7 +214,7 @@ def test_state_lists_tensors_modules_optimizers_and_generators_with_names() -> N
     found = dict(step.state())
     assert found["model"] is model and found["optimizer"] is optimizer and found["model.3"] is model[3]
     assert found["model.0.weight"] is model[0].weight and found["state['w']"] is w
-    assert found["state['noise']"] is generator and found["xgrad.random"] is xgrad.random._default
+    assert found["state['noise']"] is generator and found["xgrad.random"] is xgrad.random.default_generator
 
 
 HOLDERS: dict[str, Callable[[Any, Step], Step]] = {
@@ -622,7 +622,7 @@ def test_verify_of_a_correct_training_changes_nothing() -> None:
         def scenario(capture: Capture, verify: int = verify) -> Iterator[Any]:
             model, optimizer, step = twins.training(lambda step: capture(step, verify=verify))
             for i in range(10):
-                yield step(*batch(i, 6 if i % 4 else 4)), xgrad.random._default._state
+                yield step(*batch(i, 6 if i % 4 else 4)), xgrad.random.default_generator._state
                 yield twins.everything(model, optimizer, gradients=i % 2 == 0)
 
         compare_replays(scenario)

@@ -21,8 +21,8 @@ import xgrad
 from capture import twins
 from capture.twins import array, assert_concrete, batch, compare, eager, everything, snapshot, training
 from xgrad import nn, optim
+from xgrad.backend.device import tracing
 from xgrad.capture import CaptureError
-from xgrad.device import tracing
 
 SIGNALS = int(os.environ.get("CAPTURE_SIGNALS", 200))
 LINES = 3 * SIGNALS // 10  # at which the step is interrupted
@@ -37,7 +37,7 @@ def begun() -> tuple[Any, Any, Any]:
 
 def state_of(model: Any, optimizer: Any) -> Any:
     """Return all that a step changes, as it is compared."""
-    return snapshot([everything(model, optimizer), xgrad.random._default._state])
+    return snapshot([everything(model, optimizer), xgrad.random.default_generator._state])
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,11 @@ def test_exception_of_the_step_leaves_what_the_eager_step_leaves(at: int) -> Non
                 yield step(*batch(turn), turn)
             except ArithmeticError as error:
                 yield str(error)
-            yield everything(model, optimizer), optimizer.param_groups[0]["lr"], xgrad.random._default._state
+            yield (
+                everything(model, optimizer),
+                optimizer.param_groups[0]["lr"],
+                xgrad.random.default_generator._state,
+            )
             assert_concrete(model, optimizer)
 
     (captured,) = compare(scenario)

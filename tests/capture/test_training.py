@@ -30,7 +30,7 @@ def test_300_steps_with_schedule_dropout_and_ragged_batch_take_four_traces() -> 
                 model.eval()
                 yield evaluate(*data[i % 4]), evaluate(*data[4])
             if i % 37 == 0 or i == 299:
-                yield everything(model, optimizer), xgrad.random._default._state
+                yield everything(model, optimizer), xgrad.random.default_generator._state
 
     for captured in compare(scenario):
         assert captured.refusal is None and captured.recordings <= 4
@@ -123,7 +123,7 @@ def test_two_optimizers_in_one_step_are_replayed(capture: Capture) -> Iterator[A
 
     for i in range(20):
         yield step(array(6, 5, seed=i))
-    yield everything(maker, first), everything(judge, second), xgrad.random._default._state
+    yield everything(maker, first), everything(judge, second), xgrad.random.default_generator._state
 
 
 def scaled_by_hand(model: Any, optimizer: Any, x: Any, y: Any) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import xgrad
-from xgrad import nn, optim, trees
+from xgrad import nn, optim
+from xgrad.backend.device import Device, tracing
 from xgrad.capture import Captured
-from xgrad.device import Device, tracing
+from xgrad.core import trees
 from xgrad.nn import functional
 from xgrad.parity.evaluate import host
 

@@ -5,7 +5,7 @@ import pytest
 
 import xgrad
 import xgrad.cli.parity
-from xgrad.declare import elementwise
+from xgrad.ops.declare import elementwise
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS, find
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xgrad.device import tracing
-from xgrad.errors import CaptureError
+from xgrad.backend.device import tracing
+from xgrad.core.errors import CaptureError
 
 if TYPE_CHECKING:
     from xgrad.capture.program import Value

@@ -16,8 +16,8 @@ from xgrad.capture.passes import optimize
 from xgrad.capture.program import Program, Value, owner_of
 from xgrad.capture.recording import Recording
 from xgrad.capture.slots import buffers_of
+from xgrad.core.tensor import Tensor
 from xgrad.optim.flat import Flat
-from xgrad.tensor import Tensor
 
 #: What a replay returns where the program is not the one for a call; nothing has changed then.
 MISS: Any = type("Miss", (), {"__slots__": ()})()

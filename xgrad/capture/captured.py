@@ -13,6 +13,8 @@ from threading import RLock, active_count
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from xgrad.backend.device import Device, tracing
+from xgrad.backend.devices import current_device
 from xgrad.capture import foreign_random
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
 from xgrad.capture.errors import Unusable
@@ -23,12 +25,10 @@ from xgrad.capture.source_location import describe, locate, stacklevel
 from xgrad.capture.state import State
 from xgrad.capture.structure import structure_of
 from xgrad.capture.trace import Trace
-from xgrad.device import Device, tracing
-from xgrad.devices import current_device
-from xgrad.errors import CaptureWarning
-from xgrad.graph import Node
+from xgrad.core.errors import CaptureWarning
+from xgrad.core.graph import Node
+from xgrad.core.tensor import Tensor
 from xgrad.ops.writing import refresh
-from xgrad.tensor import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")

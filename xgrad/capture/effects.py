@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad import trees
+from xgrad.backend.device import Place
 from xgrad.capture.arrays import TracedArray
 from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.errors import Unusable
@@ -12,11 +12,11 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.program import Value
 from xgrad.capture.recording import Recording
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.device import Place
-from xgrad.graph import Leaf, Node, clock
+from xgrad.core import trees
+from xgrad.core.graph import Leaf, Node, clock
+from xgrad.core.tensor import Tensor, placed
+from xgrad.core.views import base_of, has_family, link
 from xgrad.ops.writing import refresh, replace
-from xgrad.tensor import Tensor, placed
-from xgrad.views import base_of, has_family, link
 
 
 class Effects:

@@ -8,14 +8,14 @@ from sys import getrefcount
 from types import FrameType
 from typing import Any
 
-from xgrad import trees
+from xgrad.backend.device import Place, Places
 from xgrad.capture.arrays import TracedArray
 from xgrad.capture.numbers import Number
 from xgrad.capture.recording import Recording
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.device import Place, Places
-from xgrad.views import base_of
+from xgrad.core import trees
+from xgrad.core.views import base_of
 
 _CALLERS = 3  # variables that hold a result: of `held_elsewhere`, of its caller and of the caller of that
 

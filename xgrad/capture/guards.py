@@ -9,11 +9,11 @@ from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.recording import Recording
 from xgrad.capture.slots import buffers_of
 from xgrad.capture.state import holds_state, same
-from xgrad.graph import Leaf
+from xgrad.core.graph import Leaf
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
-from xgrad.tensor import Tensor
-from xgrad.views import base_of, family_of, has_family
 
 
 def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[Flat]:

@@ -9,10 +9,10 @@ from functools import partial
 from textwrap import wrap
 from typing import Any
 
-from xgrad import trees
 from xgrad.capture.cached_program import CachedProgram
 from xgrad.capture.numbers import ATOM, SIGNS, Number, operation
 from xgrad.capture.program import Call, Value, leaves
+from xgrad.core import trees
 
 _WIDTH, _CALL, _SHORT = 120, 48, 8  # columns of a line and of a call; elements of a constant shown in full
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from xgrad import trees
+from xgrad.backend.device import tracing
+from xgrad.backend.devices import _default
 from xgrad.capture.arrays import TracedArray
 from xgrad.capture.slots import Slot, Slots
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
-from xgrad.device import tracing
-from xgrad.devices import _default
-from xgrad.dtypes import default_dtype
-from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Leaf
-from xgrad.tensor import Tensor
-from xgrad.views import base_of
+from xgrad.core import trees
+from xgrad.core.dtypes import default_dtype
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.graph import Leaf
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import base_of
 
 _KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
 

@@ -6,15 +6,15 @@ import operator
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from xgrad import random
+from xgrad.backend.device import Device, Place
 from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.device import Device, Place
-from xgrad.graph import Leaf
+from xgrad.core.graph import Leaf
+from xgrad.core.tensor import Tensor
 from xgrad.optim.flat import Flat
-from xgrad.tensor import Tensor
+from xgrad.random.generator import ContextGenerator, context_state
 
 
 class Slot(NamedTuple):
@@ -37,8 +37,8 @@ class Slot(NamedTuple):
         """Return the call that gives the slot a value: of a function of C, in which no signal handler runs."""
         if isinstance(self.owner, dict):
             return operator.setitem, self.owner, self.key, value
-        if isinstance(self.owner, random._ContextGenerator):
-            return random._context.set, value
+        if isinstance(self.owner, ContextGenerator):
+            return context_state.set, value
         return setattr, self.owner, self.key, value
 
     def substitute(self, trace: Trace, value: Any, kind: str) -> Any:

@@ -10,13 +10,12 @@ from operator import is_
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from xgrad import random
 from xgrad.capture.foreign_random import is_foreign_generator
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import base_of
 from xgrad.nn.module import Module, edits
 from xgrad.optim.optimizer import Optimizer
-from xgrad.random import Generator
-from xgrad.tensor import Tensor
-from xgrad.views import base_of
+from xgrad.random.generator import Generator, default_generator
 
 _LIBRARY = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _HOLDERS = (Tensor, Module, Optimizer, Generator)
@@ -48,7 +47,7 @@ class State:
         self.edits = -1
         self._contents: list[tuple[Module, list[Any]]] = []
         self._visited: dict[int, tuple[Any, int, set[int]]] = {}  # what, at which level, and the state it leads to
-        self._visit(random._default, "xgrad.random")
+        self._visit(default_generator, "xgrad.random")
         self._callable(function, "", followed=True)
         for i, argument in enumerate(arguments):
             self._visit(argument, f"argument {i}")

@@ -6,7 +6,7 @@ from collections import deque
 from copy import copy
 from typing import Any
 
-from xgrad.tensor import Tensor
+from xgrad.core.tensor import Tensor
 
 
 def structure_of(arguments: Any) -> tuple[Any, list[Any]]:

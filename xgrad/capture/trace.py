@@ -11,14 +11,14 @@ from weakref import ref
 
 import numpy as np
 
+from xgrad.backend.device import Device
 from xgrad.capture.arrays import TracedArray, TracedScalar
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Storage, Value, owner_of
 from xgrad.capture.source_location import describe, locate
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.device import Device
+from xgrad.core.tensor import Tensor, placed
 from xgrad.optim.flat import Flat
-from xgrad.tensor import Tensor, placed
 
 _PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), np.dtype, type})
 _FOREIGN = "that is neither an argument, nor found from the step, nor made by it"

@@ -6,12 +6,12 @@ import types
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from xgrad.backend.device import Device, Places, tracing
+from xgrad.backend.overridable import PARTS
+from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.capture.arrays import TracedArray, record
 from xgrad.capture.numbers import Number
 from xgrad.capture.source_location import add_package
-from xgrad.device import Device, Places, tracing
-from xgrad.fused import PARTS
-from xgrad.scipy_kernels import SciPyKernels
 
 
 def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Callable[..., Any]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xgrad import trees
 from xgrad.capture.slots import Slots, buffers_of
 from xgrad.capture.state import State
-from xgrad.errors import CaptureError
-from xgrad.tensor import Tensor
+from xgrad.core import trees
+from xgrad.core.errors import CaptureError
+from xgrad.core.tensor import Tensor
 
 if TYPE_CHECKING:
     from xgrad.capture.captured import Captured

@@ -11,12 +11,12 @@ from typing import Any
 
 import xgrad
 from xgrad.backend import DeviceError
+from xgrad.backend.device import Device
+from xgrad.backend.devices import device_types
+from xgrad.backend.registry import open_backend
+from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
 from xgrad.data import DataError, mnist
-from xgrad.device import Device
-from xgrad.devices import device_types
-from xgrad.discovery import open_backend
-from xgrad.threads import blas_libraries
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
 OPTIONAL = "tqdm matplotlib pillow threadpoolctl cupy-cuda12x cupy-cuda13x array-api-strict torch".split()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from xgrad.backend import DeviceError
+from xgrad.backend.device import Device
+from xgrad.backend.devices import device_types
+from xgrad.backend.registry import open_backend
 from xgrad.cli.arguments import Parser, UsageError, checked
-from xgrad.device import Device
-from xgrad.devices import device_types
-from xgrad.discovery import open_backend
 from xgrad.files import write
 from xgrad.parity.page import as_page
 from xgrad.parity.report import DTYPES, PARTS, as_json

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
+from xgrad.backend.device import Device
+from xgrad.backend.threads import set_num_threads
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
 from xgrad.cli.training import Options, Training, note
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.images import PUBLISHED
 from xgrad.data.published import SETS
-from xgrad.device import Device
 from xgrad.files import DISK_FULL
-from xgrad.threads import set_num_threads
 
 #: What is good for each data set, those of MNIST for all of its kind; the learning rate and the weight decay by
 #: optimizer. Those of the digits were chosen by cross-validation within the training images.

@@ -16,13 +16,13 @@ import numpy as np
 
 import xgrad
 from xgrad import nn, optim
+from xgrad.backend.device import Device
 from xgrad.cli import plots
 from xgrad.cli.info import blas, versions
 from xgrad.cli.progress import Progress
+from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
-from xgrad.device import Device
 from xgrad.files import write
-from xgrad.tensor import Tensor
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")

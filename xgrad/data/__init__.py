@@ -1,6 +1,6 @@
 """Data: datasets, batches, files, and the image sets that the examples learn from."""
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import ConcatDataset, Dataset, Subset, TensorDataset, random_split
 from xgrad.data.idx import DataError, DataNotFoundError, read_idx

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, stack
-from xgrad.tensor import Tensor
 
 _HINT = "give collate_fn, a function of the list of samples"
 

@@ -10,9 +10,9 @@ from operator import index
 from typing import Any, Generic, Protocol, TypeVar
 
 from xgrad.backend import DeviceError
+from xgrad.core.tensor import Tensor
 from xgrad.ops import take
 from xgrad.random import Generator, randperm
-from xgrad.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -11,11 +11,11 @@ from itertools import count, islice
 from typing import Any
 
 from xgrad import random
+from xgrad.core.tensor import Tensor
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import SizedDataset, Subset, TensorDataset, check_index
 from xgrad.ops import asarray
 from xgrad.random import manual_seed, randint, randperm
-from xgrad.tensor import Tensor
 
 _END: Any = object()  # the result of a job that found no more samples
 

@@ -1,6 +1,6 @@
 """Neural networks: modules with parameters, layers, losses, and how weights start."""
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.nn import functional, init, utils
 from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ModuleList, ReLU, Sequential, Sigmoid, Tanh
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss

@@ -1,6 +1,6 @@
 """What layers compute, as functions without state."""
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.ops import cross_entropy, dropout, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
 from xgrad.ops.encoding import one_hot
 

@@ -9,10 +9,10 @@ from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
+from xgrad.core.tensor import Tensor, placed
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
-from xgrad.tensor import Tensor, placed
 
 
 def functional_call(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-from xgrad import hints
+from xgrad.core import hints
+from xgrad.core.tensor import Tensor
 from xgrad.ops import full_like
 from xgrad.random import Generator, normal, uniform
-from xgrad.tensor import Tensor
 
 __all__ = [
     "calculate_gain",

@@ -8,15 +8,15 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self, overload
 
-from xgrad.device import Device
-from xgrad.inputs import as_tensor
+from xgrad.backend.device import Device
+from xgrad.core.arguments import as_tensor
+from xgrad.core.tensor import Tensor
 from xgrad.nn import init
 from xgrad.nn.functional import dropout, linear, relu, sigmoid, tanh
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.ops.nn import check_probability
-from xgrad.tensor import Tensor
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:

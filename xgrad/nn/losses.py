@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from xgrad.core.tensor import Tensor
 from xgrad.nn.functional import cross_entropy, mse_loss
 from xgrad.nn.module import Module
-from xgrad.tensor import Tensor
 
 
 class CrossEntropyLoss(Module):

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from xgrad.device import Device
-from xgrad.lost_gradients import warn_user
+from xgrad.backend.device import Device
+from xgrad.core.lost_gradients import warn_user
+from xgrad.core.tensor import Tensor
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
-from xgrad.tensor import Tensor
 
 
 class IncompatibleKeys(NamedTuple):

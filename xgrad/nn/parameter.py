@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.device import Device
-from xgrad.tensor import Tensor
+from xgrad.backend.device import Device
+from xgrad.core.tensor import Tensor
 
 
 class Parameter(Tensor):

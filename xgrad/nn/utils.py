@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xgrad import hints
-from xgrad.grad_mode import no_grad
+from xgrad.core import hints
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor
 from xgrad.nn.functional_call import functional_call
 from xgrad.ops import asarray, minimum, sqrt, square, sum
-from xgrad.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "functional_call"]
 hints.install(__name__)

@@ -1,6 +1,6 @@
 """The ops: each with its derivative beside it, one file a subject."""
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.ops.conversion import asarray
 from xgrad.ops.creation import (
     arange,

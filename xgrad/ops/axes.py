@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.declare import public
-from xgrad.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER
-from xgrad.function import Function
-from xgrad.inputs import as_int
-from xgrad.plan import Rule
-from xgrad.tensor import Tensor
+from xgrad.core.arguments import as_int
+from xgrad.core.backward_spec import Rule
+from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER
+from xgrad.core.function import Function
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import public
 
 Axis = int | tuple[int, ...] | None
 

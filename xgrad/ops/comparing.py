@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.dtypes import SCALARS
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
-from xgrad.tensor import Tensor
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import SCALARS
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 
 
 def isclose(

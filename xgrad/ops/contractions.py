@@ -11,10 +11,10 @@ from string import ascii_letters
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.linalg import diagonal
-from xgrad.tensor import Tensor
 
 #: A tensor, and a letter for each of its axes.
 Labelled = tuple[Tensor, str]

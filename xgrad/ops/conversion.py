@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.device import Device, tracing
-from xgrad.devices import current_device, device_of, transfer
-from xgrad.dtypes import KINDS, SCALARS, check_standard, defaults
+from xgrad.backend.device import Device, tracing
+from xgrad.backend.devices import current_device, device_of, transfer
+from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults
+from xgrad.core.tensor import Tensor, wrap
 from xgrad.ops.data_types import result_type
 from xgrad.ops.manipulation import stack
 from xgrad.ops.storage import astype, check_cast, native_dtype, to_device
-from xgrad.tensor import Tensor, wrap
 
 
 def asarray(

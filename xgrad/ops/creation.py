@@ -9,20 +9,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.declare import public
-from xgrad.device import Device
-from xgrad.devices import current_device
-from xgrad.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
-from xgrad.function import Function
-from xgrad.grad_mode import grad_enabled
-from xgrad.hints import explained
-from xgrad.inputs import as_tensor
+from xgrad.backend.device import Device
+from xgrad.backend.devices import current_device
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
+from xgrad.core.function import Function
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.hints import explained
+from xgrad.core.tensor import Tensor, wrap
+from xgrad.core.views import unlink
 from xgrad.ops.conversion import asarray, check_range
 from xgrad.ops.data_types import result_type
+from xgrad.ops.declare import public
 from xgrad.ops.manipulation import broadcast_to, reshape
 from xgrad.ops.storage import astype, check_cast, native_dtype
-from xgrad.tensor import Tensor, wrap
-from xgrad.views import unlink
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 Number = bool | int | float | complex | Tensor

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xgrad.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
-from xgrad.tensor import Tensor
+from xgrad.core.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
+from xgrad.core.tensor import Tensor
 
 
 class FloatLimits(NamedTuple):

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from xgrad.declare import derivative
-from xgrad.dtypes import FLOATING, is_complex
+from xgrad.core.dtypes import FLOATING, is_complex
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
 from xgrad.ops.products import adjoint, check_matrices, check_square, identity
-from xgrad.tensor import Tensor
 
 
 class EighResult(NamedTuple):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from xgrad.inputs import as_int, as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops import linalg
-from xgrad.tensor import Tensor
 
 
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.dtypes import SCALARS
-from xgrad.inputs import as_int
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_int
+from xgrad.core.dtypes import SCALARS
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import cut
 from xgrad.ops.products import as_floating
-from xgrad.tensor import Tensor
 
 
 def gradient(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import arrays
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import arrays
 from xgrad.ops.special import beta_density, gamma_density, gammaln, kernel, missing
-from xgrad.tensor import Tensor
 
 _DEGREE = math.pi / 180
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.device import Device
-from xgrad.devices import transfer
+from xgrad.backend.device import Device
+from xgrad.backend.devices import transfer
+from xgrad.core.tensor import Tensor, wrap
 from xgrad.ops.storage import native_dtype
-from xgrad.tensor import Tensor, wrap
 
 # DLPack's numbers for kinds of memory: those of the host, and those of a GPU with CUDA.
 _CPU = 1

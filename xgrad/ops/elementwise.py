@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import arrays, derivative, elementwise, in_rule
-from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
-from xgrad.fused import fusable
-from xgrad.inputs import as_tensor
+from xgrad.backend.overridable import fusable
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import arrays, derivative, elementwise, in_rule
 from xgrad.ops.storage import astype
-from xgrad.tensor import Tensor
 
 
 def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:

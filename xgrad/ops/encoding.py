@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.inputs import as_int, as_tensor
-from xgrad.operators import namespace
-from xgrad.tensor import Tensor
+from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 
 
 def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:

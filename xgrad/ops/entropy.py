@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import arrays, derivative
-from xgrad.dtypes import FLOATING
+from xgrad.core.dtypes import FLOATING
+from xgrad.ops.declare import arrays, derivative
 
 
 def _xlog_first(g: Any, xp: Any, x: Any, y: Any, log: str, pole: float) -> Any:

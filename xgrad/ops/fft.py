@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.declare import derivative, in_rule, public
-from xgrad.device import Device
-from xgrad.dtypes import FLOATING, get_default_dtype
-from xgrad.function import Function
+from xgrad.backend.device import Device
+from xgrad.core.backward_spec import Rule
+from xgrad.core.dtypes import FLOATING, get_default_dtype
+from xgrad.core.function import Function
+from xgrad.core.tensor import Tensor
 from xgrad.ops.conversion import asarray
-from xgrad.plan import Rule
-from xgrad.tensor import Tensor
+from xgrad.ops.declare import derivative, in_rule, public
 
 _DOC = """{summary}
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.declare import derivative, in_rule
-from xgrad.device import Device, tracing
-from xgrad.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
-from xgrad.function import Function
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
+from xgrad.backend.device import Device, tracing
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
+from xgrad.core.function import Function
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import link
 from xgrad.ops.data_types import result_type
-from xgrad.tensor import Tensor
-from xgrad.views import link
+from xgrad.ops.declare import derivative, in_rule
 
 _PLAIN = frozenset({int, type(None), type(...)})  # parts of keys that need no conversion
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.products import as_floating
-from xgrad.tensor import Tensor
 
 
 class LstsqResult(NamedTuple):

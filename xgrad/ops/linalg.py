@@ -8,14 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from xgrad.declare import derivative, in_rule
-from xgrad.dtypes import FLOATING, is_complex
-from xgrad.hints import explained
-from xgrad.operators import namespace
+from xgrad.core.dtypes import FLOATING, is_complex
+from xgrad.core.hints import explained
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import Axis, count, restored
+from xgrad.ops.declare import derivative, in_rule
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
-from xgrad.tensor import Tensor
 
 
 class SlogdetResult(NamedTuple):

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.declare import derivative
-from xgrad.dtypes import BOOLEAN
-from xgrad.function import Function
-from xgrad.hints import explained
-from xgrad.inputs import as_tensor
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import BOOLEAN
+from xgrad.core.function import Function
+from xgrad.core.hints import explained
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import link
 from xgrad.ops.axes import cut
+from xgrad.ops.declare import derivative
 from xgrad.ops.indexing import getitem_function, take
-from xgrad.tensor import Tensor
-from xgrad.views import link
 
 Axes = int | tuple[int, ...]
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from xgrad.operators import namespace
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.products import as_floating, identity
-from xgrad.tensor import Tensor
 
 
 def _square(op: str, x: Tensor) -> Tensor:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.declare import derivative
-from xgrad.device import Device
-from xgrad.dtypes import FLOATING, INTEGER
-from xgrad.fused import fusable
-from xgrad.inputs import as_tensor
-from xgrad.random import Generator, dropout_mask, next_call
-from xgrad.tensor import Tensor
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import fusable
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING, INTEGER
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
+from xgrad.random.distributions import dropout_mask
+from xgrad.random.generator import Generator, next_call
 
 Axis = int | tuple[int, ...] | None
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xgrad.dtypes import KINDS, NAMES, SCALAR_KINDS
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
-from xgrad.tensor import Tensor
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 
 #: One number, a pair of before and after for all axes, or a pair for each axis.
 Widths = int | tuple[int, int] | tuple[tuple[int, int], ...]

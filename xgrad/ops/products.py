@@ -6,11 +6,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xgrad.declare import derivative
-from xgrad.dtypes import INTEGER, get_default_dtype, is_complex
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
-from xgrad.tensor import Tensor
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
 
 
 def conjugate(xp: Any, x: Any) -> Any:

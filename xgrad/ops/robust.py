@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import arrays, derivative
-from xgrad.dtypes import FLOATING
+from xgrad.core.dtypes import FLOATING
+from xgrad.ops.declare import arrays, derivative
 
 
 def _huber_rule(g: Any, xp: Any, delta: Any, r: Any) -> Any:

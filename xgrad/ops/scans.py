@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import axis_of_reals
 from xgrad.ops.products import as_floating
-from xgrad.tensor import Tensor
 
 
 def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:

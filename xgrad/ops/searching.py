@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from xgrad.declare import derivative, in_rule
-from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
-from xgrad.inputs import as_tensor
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
+from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
+from xgrad.ops.declare import derivative, in_rule
 from xgrad.ops.indexing import put_along_axis, take
-from xgrad.tensor import Tensor
 
 argmax = reduction(
     "argmax",

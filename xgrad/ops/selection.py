@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from xgrad.inputs import as_int, as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import axis_of_reals, cut
-from xgrad.tensor import Tensor
 
 
 class TopKResult(NamedTuple):

@@ -7,11 +7,11 @@ from one another. The shapes of the results depend on values, which makes a GPU 
 
 from typing import Any, NamedTuple
 
-from xgrad.declare import derivative
-from xgrad.inputs import as_tensor
+from xgrad.core.arguments import as_tensor
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
 from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import reshape
-from xgrad.tensor import Tensor
 
 
 class UniqueAllResult(NamedTuple):

@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.dtypes import SCALARS, get_default_dtype
-from xgrad.hints import explained
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import SCALARS, get_default_dtype
+from xgrad.core.hints import explained
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops import nn, statistical
-from xgrad.tensor import Tensor
 
 Axis = int | tuple[int, ...] | None
 

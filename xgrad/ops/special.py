@@ -11,11 +11,11 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from xgrad.declare import arrays, derivative, in_rule, public
-from xgrad.dtypes import COMPLEX, FLOATING, SCALARS
-from xgrad.function import Function
-from xgrad.plan import Rule
-from xgrad.tensor import Tensor
+from xgrad.core.backward_spec import Rule
+from xgrad.core.dtypes import COMPLEX, FLOATING, SCALARS
+from xgrad.core.function import Function
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import arrays, derivative, in_rule, public
 
 _DOC = """{summary}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.declare import derivative
-from xgrad.dtypes import FLOATING, INTEGER, is_complex
+from xgrad.core.dtypes import FLOATING, INTEGER, is_complex
 from xgrad.ops.axes import CORRECTION, DTYPE, Axis, count, cumulative, cut, normalized, reduction, restored, spread
+from xgrad.ops.declare import derivative
 
 sum = reduction(
     "sum",

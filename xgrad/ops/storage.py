@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.declare import derivative
-from xgrad.device import Device
-from xgrad.devices import transfer
-from xgrad.dtypes import check_standard, is_complex
-from xgrad.function import Function
-from xgrad.inputs import as_tensor
-from xgrad.tensor import Tensor
+from xgrad.backend.device import Device
+from xgrad.backend.devices import transfer
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import check_standard, is_complex
+from xgrad.core.function import Function
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
 
 
 @derivative(lambda g: g, holomorphic=False)  # the engine gives a gradient the dtype of its input

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
+from xgrad.core.arguments import as_tensor
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 from xgrad.ops.products import adjoint, as_floating, identity
-from xgrad.tensor import Tensor
 
 
 def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False) -> Tensor:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.declare import derivative
-from xgrad.dtypes import INTEGER
-from xgrad.hints import explained
-from xgrad.inputs import as_tensor
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import INTEGER
+from xgrad.core.hints import explained
+from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import cut, reduction
+from xgrad.ops.declare import derivative
 from xgrad.ops.manipulation import concat
-from xgrad.tensor import Tensor
 
 any = reduction(
     "any",

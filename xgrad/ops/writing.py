@@ -6,15 +6,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from xgrad.declare import derivative, in_rule
-from xgrad.device import tracing
-from xgrad.function import Function
-from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Leaf, RetainedGradient, clock
-from xgrad.lost_gradients import blame
+from xgrad.backend.device import tracing
+from xgrad.core.function import Function
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.graph import Leaf, RetainedGradient, clock
+from xgrad.core.lost_gradients import blame
+from xgrad.core.tensor import Tensor, placed
+from xgrad.core.views import base_of, family_of, has_family, unlink, views_of, with_views
+from xgrad.ops.declare import derivative, in_rule
 from xgrad.ops.indexing import assign_to, prepare, setitem
-from xgrad.tensor import Tensor, placed
-from xgrad.views import base_of, family_of, has_family, unlink, views_of, with_views
 
 
 def _viewed(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:

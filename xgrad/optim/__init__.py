@@ -1,6 +1,6 @@
 """Optimizers: what makes parameters better, given their gradients."""
 
-from xgrad import hints
+from xgrad.core import hints
 from xgrad.optim.adam import Adam, AdamW
 from xgrad.optim.optimizer import Optimizer
 from xgrad.optim.sgd import SGD

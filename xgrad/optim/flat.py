@@ -17,13 +17,13 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.device import Device, Place, tracing
-from xgrad.devices import transfer
-from xgrad.graph import Leaf, clock
+from xgrad.backend.device import Device, Place, tracing
+from xgrad.backend.devices import transfer
+from xgrad.core.graph import Leaf, clock
+from xgrad.core.tensor import Tensor, placed, wrap
+from xgrad.core.views import has_family, with_views
 from xgrad.ops import astype
 from xgrad.ops.writing import refresh
-from xgrad.tensor import Tensor, placed, wrap
-from xgrad.views import has_family, with_views
 
 Update = Callable[[Any, Any, Any, "State", Mapping[str, Any]], Any]
 

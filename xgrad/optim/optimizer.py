@@ -7,10 +7,10 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from xgrad.grad_mode import enable_grad
+from xgrad.core.grad_mode import enable_grad
+from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
 from xgrad.optim.flat import Flat, State
-from xgrad.tensor import Tensor
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 

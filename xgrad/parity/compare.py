@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xgrad.device import Device
+from xgrad.backend.device import Device
 from xgrad.parity import pytorch
 from xgrad.parity.evaluate import Mismatch, Run, by_pytorch, evaluate, floating, like, quiet
 from xgrad.parity.reference import FLOAT64, Differences, differences, reference

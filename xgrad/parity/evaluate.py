@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import xgrad
-from xgrad.device import Device
+from xgrad.backend.device import Device
+from xgrad.core.tensor import Tensor
 from xgrad.parity.pytorch import torch
 from xgrad.parity.row import Op, Sample
-from xgrad.tensor import Tensor
 
 
 class Mismatch(Exception):

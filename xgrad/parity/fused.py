@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from xgrad import ops
-from xgrad.device import Device
-from xgrad.fused import PARTS
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import PARTS
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 

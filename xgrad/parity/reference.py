@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xgrad.backend import Backend
-from xgrad.device import Device
-from xgrad.discovery import open_backend
+from xgrad.backend.device import Device
+from xgrad.backend.registry import open_backend
 from xgrad.parity.evaluate import Run, evaluate, like, weights
 from xgrad.parity.exact_linalg import ExactLinalg
 from xgrad.parity.multiprecision import Multiprecision

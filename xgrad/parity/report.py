@@ -12,7 +12,7 @@ from importlib import metadata
 from typing import Any
 
 import xgrad
-from xgrad.device import Device
+from xgrad.backend.device import Device
 from xgrad.parity import fused, pytorch, seeds, training
 from xgrad.parity.compare import PYTORCH_LIMIT, Comparison, compare, differences_limit
 from xgrad.parity.fused import Fused

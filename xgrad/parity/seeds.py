@@ -10,8 +10,8 @@ import numpy as np
 
 import xgrad
 from xgrad import nn, random
+from xgrad.backend.device import Device
 from xgrad.data import DataLoader, TensorDataset
-from xgrad.device import Device
 from xgrad.parity.training import isolated
 
 SEED = 20260101

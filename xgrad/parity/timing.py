@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 import xgrad
-from xgrad.device import Device
+from xgrad.backend.device import Device
 from xgrad.parity.evaluate import options, outputs, tensors, weights
 from xgrad.parity.row import Op, Sample
 

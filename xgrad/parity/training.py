@@ -13,8 +13,8 @@ import numpy as np
 
 import xgrad
 from xgrad import nn, optim
+from xgrad.backend.device import Device
 from xgrad.data import DataLoader, TensorDataset, digits
-from xgrad.device import Device
 
 SIZES, BATCH, STEPS, SEED = (64, 32, 16, 10), 32, 200, 0
 OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from xgrad import ops as F
-from xgrad import philox
+from xgrad.backend import philox
 from xgrad.parity.pytorch import torch
 from xgrad.parity.row import Op, Sample, a, ints, row
 from xgrad.parity.tolerance import COMPOSED, ROUNDED, SUMS

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from xgrad.backend import DeviceError
-from xgrad.device import Device
-from xgrad.discovery import backend_class, entry_points, open_backend
+from xgrad.backend.device import Device
+from xgrad.backend.registry import backend_class, entry_points, open_backend
 
 
 def device_types() -> list[str]:

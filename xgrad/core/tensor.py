@@ -9,14 +9,14 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.aliases import Aliases
-from xgrad.device import Device, Place, tracing
-from xgrad.dtypes import defaults
-from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
-from xgrad.lost_gradients import blame, lost, warn_missing_gradient
-from xgrad.operators import namespace
-from xgrad.views import base_of, has_family, link
+from xgrad.backend.device import Device, Place, tracing
+from xgrad.core.aliases import Aliases
+from xgrad.core.dtypes import defaults
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
+from xgrad.core.lost_gradients import blame, lost, warn_missing_gradient
+from xgrad.core.operators import namespace
+from xgrad.core.views import base_of, has_family, link
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 _new: Any = object.__new__

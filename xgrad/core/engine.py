@@ -9,14 +9,14 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any
 
-from xgrad import errors
-from xgrad.device import Place, tracing
-from xgrad.dtypes import is_complex
-from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Edge, Leaf, Node, Output, clock
-from xgrad.operators import namespace
-from xgrad.plan import Rule
-from xgrad.tensor import Tensor, placed
+from xgrad.backend.device import Place, tracing
+from xgrad.core import errors
+from xgrad.core.backward_spec import Rule
+from xgrad.core.dtypes import is_complex
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.graph import Edge, Leaf, Node, Output, clock
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor, placed
 
 _lock = Lock()
 

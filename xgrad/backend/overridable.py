@@ -56,7 +56,7 @@ def fusable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
 
     Examples
     --------
-    >>> from xgrad.device import Device
+    >>> from xgrad.backend.device import Device
     >>> @fusable
     ... def doubled(xp, x):
     ...     return x + x

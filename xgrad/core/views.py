@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
 
-from xgrad.graph import Leaf
+from xgrad.core.graph import Leaf
 
 if TYPE_CHECKING:
-    from xgrad.tensor import Tensor
+    from xgrad.core.tensor import Tensor
 
 #: Whether a function returns a view of its input: always, or where the result shares its memory.
 Views = bool | Literal["shared"]

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xgrad.device import tracing
-from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Node, clock
-from xgrad.views import Views, is_view, link
+from xgrad.backend.device import tracing
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.graph import Node, clock
+from xgrad.core.views import Views, is_view, link
 
 if TYPE_CHECKING:
-    from xgrad.function import Function
+    from xgrad.core.function import Function
 
 _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
 

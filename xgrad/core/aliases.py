@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from xgrad.hints import HintedTensor
-from xgrad.operators import Operators, namespace
+from xgrad.core.hints import HintedTensor
+from xgrad.core.operators import Operators, namespace
 
 if TYPE_CHECKING:
-    from xgrad.tensor import Tensor
+    from xgrad.core.tensor import Tensor
 
 __all__ = ["Aliases"]
 

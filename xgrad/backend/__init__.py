@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xgrad import philox
+from xgrad.backend import philox
 
 
 class DeviceError(RuntimeError):

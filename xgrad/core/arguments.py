@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xgrad.device import tracing
-from xgrad.devices import device_of
-from xgrad.dtypes import SCALARS
-from xgrad.operators import namespace
-from xgrad.tensor import Tensor
+from xgrad.backend.device import tracing
+from xgrad.backend.devices import device_of
+from xgrad.core.dtypes import SCALARS
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from xgrad.function import Function
+    from xgrad.core.function import Function
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Random numbers, the same for the same seed on every device, in a stream of each thread's or task's own."""
+"""Streams of random numbers: a generator from a seed, and that of each thread or task."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from xgrad import hints, variates
-from xgrad.device import Device, tracing
-from xgrad.devices import current_device
-from xgrad.dtypes import float32, float64, get_default_dtype, int64
-from xgrad.hints import explained
-from xgrad.inputs import as_tensor
-from xgrad.operators import namespace
-from xgrad.tensor import Tensor, wrap
-
-__all__ = ["Generator", "manual_seed", "multinomial", "normal", "rand", "randint", "randn", "randperm", "uniform"]
-hints.install(__name__)
+from xgrad.backend.device import Device, tracing
+from xgrad.backend.devices import current_device
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import float32, float64, get_default_dtype, int64
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor, wrap
+from xgrad.random import variates
 
 Shape = int | tuple[int, ...]
 
@@ -210,10 +206,10 @@ class Generator:
         return xp.argsort(times, axis=-1)[:, :count]
 
 
-_context: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)
+context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)
 
 
-class _ContextGenerator(Generator):
+class ContextGenerator(Generator):
     """The stream of the thread or task that asks.
 
     Its state is a value in a context variable, never an object there: a task starts with a copy of the
@@ -227,20 +223,20 @@ class _ContextGenerator(Generator):
 
     @property
     def _state(self) -> tuple[int, int]:
-        state = _context.get()
+        state = context_state.get()
         if state is None:
-            _context.set(state := _entropy())
+            context_state.set(state := _entropy())
         return state
 
     @_state.setter
     def _state(self, state: tuple[int, int]) -> None:
-        _context.set(state)
+        context_state.set(state)
 
     def __reduce__(self) -> str:
-        return "_default"
+        return "default_generator"
 
 
-_default = _ContextGenerator()
+default_generator = ContextGenerator()
 
 
 def manual_seed(seed: int) -> Generator:
@@ -275,319 +271,8 @@ def manual_seed(seed: int) -> Generator:
     >>> bool(xgrad.all(first == xgrad.random.rand(3)))
     True
     """
-    _default._state = _seed("manual_seed", seed), 0
-    return _default
-
-
-@explained
-def rand(
-    shape: Shape,
-    *,
-    dtype: Any = None,
-    device: str | Device | None = None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return random numbers spread evenly over [0, 1).
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length is negative.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.random.rand((2, 3)).shape
-    (2, 3)
-    """
-    source = _source("rand", generator)
-    return source.rand(shape, dtype=dtype, device=device, requires_grad=requires_grad)
-
-
-@explained
-def randn(
-    shape: Shape,
-    *,
-    dtype: Any = None,
-    device: str | Device | None = None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return random numbers of the normal distribution with mean 0 and standard deviation 1.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length is negative.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.random.randn((2, 3)).shape
-    (2, 3)
-    """
-    source = _source("randn", generator)
-    return source.randn(shape, dtype=dtype, device=device, requires_grad=requires_grad)
-
-
-@explained
-def uniform(
-    shape: Shape,
-    low: float = 0.0,
-    high: float = 1.0,
-    *,
-    dtype: Any = None,
-    device: str | Device | None = None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return random numbers spread evenly from `low` to `high`, which rounding alone can reach.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    low, high : float
-        Between what, by default 0 and 1.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length is negative, or `low` is above `high` or infinite.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> x = xgrad.random.uniform(100, -1.0, 1.0)
-    >>> bool(xgrad.all(xgrad.abs(x) <= 1))
-    True
-    """
-    source = _source("uniform", generator)
-    return source.uniform(shape, low, high, dtype=dtype, device=device, requires_grad=requires_grad)
-
-
-@explained
-def normal(
-    shape: Shape,
-    mean: float = 0.0,
-    std: float = 1.0,
-    *,
-    dtype: Any = None,
-    device: str | Device | None = None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return random numbers of a normal distribution.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    mean, std : float
-        Its mean and standard deviation, by default 0 and 1.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
-
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length or `std` is negative.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.random.normal(2, 5.0, 0.0)
-    Tensor([5., 5.])
-    """
-    source = _source("normal", generator)
-    return source.normal(shape, mean, std, dtype=dtype, device=device, requires_grad=requires_grad)
-
-
-@explained
-def randint(
-    low: int,
-    high: int,
-    shape: Shape,
-    *,
-    device: str | Device | None = None,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return random integers from `low` up to `high`, which is left out, all equally likely (to 2**-64).
-
-    Parameters
-    ----------
-    low, high : int
-        Between what.
-    shape : int or tuple of int
-        The shape.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        Of the given shape, int64.
-
-    Raises
-    ------
-    TypeError
-        If the shape or a bound is not of ints.
-    ValueError
-        If a length is negative, or no int64 lies between the bounds.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.random.randint(3, 4, (2, 2))
-    Tensor([[3, 3],
-            [3, 3]])
-    """
-    return _source("randint", generator).randint(low, high, shape, device=device)
-
-
-def randperm(n: int, *, device: str | Device | None = None, generator: Generator | None = None) -> Tensor:
-    """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (n,), int64.
-
-    Raises
-    ------
-    ValueError
-        If `n` is not an int of 0 or more.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> sorted(xgrad.random.randperm(4).tolist())
-    [0, 1, 2, 3]
-    """
-    return _source("randperm", generator).randperm(n, device=device)
-
-
-def multinomial(
-    weights: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """Return indices drawn with probabilities in proportion to weights, the same on every device; not differentiable.
-
-    Parameters
-    ----------
-    weights : Tensor
-        Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need not sum to 1.
-    num_samples : int
-        How many to draw of each row.
-    replacement : bool, default False
-        Whether an index may be drawn again; otherwise each one is drawn at most once.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
-
-    Raises
-    ------
-    ValueError
-        If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn without
-        replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
-    TypeError
-        If weights are complex, or `num_samples` is no int.
-
-    Notes
-    -----
-    With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As
-    ``torch.multinomial``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.random.multinomial(xgrad.asarray([0.0, 3.0, 0.0]), 2, replacement=True)
-    Tensor([1, 1])
-    """
-    return _source("multinomial", generator).multinomial(weights, num_samples, replacement)
+    default_generator._state = _seed("manual_seed", seed), 0
+    return default_generator
 
 
 def _weights(given: Any, num_samples: Any, replacement: bool) -> Tensor:
@@ -615,34 +300,16 @@ def _weights(given: Any, num_samples: Any, replacement: bool) -> Tensor:
 
 def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:
     """Return the seed of a generator, by default that of this thread or task, and the number of its next call."""
-    return _source(name, generator)._next()
-
-
-def dropout_scale(p: float) -> tuple[int, float]:
-    """Return from which 16 bits on, as a signed integer, `dropout` leaves an element in, and what it multiplies it by.
-
-    16 bits decide on an element, which is half the cost of a float: `p` counts to a multiple of 2**-16.
-    """
-    dropped = round(p * 2**16)
-    return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
-
-
-def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
-    """Return what `dropout` multiplies an array or a tensor by: 0 with probability `p`, else ``1 / (1 - p)``."""
-    threshold, scale = dropout_scale(p)
-    bits = device.backend.random_bits(seed, call, 16, math.prod(x.shape), device.index)
-    mask = xp.astype((wrap(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
-    mask *= scale
-    return xp.reshape(mask, x.shape)
+    return generator_of(name, generator)._next()
 
 
 def _place(device: str | Device | None) -> Device:
     return current_device() if device is None else Device(device)
 
 
-def _source(name: str, generator: Generator | None) -> Generator:
+def generator_of(name: str, generator: Generator | None) -> Generator:
     if generator is None:
-        return _default
+        return default_generator
     if not isinstance(generator, Generator):
         raise TypeError(
             f"{name}: expected an xgrad.random.Generator, got {type(generator).__name__}: make one with "

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.fused import fusable
+from xgrad.backend.overridable import fusable
 
 _ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
 _LOG = [2 / (2 * k + 1) for k in range(11)]  # log((1 + t) / (1 - t)) / t, by powers of t**2

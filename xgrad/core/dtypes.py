@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xgrad.backend import Backend
-from xgrad.device import Device
+from xgrad.backend.device import Device
 
 if TYPE_CHECKING:
-    from xgrad.function import Function
+    from xgrad.core.function import Function
 
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))

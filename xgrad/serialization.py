@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.device import Device
-from xgrad.devices import current_device
+from xgrad.backend.device import Device
+from xgrad.backend.devices import current_device
+from xgrad.core.tensor import Tensor
 from xgrad.files import write
 from xgrad.ops import asarray
-from xgrad.tensor import Tensor
 
 __all__ = ["load", "save"]
 

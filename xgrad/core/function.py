@@ -8,18 +8,18 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
-from xgrad import errors, hints
-from xgrad.device import Device, tracing
-from xgrad.devices import transfer
-from xgrad.dtypes import COMPLEX, SCALARS, are_bools, promote
-from xgrad.grad_mode import grad_enabled
-from xgrad.graph import Branching, Node, record
-from xgrad.inputs import lift
-from xgrad.operators import namespace
-from xgrad.parameters import parameters, public_signature
-from xgrad.plan import Plan, Rule, outputs, reads
-from xgrad.tensor import Tensor, placed
-from xgrad.views import Views, is_view, link
+from xgrad.backend.device import Device, tracing
+from xgrad.backend.devices import transfer
+from xgrad.core import errors, hints
+from xgrad.core.arguments import lift
+from xgrad.core.backward_spec import Plan, Rule, outputs, reads
+from xgrad.core.dtypes import COMPLEX, SCALARS, are_bools, promote
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.graph import Branching, Node, record
+from xgrad.core.operators import namespace
+from xgrad.core.signatures import parameters, public_signature
+from xgrad.core.tensor import Tensor, placed
+from xgrad.core.views import Views, is_view, link
 
 
 class Function:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.device import tracing
-from xgrad.dtypes import SCALARS
-from xgrad.graph import Leaf, Node
-from xgrad.tensor import Tensor
+from xgrad.backend.device import tracing
+from xgrad.core.dtypes import SCALARS
+from xgrad.core.graph import Leaf, Node
+from xgrad.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from xgrad.function import Function
+    from xgrad.core.function import Function
 
 
 class CaptureWarning(UserWarning):

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from xgrad.dtypes import SCALARS, is_complex
-from xgrad.graph import Branching, Node
-from xgrad.parameters import parameters
-from xgrad.tensor import Tensor, placed, wrap
+from xgrad.core.dtypes import SCALARS, is_complex
+from xgrad.core.graph import Branching, Node
+from xgrad.core.signatures import parameters
+from xgrad.core.tensor import Tensor, placed, wrap
 
 if TYPE_CHECKING:
-    from xgrad.function import Function
+    from xgrad.core.function import Function
 
 Rule = Callable[..., Any]
 _GIVEN = {"g", "xp", "into"}, {"g", "xp"}  # to the rule of one input, and to one for all

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, TypeVar
 from weakref import ref
 
-from xgrad.device import Place
+from xgrad.backend.device import Place
 
 Hook = Callable[[Any], Any]
 N = TypeVar("N", bound="Node")

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.inputs import as_tensor
-from xgrad.lost_gradients import blame
-from xgrad.operators import namespace
-from xgrad.tensor import Tensor
-from xgrad.trees import leaves, rebuild
+from xgrad.core.arguments import as_tensor
+from xgrad.core.lost_gradients import blame
+from xgrad.core.operators import namespace
+from xgrad.core.tensor import Tensor
+from xgrad.core.trees import leaves, rebuild
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:

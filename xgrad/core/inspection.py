@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.device import Device
-from xgrad.devices import current_device, devices
-from xgrad.dtypes import defaults
+from xgrad.backend.device import Device
+from xgrad.backend.devices import current_device, devices
+from xgrad.core.dtypes import defaults
 
 
 class Info:

@@ -8,11 +8,11 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from xgrad.shortcut import for_one, for_two
+from xgrad.core.fast_paths import for_one, for_two
 
 if TYPE_CHECKING:
     import xgrad as namespace
-    from xgrad.tensor import Tensor
+    from xgrad.core.tensor import Tensor
 else:
     # Found when they are called: the functions are written in terms of tensors, so to import them is a circle.
     namespace = sys.modules[__name__.partition(".")[0]]

@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
-from xgrad.discovery import open_backend
-from xgrad.scipy_kernels import SciPyKernels
+from xgrad.backend.registry import open_backend
+from xgrad.backend.scipy_kernels import SciPyKernels
 
 #: The trace of a step that runs in this thread or task, which sees tracing devices in the place of others: see
 #: `xgrad.capture.trace`.
