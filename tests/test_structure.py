@@ -21,22 +21,69 @@ def modules() -> dict[str, ast.Module]:
 
 
 def imported(tree: ast.Module, known: set[str]) -> set[str]:
-    """Return our own modules that are imported when the module is, not those for type checkers."""
+    """Return our own modules that a module imports, also within functions, for type checkers, and by name."""
     names: set[str] = set()
-    for node in tree.body:
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                names.add(full if full in known else node.module)
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+            names |= {name if name in known else node.module for name in full}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names |= {arg.value for arg in node.args if isinstance(arg, ast.Constant)}
     return names & known
 
 
-def test_imports_go_one_way() -> None:
+#: The folders and files of `xgrad/` in layers: each imports what stands before it, and in its own layer without a circle.
+LAYERS = [
+    "files",
+    "backend",
+    "core",
+    "random",
+    "ops",
+    "autograd fft linalg special serialization",
+    "nn",
+    "optim",
+    "data transforms",
+    "capture testing",
+    "__init__",
+    "parity",
+    "cli __main__",
+]
+RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
+#: The one module that imports what stands above it, and says so.
+SEAM = "xgrad.core.namespace"
+
+
+def rank(module: str) -> int:
+    return RANKS[module.split(".")[1] if "." in module else "__init__"]
+
+
+def graph() -> dict[str, set[str]]:
     trees = modules()
-    graph = {name: imported(tree, set(trees)) - {name, "xgrad"} for name, tree in trees.items() if name != "xgrad"}
-    assert list(TopologicalSorter(graph).static_order())  # raises CycleError and names the circle
+    return {name: imported(tree, set(trees)) - {name} for name, tree in trees.items() if name != SEAM}
+
+
+def test_imports_go_one_way() -> None:
+    upwards = {f"{name} -> {other}" for name, found in graph().items() for other in found if rank(other) > rank(name)}
+    assert not upwards
+    assert list(TopologicalSorter(graph()).static_order())  # raises CycleError and names the circle
+
+
+def test_every_folder_and_file_has_a_layer() -> None:
+    assert {name.split(".")[1] for name in modules() if "." in name} | {"__init__"} == set(RANKS)
+
+
+def test_imports_are_found_at_any_depth_and_by_name() -> None:
+    sources = (
+        "from xgrad import ops",
+        "import xgrad.ops",
+        "def f():\n    from xgrad.ops import add",
+        "if TYPE_CHECKING:\n    import xgrad.ops",
+        "f = lambda: import_module('xgrad.ops')",
+    )
+    for source in sources:
+        assert imported(ast.parse(source), {"xgrad.ops", "xgrad.nn"}) == {"xgrad.ops"}, source
 
 
 def test_the_median_op_and_its_rules_take_at_most_three_lines() -> None:

@@ -6,16 +6,12 @@ import math
 import operator
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xgrad.backend.device import tracing
 from xgrad.core.errors import CaptureError
-
-if TYPE_CHECKING:
-    from xgrad.capture.program import Value
-    from xgrad.capture.trace import Trace
 
 _NONE: Any = MappingProxyType({})
 
@@ -25,7 +21,7 @@ def record(function: Callable[..., Any], args: Any, options: Any = _NONE, writes
 
     Raises `CaptureError` if another thread's trace has these arrays in use.
     """
-    trace: Trace | None = tracing.get()
+    trace = tracing.get()
     if trace is None:
         raise CaptureError(
             "capture: a tensor is used that another thread's step is being traced with: wait for that step, or give "
@@ -45,7 +41,7 @@ class TracedArray:
     __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
     __hash__ = object.__hash__
 
-    def __init__(self, trace: Trace, array: Any, value: Value) -> None:
+    def __init__(self, trace: Any, array: Any, value: Any) -> None:
         self.trace, self.array, self.value, self.shape, self.dtype = trace, array, value, value.shape, array.dtype
 
     def read(self) -> Any:

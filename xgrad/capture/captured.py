@@ -112,7 +112,13 @@ class Captured(Generic[P, R]):
         if self._verify and self._calls % self._verify == 0:
             from xgrad.capture.verification import verified  # not at the top: for those who ask for it
 
-            return verified(self, structure, contents, args, kwargs)
+            def replay() -> tuple[Any, bool]:
+                replays = self._replays
+                return self._replayed(structure, contents, args, kwargs), self._replays > replays
+
+            tensors, others = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
+            slots = Slots(State(self._step, others, self._more), tensors)
+            return verified(slots, replay, partial(self._step, *args, **kwargs))
         return self._replayed(structure, contents, args, kwargs)
 
     def _replayed(self, structure: Any, contents: list[Any], args: Any, kwargs: Any) -> Any:

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from xgrad.capture.slots import Slots, buffers_of
-from xgrad.capture.state import State
 from xgrad.core import trees
 from xgrad.core.errors import CaptureError
 from xgrad.core.tensor import Tensor
 
-if TYPE_CHECKING:
-    from xgrad.capture.captured import Captured
 
+def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:
+    """Return what a step returns, after comparing a replay with it.
 
-def verified(captured: Captured[..., Any], structure: Any, contents: list[Any], args: Any, kwargs: Any) -> Any:
-    """Return what the step returns, after comparing a replay with it.
-
-    Raises `CaptureError` if a result or a tensor of the state differs; the state is then what the eager step leaves.
+    `slots` are those of the step's state; `replay` returns the result, and whether it is that of a replay, not of a
+    trace or of the step itself. Raises `CaptureError` if a result or a tensor of the state differs; the state is then
+    what the eager step leaves.
     """
-    tensors, others = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
-    slots = Slots(State(captured._step, others, captured._more), tensors)
-    flats, replays = slots.flats.values(), captured._replays
+    flats = slots.flats.values()
     packed = {id(x) for flat in flats for x in (*buffers_of(flat), *flat.params)}
     gradients = [flat.gradients for flat in flats]  # seen as those of leaves
     hidden = {id(x) for part in gradients for x in (part.buffer, *part.views, *part.tensors)}
     slots.all = [slot for slot in slots.all if id(slot.owner) not in hidden]
     before = [(slot, slot.read(), slot.read().copy() if slot.kind == "array" else None) for slot in slots.all]
-    result = captured._replayed(structure, contents, args, kwargs)
-    if captured._replays == replays:  # it was traced, or ran eagerly
+    result, is_replay = replay()
+    if not is_replay:
         return result
     replayed = dict(_described(slots, result))
     for slot, value, copy in before:
@@ -40,7 +36,7 @@ def verified(captured: Captured[..., Any], structure: Any, contents: list[Any], 
         elif slot.kind in ("array", "grad", "number"):
             call, *operands = slot.writing(value if copy is None else copy)
             call(*operands)
-    result = captured._step(*args, **kwargs)
+    result = step()
     for name, value in _described(slots, result):
         if name not in replayed or not _same(replayed[name], value):
             raise CaptureError(

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from xgrad.core.hints import HintedTensor
-from xgrad.core.operators import Operators, namespace
+from xgrad.core.namespace import namespace
+from xgrad.core.operators import Operators
 
 if TYPE_CHECKING:
-    from xgrad.core.tensor import Tensor
+    from xgrad.core.namespace import Tensor
 
 __all__ = ["Aliases"]
 

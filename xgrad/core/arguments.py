@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xgrad.backend.device import tracing
 from xgrad.backend.devices import device_of
 from xgrad.core.dtypes import SCALARS
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
+from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
-
-if TYPE_CHECKING:
-    from xgrad.core.function import Function
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:
@@ -37,20 +35,20 @@ def as_int(op: str, name: str, value: Any) -> int:
     return operator.index(value)
 
 
-def lift(function: Function, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
+def lift(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
     """Make tensors of the arrays among the inputs of a call, and of its first scalar where there are only scalars."""
     lifted = []
     trace = tracing.get()
-    for name, x in function.named(inputs):
+    for name, x in op.named(inputs):
         if trace is not None:
             x = trace.read_numbers(x)
         if isinstance(x, np.generic):
             x = x.item()  # weak, as Python's scalars are: a NumPy float64 does not promote either
         if type(x) in SCALARS:
             x, scalars = (namespace.asarray(x) if scalars else x), False
-        elif x is not None or not function.nullable:
-            x = as_tensor(function.name, name, x)
+        elif x is not None or not op.nullable:
+            x = as_tensor(op.name, name, x)
         lifted.append(x)
     if scalars:
-        raise TypeError(f"{function.name}{function.signature}: expected at least one tensor, got none")
+        raise TypeError(f"{op.name}{op.signature}: expected at least one tensor, got none")
     return lifted

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 from xgrad.core.dtypes import SCALARS, is_complex
 from xgrad.core.graph import Branching, Node
+from xgrad.core.op import Op, Rule
 from xgrad.core.signatures import parameters
 from xgrad.core.tensor import Tensor, placed, wrap
 
-if TYPE_CHECKING:
-    from xgrad.core.function import Function
-
-Rule = Callable[..., Any]
 _GIVEN = {"g", "xp", "into"}, {"g", "xp"}  # to the rule of one input, and to one for all
 ABOUT = ("shape", "device")  # `x_shape` in a rule: that of the input x, which need not be kept
 
 
-def reads(function: Function, rule: Rule) -> tuple[str, ...]:
+def reads(op: Op, rule: Rule) -> tuple[str, ...]:
     """Return the names of a rule's parameters, all of which must mean something."""
     positional, keywords, *_ = parameters(rule)
     asked = (*positional, *keywords)
-    known = {*_GIVEN[function.joint], "out", function.aside, *function.inputs, *function.options}
-    known |= {f"{name}_{about}" for name in function.inputs for about in ABOUT}
+    known = {*_GIVEN[op.joint], "out", op.aside, *op.inputs, *op.options}
+    known |= {f"{name}_{about}" for name in op.inputs for about in ABOUT}
     if unknown := [name for name in asked if name not in known]:
-        raise TypeError(f"{function.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
+        raise TypeError(f"{op.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
     return asked
 
 
@@ -37,26 +34,26 @@ class Plan:
     - `first` is the place of the first edge in it: 0 if there is nothing but edges.
     - ``steps`` has for each wanted input the place of its edge, a callable ``(g, xp, kept, into)`` that runs its
       rule, and whether this asks where to write; if `joint`, there is one rule for all inputs.
-    - Where the result is complex and the function holomorphic, each rule gets the conjugate of the gradient, and
+    - Where the result is complex and the op holomorphic, each rule gets the conjugate of the gradient, and
       gives that of its own: see `Function`.
     - `roles` says for each value which tensor it stands for: an input by number, "all" inputs, "out", "aside",
       or None. `constants` are the inputs among them that need no gradient.
     """
 
-    __slots__ = ("constants", "first", "function", "joint", "keep", "roles", "steps")
+    __slots__ = ("constants", "first", "joint", "keep", "op", "roles", "steps")
 
-    def __init__(self, function: Function, wanted: Sequence[bool], conjugates: bool = False) -> None:
-        self.function, self.joint = function, function.joint
-        rules = [(i, rule) for i, rule in enumerate(function.rules) if rule and (function.joint or wanted[i])]
-        asked = [(i, rule, reads(function, rule)) for i, rule in rules]
-        given = _GIVEN[function.joint]
+    def __init__(self, op: Op, wanted: Sequence[bool], conjugates: bool = False) -> None:
+        self.op, self.joint = op, op.joint
+        rules = [(i, rule) for i, rule in enumerate(op.rules) if rule and (op.joint or wanted[i])]
+        asked = [(i, rule, reads(op, rule)) for i, rule in rules]
+        given = _GIVEN[op.joint]
         values = list(dict.fromkeys(name for _, _, read in asked for name in read if name not in given))
-        roles: dict[str, Any] = {name: "all" if function.variadic else i for i, name in enumerate(function.inputs)}
-        roles |= {"out": "out", function.aside: "aside"}
+        roles: dict[str, Any] = {name: "all" if op.variadic else i for i, name in enumerate(op.inputs)}
+        roles |= {"out": "out", op.aside: "aside"}
         self.roles = [roles.get(name) for name in values]
         self.constants = [role for role in self.roles if type(role) is int and not wanted[role]]
         self.first = len(values) + len(self.constants)
-        self.keep = _keeper(function, values, self.constants)
+        self.keep = _keeper(op, values, self.constants)
         place = {name: f"kept[{i}]" for i, name in enumerate(values)}
         form = "rule({})"
         if conjugates:
@@ -94,17 +91,17 @@ def _as_tensor(node: Node, role: Any, value: Any) -> Any:
     return wrap(value, node.place.device, node.edges[role])
 
 
-def _keeper(function: Function, values: Iterable[str], constants: Iterable[int]) -> Callable[..., tuple[Any, ...]]:
+def _keeper(op: Op, values: Iterable[str], constants: Iterable[int]) -> Callable[..., tuple[Any, ...]]:
     """Return what makes the tuple that a node keeps, from a call."""
-    every = function.variadic
-    source = {"out": "out", function.aside: "aside"} | {name: f"options[{name!r}]" for name in function.options}
-    for i, name in enumerate(function.inputs):
+    every = op.variadic
+    source = {"out": "out", op.aside: "aside"} | {name: f"options[{name!r}]" for name in op.options}
+    for i, name in enumerate(op.inputs):
         source[name] = "raws" if every else f"raws[{i}]"
         for what in ABOUT:
             one = f"about(inputs[{i}], {what!r}, ())"
             source[f"{name}_{what}"] = f"[about(x, {what!r}, ()) for x in inputs]" if every else one
     parts = [source[name] for name in values] + [f"refer(inputs[{i}])" for i in constants]
-    parts += ["*edges"] if every else [f"edges[{i}]" for i in range(len(function.inputs))]
+    parts += ["*edges"] if every else [f"edges[{i}]" for i in range(len(op.inputs))]
     return _compiled("out, raws, inputs, options, aside, edges", f"({', '.join(parts)},)", about=getattr, refer=_refer)
 
 

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 from contextvars import ContextVar
-from functools import lru_cache
-from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-from xgrad.backend import Backend
-from xgrad.backend.device import Device
-
-if TYPE_CHECKING:
-    from xgrad.core.function import Function
 
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
@@ -116,64 +107,3 @@ def standard(dtype: Any) -> np.dtype:
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
     check_standard(found)
     return found
-
-
-def promote(function: Function, raws: list[Any], device: Device, exempt: tuple[int, ...] = ()) -> list[Any]:
-    """Give the arrays among the inputs of a call one dtype, by the standard's tables.
-
-    Where those leave it undefined, for arrays of different kinds, bools become integers, integers floats, and reals
-    complex, as soon as another operand is, or where the op starts at the kind ``function.lowest``. The dtype is then
-    that of the operands of the highest kind, or the default one where those are Python scalars: so float32
-    stays float32 on every device. But floats that become complex keep their precision. Inputs at `exempt`, such as
-    indices and conditions, take no part. Of a function whose ``scipy_promotion`` is set, arrays of all kinds decide,
-    by NumPy's table, in which float32 and int64 make float64; those at `exempt` do, and stay as they are.
-
-    Raises
-    ------
-    TypeError
-        If a kind is higher than the op takes.
-    """
-    what = tuple([getattr(raw, "dtype", type(raw)) for raw in raws])
-    highest, casts = _casts(
-        device.backend, what, exempt, function.lowest or BOOLEAN, function.scipy_promotion, defaults()
-    )
-    if highest > function.highest:
-        taken = [raw for i, raw in enumerate(raws) if raw is not None and i not in exempt]
-        got = [repr(x) if type(x) in SCALARS else str(device.backend.numpy_dtype(x.dtype)) for x in taken]
-        raise TypeError(f"{function.name}: expected {NAMES[function.highest]}, got {', '.join(got)}")
-    raws = list(raws)
-    with device.active():
-        for i, dtype in casts:
-            raws[i] = int(raws[i]) if dtype is int else device.xp.astype(raws[i], dtype)
-    return raws
-
-
-def are_bools(raws: Sequence[Any], device: Device) -> builtins.bool:
-    """Return whether the arrays and scalars of a call are bools alone."""
-    arrays = [x for x in raws if type(x) is not builtins.bool]
-    return all(hasattr(x, "dtype") and device.backend.numpy_dtype(x.dtype) == bool for x in arrays)
-
-
-@lru_cache(1 << 10)
-def _casts(
-    backend: Backend,
-    what: tuple[Any, ...],
-    exempt: tuple[int, ...],
-    lowest: int,
-    of_all_kinds: builtins.bool,
-    default: tuple[np.dtype, ...],
-) -> tuple[int, Any]:
-    """Return the highest kind among inputs of these dtypes and types, and which of them are to be cast, to what."""
-    scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
-    others = {i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)}
-    dtypes = {i: backend.numpy_dtype(t) for i, t in others.items()}
-    highest = max(lowest, *[SCALAR_KINDS[t] for t in scalars.values()], *[KINDS[t.kind] for t in dtypes.values()])
-    decisive = [t for t in dtypes.values() if KINDS[t.kind] in (highest, FLOATING)]
-    if of_all_kinds:
-        every = [backend.numpy_dtype(t) for t in what if not (t in SCALARS or t is NoneType)]
-        decisive = every if any(KINDS[t.kind] >= FLOATING for t in every) else []
-    target = np.result_type(*decisive or [default[highest]], *[complex64] * (highest == COMPLEX))
-    casts = [(i, int) for i, t in scalars.items() if t is builtins.bool and highest]
-    if KINDS[target.kind] == highest:  # the standard has no common dtype of int64 and uint64
-        casts += [(i, backend.dtype(target)) for i, t in dtypes.items() if t != target]
-    return highest, casts

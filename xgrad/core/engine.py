@@ -11,11 +11,11 @@ from typing import Any
 
 from xgrad.backend.device import Place, tracing
 from xgrad.core import errors
-from xgrad.core.backward_spec import Rule
 from xgrad.core.dtypes import is_complex
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, Output, clock
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
+from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor, placed
 
 _lock = Lock()
@@ -79,7 +79,7 @@ def walk(
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
             steps = _shared(node, plan.steps[0][1](g, xp, values, None)) if plan.joint else plan.steps
-            if plan.function.replaces and node.edges[0] is not None:
+            if plan.op.replaces and node.edges[0] is not None:
                 replaced.append(node.edges[0])
             for i, rule, writes in steps:
                 edge = kept[i]

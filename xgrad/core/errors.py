@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import tracing
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.graph import Leaf, Node
+from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
-
-if TYPE_CHECKING:
-    from xgrad.core.function import Function
 
 
 class CaptureWarning(UserWarning):
@@ -25,59 +23,59 @@ class CaptureError(RuntimeError):
     """A replay differs from the eager step, as ``verify`` finds; or another thread's step is traced with a tensor."""
 
 
-def _describe(function: Function, inputs: Sequence[Any]) -> str:
+def _describe(op: Op, inputs: Sequence[Any]) -> str:
     return ", ".join(
         f"{name} of shape {x.shape}, {x.dtype}" if isinstance(x, Tensor) else f"{name} {x!r}"
-        for name, x in function.named(inputs)
+        for name, x in op.named(inputs)
     )
 
 
-def mixed_devices(function: Function, inputs: Sequence[Any]) -> str:
-    places = [f"{name} on {x.device}" for name, x in function.named(inputs) if isinstance(x, Tensor)]
-    return f"{function.name}: expected tensors of one device, got {', '.join(places)}: move them with .to(device)"
+def mixed_devices(op: Op, inputs: Sequence[Any]) -> str:
+    places = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
+    return f"{op.name}: expected tensors of one device, got {', '.join(places)}: move them with .to(device)"
 
 
-def on_one_device(function: Function, inputs: Sequence[Any]) -> Sequence[Any]:
+def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
     """Raise DeviceError; while a step is traced, return inputs in which foreign tensors are constants of the trace."""
     trace = tracing.get()
-    admitted: Sequence[Any] | None = None if trace is None else trace.admit(function.name, inputs)
+    admitted: Sequence[Any] | None = None if trace is None else trace.admit(op.name, inputs)
     if trace is None and any(hasattr(x._place.device, "real") for x in inputs if isinstance(x, Tensor)):
         raise CaptureError(
-            f"{function.name}: a tensor is used that another thread's step is being traced with: wait for that step, "
+            f"{op.name}: a tensor is used that another thread's step is being traced with: wait for that step, "
             "or give each thread tensors of its own"
         )
     if admitted is None:
-        raise DeviceError(mixed_devices(function, inputs))
+        raise DeviceError(mixed_devices(op, inputs))
     return admitted
 
 
 _SAME = ": to look for a tensor itself, compare with `is`, as in any(p is q for q in tensors) for p in tensors"
 
 
-def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exception:
+def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
     """Return the error of an array library as one that names the op and its inputs."""
-    got = _describe(function, inputs)
+    got = _describe(op, inputs)
     shapes = [x.shape for x in inputs if isinstance(x, Tensor)]
-    if function.broadcasts:
+    if op.broadcasts:
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:
             return ValueError(
-                f"{function.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
-                f"got {got}{_SAME if function.name in ('equal', 'not_equal') else ''}"
+                f"{op.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
+                f"got {got}{_SAME if op.name in ('equal', 'not_equal') else ''}"
             )
     if isinstance(error, AttributeError) and any(type(x) in SCALARS for x in inputs):
-        return TypeError(f"{function.name}: expected tensors, got {got}: make them with xgrad.asarray")
+        return TypeError(f"{op.name}: expected tensors, got {got}: make them with xgrad.asarray")
     if type(error).__name__.lstrip("_") == "LinAlgError":  # NumPy's, or PyTorch's own of that name
-        return np.linalg.LinAlgError(f"{function.name}: {error} (got {got})")
+        return np.linalg.LinAlgError(f"{op.name}: {error} (got {got})")
     family = type(error).__module__.partition(".")[0]
     kinds = [k for k in (IndexError, TypeError, ValueError, OverflowError, RuntimeError) if isinstance(error, k)]
     if not kinds or family not in ("builtins", *{x.device.backend.library for x in inputs if isinstance(x, Tensor)}):
-        error.add_note(f"in {function.name}, applied to {got}")
+        error.add_note(f"in {op.name}, applied to {got}")
         return error
     kind = type(error) if type(error) in (*kinds, NotImplementedError) else kinds[0]
-    text = str(error).removeprefix(f"{function.name}: ")
-    return kind(f"{function.name}: {text} (got {got})")
+    text = str(error).removeprefix(f"{op.name}: ")
+    return kind(f"{op.name}: {text} (got {got})")
 
 
 def check_unchanged(node: Node) -> None:

@@ -7,15 +7,12 @@ kernel included, is left to it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xgrad.backend.device import tracing
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Node, clock
 from xgrad.core.views import Views, is_view, link
-
-if TYPE_CHECKING:
-    from xgrad.core.function import Function
 
 _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
 
@@ -23,7 +20,7 @@ _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.
 _NONE: Any = {1: None, 2: None, 3: None}  # plans of comparisons, which are not recorded
 
 
-def for_one(name: str, find: Callable[[], Function], views: Views = False) -> Callable[..., Any]:
+def for_one(name: str, find: Callable[[], Any], views: Views = False) -> Callable[..., Any]:
     """Return a call of one input, of this name, which finds its function when it has to."""
     ways: dict[Any, Any] = {}  # what is to be known in a place
 
@@ -65,7 +62,7 @@ def for_one(name: str, find: Callable[[], Function], views: Views = False) -> Ca
     return call_with_one
 
 
-def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
+def for_two(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
     """Return a call of two inputs, of which the second may be a number."""
     ways: dict[Any, Any] = {}
 
@@ -110,7 +107,7 @@ def for_two(name: str, find: Callable[[], Function]) -> Callable[..., Any]:
     return call_with_two
 
 
-def _long(function: Function, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _long(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function the long way, and remember the short one for the next time.
 
     There is one if the result is in the place of the inputs, or has bools that no promotion precedes: a comparison.

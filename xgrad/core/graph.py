@@ -85,12 +85,12 @@ class Node:
     @property
     def name(self) -> str:
         """The name of the op."""
-        return str(self.plan.function.name)
+        return str(self.plan.op.name)
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed; {} once freed."""
-        return dict(self.plan.function.named(self.edges))
+        return dict(self.plan.op.named(self.edges))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)

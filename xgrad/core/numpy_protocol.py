@@ -17,7 +17,7 @@ import numpy as np
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.lost_gradients import blame
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.core.trees import leaves, rebuild
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from xgrad.core.fast_paths import for_one, for_two
+from xgrad.core.namespace import namespace, numpy_protocol
 
 if TYPE_CHECKING:
-    import xgrad as namespace
-    from xgrad.core.tensor import Tensor
-else:
-    # Found when they are called: the functions are written in terms of tensors, so to import them is a circle.
-    namespace = sys.modules[__name__.partition(".")[0]]
-
-__all__ = ["Operators", "namespace"]
+    from xgrad.core.namespace import Tensor
 
 
 def _one(name: str) -> Callable[[Any], Tensor]:
@@ -45,11 +38,11 @@ class Operators:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Answer a ufunc of NumPy, such as ``np.exp(tensor)`` and ``ndarray + tensor``."""
-        return import_module("xgrad.numpy_protocol").call_ufunc(ufunc, method, inputs, options)
+        return numpy_protocol().call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         """Answer another function of NumPy, such as ``np.sum(tensor)``."""
-        return import_module("xgrad.numpy_protocol").call_function(function, args, options)
+        return numpy_protocol().call_function(function, args, options)
 
     # fmt: off
     def __getitem__(self: Any, key: Any) -> Tensor: return namespace.ops.getitem(self, key)

@@ -15,7 +15,7 @@ from xgrad.core.dtypes import defaults
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
 from xgrad.core.lost_gradients import blame, lost, warn_missing_gradient
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.views import base_of, has_family, link
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")

@@ -11,7 +11,7 @@ from weakref import ref
 from xgrad.core.graph import Leaf
 
 if TYPE_CHECKING:
-    from xgrad.core.tensor import Tensor
+    from xgrad.core.namespace import Tensor
 
 #: Whether a function returns a view of its input: always, or where the result shares its memory.
 Views = bool | Literal["shared"]

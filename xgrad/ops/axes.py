@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.core.arguments import as_int
-from xgrad.core.backward_spec import Rule
 from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER
 from xgrad.core.function import Function
+from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import public
 

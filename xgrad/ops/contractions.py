@@ -12,7 +12,7 @@ import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.linalg import diagonal
 

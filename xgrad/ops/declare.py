@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
-from xgrad.core.backward_spec import Rule
 from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES, SCALARS
 from xgrad.core.fast_paths import for_one, for_two
 from xgrad.core.function import Function
+from xgrad.core.op import Rule
 from xgrad.core.signatures import LazySignature
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import Views

@@ -6,7 +6,7 @@ from typing import Any
 
 from xgrad.core.arguments import as_int
 from xgrad.core.dtypes import SCALARS
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import cut
 from xgrad.ops.products import as_floating

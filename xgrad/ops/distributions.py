@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import arrays
 from xgrad.ops.special import beta_density, gamma_density, gammaln, kernel, missing

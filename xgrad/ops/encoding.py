@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.core.arguments import as_int, as_tensor
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 
 

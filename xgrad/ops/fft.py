@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.device import Device
-from xgrad.core.backward_spec import Rule
 from xgrad.core.dtypes import FLOATING, get_default_dtype
 from xgrad.core.function import Function
+from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.ops.conversion import asarray
 from xgrad.ops.declare import derivative, in_rule, public

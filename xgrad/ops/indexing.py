@@ -12,7 +12,7 @@ from xgrad.backend.device import Device, tracing
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.core.function import Function
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
 from xgrad.ops.data_types import result_type

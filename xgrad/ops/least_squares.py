@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.products import as_floating
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.hints import explained
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import Axis, count, restored
 from xgrad.ops.declare import derivative, in_rule

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.products import as_floating, identity
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 
 #: One number, a pair of before and after for all axes, or a pair for each axis.

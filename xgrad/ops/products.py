@@ -8,7 +8,7 @@ from typing import Any
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 

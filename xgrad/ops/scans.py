@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import axis_of_reals
 from xgrad.ops.products import as_floating

@@ -10,7 +10,7 @@ from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import SCALARS, get_default_dtype
 from xgrad.core.hints import explained
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import nn, statistical
 

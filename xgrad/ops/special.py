@@ -11,9 +11,9 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from xgrad.core.backward_spec import Rule
 from xgrad.core.dtypes import COMPLEX, FLOATING, SCALARS
 from xgrad.core.function import Function
+from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import arrays, derivative, in_rule, public
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.products import adjoint, as_floating, identity
 

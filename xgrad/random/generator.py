@@ -15,7 +15,7 @@ from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import float32, float64, get_default_dtype, int64
-from xgrad.core.operators import namespace
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor, wrap
 from xgrad.random import variates
 
