@@ -34,7 +34,7 @@ def imported(tree: ast.Module, known: set[str]) -> set[str]:
     return names & known
 
 
-#: The folders and files of `xgrad/` in layers: each imports what stands before it, and in its own layer without a circle.
+#: Folders and files of `xgrad/` in layers. Each imports what stands before it, and in its own layer without a circle.
 LAYERS = [
     "files",
     "backend",

@@ -8,7 +8,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from xgrad import autograd, ops, random
+from xgrad import autograd, ops
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import default_device, devices, set_tf32
@@ -34,7 +34,6 @@ from xgrad.core.dtypes import (
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.hints import MissingNameError as _MissingNameError
-from xgrad.core.inspection import __array_namespace_info__
 from xgrad.core.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.core.tensor import Tensor
 from xgrad.ops import (
@@ -166,10 +165,6 @@ from xgrad.ops import (
     tril,
     triu,
     trunc,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
     unstack,
     var,
     vecdot,
@@ -177,15 +172,15 @@ from xgrad.ops import (
     zeros,
     zeros_like,
 )
-from xgrad.random import manual_seed
 
 # PyTorch's names, in the place of the submodules of these names, which are loaded by now
 from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 if _TYPE_CHECKING:
-    from xgrad import data, fft, linalg, nn, optim, special, testing
+    from xgrad import data, fft, linalg, nn, optim, random, special, testing
     from xgrad.backend.threads import get_num_threads, set_num_threads
+    from xgrad.core.inspection import __array_namespace_info__
     from xgrad.ops.comparing import allclose, isclose
     from xgrad.ops.contractions import einsum
     from xgrad.ops.diagonals import diag, diagonal
@@ -195,6 +190,8 @@ if _TYPE_CHECKING:
     from xgrad.ops.products import kron, outer
     from xgrad.ops.scans import cummax, cummin, logcumsumexp
     from xgrad.ops.selection import partition, topk
+    from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
+    from xgrad.random import manual_seed
     from xgrad.serialization import load, save
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
@@ -204,9 +201,9 @@ __array_api_version__ = "2024.12"
 newaxis = None
 
 #: Modules and functions that are loaded when they are first asked for, since not all programs need them.
-_MODULES = ("data", "fft", "io", "linalg", "nn", "optim", "special", "testing")
+_MODULES = ("data", "fft", "linalg", "nn", "optim", "random", "serialization", "special", "testing")
 _FUNCTIONS = {
-    "io": ("load", "save"),
+    "core.inspection": ("__array_namespace_info__",),
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
     "ops.diagonals": ("diag", "diagonal"),
@@ -216,7 +213,10 @@ _FUNCTIONS = {
     "ops.products": ("kron", "outer"),
     "ops.scans": ("cummax", "cummin", "logcumsumexp"),
     "ops.selection": ("partition", "topk"),
-    "threads": ("get_num_threads", "set_num_threads"),
+    "ops.sets": ("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    "backend.threads": ("get_num_threads", "set_num_threads"),
+    "random": ("manual_seed",),
+    "serialization": ("load", "save"),
     "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
 }
 

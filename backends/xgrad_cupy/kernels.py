@@ -19,8 +19,8 @@ import numpy as np
 
 from xgrad.backend.overridable import PARTS
 from xgrad.ops import log_softmax, sigmoid, softmax, softplus
-from xgrad.ops.nn import _cross_entropy, _dropout
-from xgrad.random.distributions import dropout_scale
+from xgrad.ops.dropout import _dropout, dropout_scale
+from xgrad.ops.nn import _cross_entropy
 from xgrad_cupy import source
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))

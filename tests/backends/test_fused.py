@@ -24,6 +24,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import PARTS, fusable
 from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.ops import elementwise, nn
+from xgrad.ops.dropout import dropout_mask
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.parity.compare import compare
@@ -36,7 +37,6 @@ from xgrad.parity.seeds import compare_seeds
 from xgrad.parity.table import find
 from xgrad.parity.text import as_text
 from xgrad.random import variates
-from xgrad.random.distributions import dropout_mask
 from xgrad.testing import gradgradcheck
 from xgrad_cupy import CupyBackend, source
 from xgrad_cupy.kernels import Kernels

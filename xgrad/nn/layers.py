@@ -16,7 +16,7 @@ from xgrad.nn.functional import dropout, linear, relu, sigmoid, tanh
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
-from xgrad.ops.nn import check_probability
+from xgrad.ops.dropout import check_probability
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:

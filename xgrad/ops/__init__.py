@@ -110,10 +110,9 @@ from xgrad.ops.manipulation import (
     tile,
     unstack,
 )
-from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
+from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.products import matmul, tensordot, vecdot
 from xgrad.ops.searching import argmax, argmin, argsort, count_nonzero, nonzero, searchsorted, sort, where
-from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
 from xgrad.ops.statistical import cumulative_prod, cumulative_sum, logsumexp, max, mean, min, prod, std, sum, var
 from xgrad.ops.storage import astype, to_device
 from xgrad.ops.utility import all, any, diff
@@ -159,7 +158,6 @@ __all__ = [
     "cumulative_sum",
     "diff",
     "divide",
-    "dropout",
     "empty",
     "empty_like",
     "equal",
@@ -259,10 +257,6 @@ __all__ = [
     "tril",
     "triu",
     "trunc",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
     "unstack",
     "var",
     "vecdot",

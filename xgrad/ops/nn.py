@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from xgrad.backend.device import Device
 from xgrad.backend.overridable import fusable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
-from xgrad.random.distributions import dropout_mask
-from xgrad.random.generator import Generator, next_call
 
 Axis = int | tuple[int, ...] | None
 
@@ -319,70 +315,3 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     if input.shape != target.shape:
         raise ValueError(f"mse_loss: expected input and target of one shape, got {input.shape} and {target.shape}")
     return _mse(input, target, reduction=reduction)
-
-
-def _dropout_rule(g: Any, xp: Any, mask: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
-    return g * (dropout_mask(xp, g, seed, call, device, p) if mask is None else mask)
-
-
-@derivative(_dropout_rule, aside="mask")
-def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float) -> Any:
-    mask = dropout_mask(xp, x, seed, call, device, p)
-    return x * mask, mask
-
-
-def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
-    """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
-
-    So their mean stays, and nothing is to be done where `training` is false. Equal seeds leave out the same elements
-    on every device, in float32 and in float64. The derivative is that of a product with what is drawn.
-
-    N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout: a simple way to prevent neural
-    networks from overfitting", JMLR 15, 2014.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape, floating.
-    p : float, default 0.5
-        From 0 to 1; rounded to a multiple of 2**-16 to decide what is left out.
-    training : bool, default True
-        Whether to leave anything out.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `xgrad.manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape; `x` itself if there is nothing to leave out.
-
-    Raises
-    ------
-    ValueError
-        If `p` is below 0 or above 1.
-    TypeError
-        If `x` is not floating, or `p` no number.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> y = xgrad.nn.functional.dropout(xgrad.ones(1000), p=0.2)
-    >>> xgrad.max(y), 750 < xgrad.sum(y != 0).item() < 850
-    (Tensor(1.25), True)
-    """
-    check_probability("dropout", p)
-    x = as_tensor("dropout", "x", x)
-    if x.dtype.kind != "f":
-        raise TypeError(f"dropout: expected a floating x, got {x.dtype}: use .astype(float32)")
-    if not (training and p):
-        return x
-    seed, call = next_call("dropout", generator)
-    return _dropout(x, seed=seed, call=call, device=x.device, p=p)
-
-
-def check_probability(name: str, p: float) -> None:
-    """Raise an error that names the function or layer unless `p` is a number from 0 to 1."""
-    if isinstance(p, bool) or not isinstance(p, Real):
-        raise TypeError(f"{name}: expected a number from 0 to 1 for p, got {p!r}")
-    if not 0 <= p <= 1:
-        raise ValueError(f"{name}: expected p from 0 to 1, got {p}")

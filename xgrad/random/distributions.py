@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.hints import explained
-from xgrad.core.tensor import Tensor, wrap
+from xgrad.core.tensor import Tensor
 from xgrad.random.generator import Generator, Shape, generator_of
 
 
@@ -320,21 +319,3 @@ def multinomial(
     Tensor([1, 1])
     """
     return generator_of("multinomial", generator).multinomial(weights, num_samples, replacement)
-
-
-def dropout_scale(p: float) -> tuple[int, float]:
-    """Return from which 16 bits on, as a signed integer, `dropout` leaves an element in, and what it multiplies it by.
-
-    16 bits decide on an element, which is half the cost of a float: `p` counts to a multiple of 2**-16.
-    """
-    dropped = round(p * 2**16)
-    return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
-
-
-def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
-    """Return what `dropout` multiplies an array or a tensor by: 0 with probability `p`, else ``1 / (1 - p)``."""
-    threshold, scale = dropout_scale(p)
-    bits = device.backend.random_bits(seed, call, 16, math.prod(x.shape), device.index)
-    mask = xp.astype((wrap(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
-    mask *= scale
-    return xp.reshape(mask, x.shape)
