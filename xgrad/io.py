@@ -20,7 +20,8 @@ __all__ = ["load", "save"]
 def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     """Save tensors by name, such as the ``state_dict()`` of a module, as a safetensors file.
 
-    The file is written whole or not at all: if this fails, the one that was there before is unchanged.
+    The file is written whole or not at all: if this fails, the one that was there before is unchanged. Its mode stays,
+    and a symbolic link is followed. A device or a FIFO is written to, and not replaced.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
         If `tensors` is not such a mapping, or has what the format cannot hold: complex128, or the name
         ``__metadata__``.
     OSError
-        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist.
+        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist,
+        PermissionError if it is write-protected.
 
     Examples
     --------
@@ -45,6 +47,16 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     ...     xgrad.load(f"{folder}/x.safetensors")
     {'x': Tensor([1., 1.])}
     """
+    target = os.fspath(path)
+    if not target or os.path.isdir(target):
+        raise IsADirectoryError(f"save: expected the path of a file, got the folder {target!r}: add a file name")
+    if not os.path.isdir(folder := os.path.dirname(target) or "."):
+        raise FileNotFoundError(f"save: expected an existing folder, got {folder}: make it first")
+    write(target, serialized(tensors))
+
+
+def serialized(tensors: Mapping[str, Tensor]) -> bytes:
+    """Return the content of the file that `save` writes."""
     from safetensors.numpy import save as serialize  # not at the top: slow to import
 
     if not isinstance(tensors, Mapping):
@@ -52,13 +64,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
             f"save: expected a mapping of names to tensors, got {type(tensors).__name__}: of a module, give "
             "its state_dict()"
         )
-    target = os.fspath(path)
-    if os.path.isdir(target):
-        raise IsADirectoryError(f"save: expected the path of a file, got the folder {target}: add a file name")
-    if not os.path.isdir(folder := os.path.dirname(target) or "."):
-        raise FileNotFoundError(f"save: expected an existing folder, got {folder}: make it first")
     host = {name: _to_host(name, tensor) for name, tensor in tensors.items()}
-    write(target, serialize(host, metadata={"format": "xgrad"}))
+    return serialize(host, metadata={"format": "xgrad"})
 
 
 def _to_host(name: Any, tensor: Any) -> np.ndarray:
