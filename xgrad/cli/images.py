@@ -27,7 +27,7 @@ def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArr
     """Return an array of grey values: of integers from 0 to `largest`, or of floats from 0 to either 1 or `largest`."""
     expected = f"expected a .npy file of grey values from 0 to {largest:g}, or of floats from 0 to 1, of shape {shape}"
     try:
-        image: Any = np.load(path, mmap_mode="r", allow_pickle=False)  # of a large array, the header alone is read
+        image = np.load(path, mmap_mode="r", allow_pickle=False)  # of a large array, the header alone is read
     except Exception as error:  # NumPy has no list of what it raises for a malformed file
         raise UsageError(f"{expected}, got {path}: {error}") from error
     if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
@@ -38,8 +38,8 @@ def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArr
     if not (low >= 0 and high <= largest):
         raise UsageError(f"{expected}, got values from {low} to {high} in {path}")
     if grey.dtype.kind == "f" and high <= 1:
-        return np.multiply(grey, largest, dtype=grey.dtype)
-    if 0 < high < FAINTEST * largest:
+        grey *= grey.dtype.type(largest)
+    elif 0 < high < FAINTEST * largest:
         raise UsageError(
             f"{expected}, got {grey.dtype} from {low} to {high} in {path}, which is neither: scale it to one of them"
         )
