@@ -27,12 +27,11 @@ def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArr
     """Return an array of grey values: of integers from 0 to `largest`, or of floats from 0 to either 1 or `largest`."""
     expected = f"expected a .npy file of grey values from 0 to {largest:g}, or of floats from 0 to 1, of shape {shape}"
     try:
-        image = np.load(path, mmap_mode="r", allow_pickle=False)  # of a large array, the header alone is read
+        image = np.lib.format.open_memmap(path, mode="r")  # of which nothing but the header is read yet
     except Exception as error:  # NumPy has no list of what it raises for a malformed file
         raise UsageError(f"{expected}, got {path}: {error}") from error
-    if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
-        got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else "several arrays"
-        raise UsageError(f"{expected}, got {got} in {path}")
+    if image.shape != shape or image.dtype.kind not in "uif":
+        raise UsageError(f"{expected}, got {image.dtype} of shape {image.shape} in {path}")
     grey: npt.NDArray[Any] = np.array(image)
     low, high = grey.min(), grey.max()
     if not (low >= 0 and high <= largest):
