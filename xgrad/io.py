@@ -35,6 +35,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     TypeError
         If `tensors` is not such a mapping, or has what the format cannot hold: complex128, or the name
         ``__metadata__``.
+    ValueError
+        If a name has a lone surrogate, which the format cannot hold, or the path a null character.
     OSError
         If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist,
         PermissionError if it is write-protected.
@@ -47,7 +49,7 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     ...     xgrad.load(f"{folder}/x.safetensors")
     {'x': Tensor([1., 1.])}
     """
-    target = os.fspath(path)
+    target = os.fsdecode(path)
     if not target or os.path.isdir(target):
         raise IsADirectoryError(f"save: expected the path of a file, got the folder {target!r}: add a file name")
     if not os.path.isdir(folder := os.path.dirname(target) or "."):
@@ -100,6 +102,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
+    PermissionError
+        If it may not be read.
     ValueError
         If the file is not of the format, or damaged.
     TypeError
@@ -122,6 +126,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
         if os.path.isdir(source):
             raise IsADirectoryError(f"load: expected a safetensors file, got the folder {source}")
         raise FileNotFoundError(f"load: file not found: {source}: expected a safetensors file")
+    if not os.access(source, os.R_OK):  # which safetensors takes for a file that does not exist
+        raise PermissionError(f"load: expected a file that can be read, got {source}: change its mode")
     place = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:
