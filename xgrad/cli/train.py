@@ -64,7 +64,7 @@ def parser() -> Parser:
     add("--no-download", action="store_true", default=False, help="use only what is on this machine")
     add("--fallback", type=one_of("digits"), metavar="digits", help="what to train on where the data set is missing")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda where it can be used, else cpu")
-    add("--threads", type=integer(1, 2**31), metavar="N", help="threads of BLAS; small networks are faster on one")
+    add("--threads", type=integer(1), metavar="N", help="threads of BLAS; small networks are faster on one")
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
     add("--hidden", type=layers, metavar="N,N", help=f"widths of the hidden layers ({by_dataset('hidden')})")
     add("--activation", type=one_of(*ACTIVATIONS), default="relu", metavar="NAME", help=", ".join(ACTIVATIONS))
@@ -111,7 +111,7 @@ def run(argv: Sequence[str]) -> int:
     if hasattr(args, "threads"):
         try:
             set_num_threads(args.threads)
-        except (ImportError, RuntimeError) as error:
+        except (ImportError, RuntimeError, ValueError) as error:
             raise UsageError(f"--threads: {error}") from error
     device = open_device(args.device)
     data = find_data(args)
