@@ -1,9 +1,17 @@
+import ast
+import errno
 import os
 import stat
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 
-from xgrad.files import write
+from xgrad.files import check_writable, read, write, write_together
+
+if sys.platform != "win32":
+    import fcntl
 
 
 def test_a_write_replaces_whole(tmp_path, monkeypatch):
@@ -49,3 +57,273 @@ def test_a_written_file_is_an_ordinary_one(tmp_path):
     assert link.is_symlink()
     assert (tmp_path / "file").read_bytes() == b"new"
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
+
+
+# What is not replaced
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no FIFOs")
+def test_a_fifo_is_written_to_and_stays(tmp_path):
+    fifo, link = tmp_path / "fifo", tmp_path / "link"
+    os.mkfifo(fifo)
+    link.symlink_to(fifo)
+    for path in (fifo, link):
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            check_writable(path)
+            write(path, b"content")
+            assert os.read(reader, 100) == b"content"
+        finally:
+            os.close(reader)
+    assert stat.S_ISFIFO(fifo.stat().st_mode) and link.is_symlink()
+    assert sorted(tmp_path.iterdir()) == [fifo, link]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes")
+def test_a_device_is_written_to_and_stays(tmp_path):
+    null, full = tmp_path / "null", tmp_path / "full"
+    try:
+        os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        os.mknod(full, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        full.open("wb").close()
+    except OSError:
+        pytest.skip("no device nodes here")
+    write(null, b"content")
+    write_together({str(null): b"content", str(tmp_path / "file"): b"content"})
+    with pytest.raises(OSError, match=r"disk full: 7 bytes were not written, .*full'"):
+        write(full, b"content")
+    assert stat.S_ISCHR(null.stat().st_mode) and stat.S_ISCHR(full.stat().st_mode)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/stdout")
+@pytest.mark.parametrize("kind", ["pipe", "file", "appended"])
+def test_standard_output_is_written_to_in_order(kind, tmp_path):
+    program = "from xgrad.files import write; print('a', flush=True); write('/dev/stdout', b'b\\n'); print('c')"
+    path = tmp_path / "out"
+    path.write_text("before\n" if kind == "appended" else "")
+    with path.open("ab" if kind == "appended" else "wb") as out:
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE if kind == "pipe" else out)
+    assert done.returncode == 0
+    assert (done.stdout or path.read_bytes()) == b"before\n" * (kind == "appended") + b"a\nb\nc\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_and_a_circle_of_links_are_refused(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("folder", "circle"):
+        for call in (lambda path: write(path, b"x"), check_writable, lambda path: write_together({str(path): b"x"})):
+            if (name, call) != ("folder", check_writable):
+                with pytest.raises(OSError, match=name):
+                    call(tmp_path / name)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+# Modes and links
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
+def test_the_mode_of_a_replaced_file_stays(mode, tmp_path):
+    path = tmp_path / "file"
+    for call in (lambda: write(path, b"new"), lambda: write_together({str(path): b"new"})):
+        path.write_bytes(b"old")
+        path.chmod(mode)
+        call()
+        assert path.read_bytes() == b"new" and stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root gives files away")
+def test_the_owner_of_a_replaced_file_stays(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    os.chown(path, 12345, 23456)
+    write(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+
+
+def test_a_hard_link_keeps_the_earlier_content(tmp_path):
+    path, other = tmp_path / "file", tmp_path / "other"
+    path.write_bytes(b"old")
+    os.link(path, other)
+    write(path, b"new")
+    assert path.read_bytes() == b"new" and other.read_bytes() == b"old"
+
+
+def test_a_name_of_the_greatest_length_is_written(tmp_path):
+    path = tmp_path / ("x" * 255)
+    write(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("protected", ["file", "."])
+def test_a_write_protected_file_or_folder_is_refused(protected, tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    real = os.access  # root may write everything
+    monkeypatch.setattr(os, "access", lambda name, mode: name != str(tmp_path / protected) and real(name, mode))
+    for call in (lambda: write(path, b"new"), lambda: check_writable(path), lambda: write_together({str(path): b""})):
+        with pytest.raises(PermissionError, match=r"is write-protected: '.*file'") as caught:
+            call()
+        assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+
+
+# Leftovers
+
+
+def alive(folder):
+    """A process that is killed, or asked to go on, in the middle of a write."""
+    program = (
+        "import os, sys; from xgrad.files import write\n"
+        "def wait(*arguments): print('writing', flush=True); sys.stdin.readline()\n"
+        "os.fsync = wait; write(sys.argv[1], b'content')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, folder / "slow"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"writing\n"
+    return process
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps leftovers")
+def test_leftovers_of_dead_processes_are_removed_and_files_of_live_ones_stay(tmp_path):
+    with alive(tmp_path) as killed:
+        killed.kill()
+    (left,) = tmp_path.iterdir()
+    with alive(tmp_path) as living:
+        assert not left.exists()
+        (held,) = tmp_path.iterdir()
+        for name in (".xgrad-mine", "other.tmp"):
+            (tmp_path / name).touch()
+        write(tmp_path / "file", b"content")
+        assert {path.name for path in tmp_path.iterdir()} == {held.name, "file", ".xgrad-mine", "other.tmp"}
+        living.communicate(b"\n")
+    assert living.returncode == 0 and (tmp_path / "slow").read_bytes() == b"content" and not held.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps leftovers")
+def test_a_file_taken_for_a_leftover_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
+    real, stolen = fcntl.flock, []
+
+    def flock(file, operation):
+        if not stolen and operation == fcntl.LOCK_EX:
+            stolen.append(file.name)
+            os.unlink(file.name)
+        real(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    write(tmp_path / "file", b"content")
+    assert stolen and (tmp_path / "file").read_bytes() == b"content" and len(list(tmp_path.iterdir())) == 1
+
+
+# Several files
+
+OLD = {"first": b"old 1", "second": b"old 2", "third": b"old 3"}
+NEW = {"first": b"new 1", "second": b"new 2", "third": None, "fourth": b"new 4"}
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def put(folder, files):
+    write_together({str(folder / name): content for name, content in files.items()})
+
+
+def test_files_are_replaced_together(tmp_path):
+    put(tmp_path, OLD)
+    put(tmp_path, NEW)
+    assert contents(tmp_path) == {name: content for name, content in NEW.items() if content}
+
+
+@pytest.mark.parametrize("earlier", [{}, OLD, {"second": b"old 2"}], ids=["none", "all", "second"])
+@pytest.mark.parametrize("call", ["rename", "replace", "fsync"])
+def test_an_error_among_several_files_leaves_all_as_before(earlier, call, tmp_path, monkeypatch):
+    real = getattr(os, call)
+    for fails in range(10):
+        put(tmp_path, earlier | dict.fromkeys({*OLD, *NEW} - {*earlier}))
+        calls = []
+
+        def failing(*arguments, fails=fails, calls=calls):
+            calls.append(arguments)
+            if len(calls) == fails + 1:
+                raise OSError(errno.EIO, "broken")
+            return real(*arguments)
+
+        with monkeypatch.context() as patch, suppress(OSError):
+            patch.setattr(os, call, failing)
+            put(tmp_path, NEW)
+            break
+        assert contents(tmp_path) == earlier
+    assert fails >= len(earlier if call == "rename" else OLD)
+    assert contents(tmp_path) == {name: content for name, content in NEW.items() if content}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("earlier", [{}, OLD, {"second": b"old 2"}], ids=["none", "all", "second"])
+def test_a_kill_among_several_files_mixes_none_with_the_first(earlier, tmp_path):
+    program = f"""
+import os, sys
+from pathlib import Path
+from xgrad.files import write_together
+folder, old, new = Path(sys.argv[1]), {earlier!r}, {NEW!r}
+def put(files):
+    write_together({{str(folder / name): content for name, content in files.items()}})
+every, states = dict.fromkeys({{*old, *new}}), []
+for last in range(1000):
+    put(every | old)
+    child = os.fork()
+    if not child:
+        events = []
+        def note(event, arguments):
+            events.append(event)
+            if len(events) > last:
+                os._exit(9)
+        sys.addaudithook(note)
+        put(new)
+        os._exit(0)
+    if not os.waitpid(child, 0)[1]:
+        break
+    states.append({{path.name: path.read_bytes() for path in folder.iterdir()}})
+print(states)
+"""
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    states = ast.literal_eval(done.stdout)
+    new = {name: content for name, content in NEW.items() if content}
+    assert len(states) > 10
+    for state in states:
+        named = {name: content for name, content in state.items() if "xgrad" not in name}
+        if "first" in named:
+            assert named in (earlier, new)
+        aside = {name.removesuffix(".xgrad-old"): content for name, content in state.items() if ".xgrad-old" in name}
+        assert named in (earlier, new) or (named | aside).items() >= earlier.items() or named == {}
+    assert any("first" not in state for state in states)
+
+
+def test_an_error_among_several_files_names_the_file(tmp_path, monkeypatch):
+    def failing(*arguments):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="broken") as caught:
+        put(tmp_path, OLD)
+    assert caught.value.filename == str(tmp_path / "third") and not list(tmp_path.iterdir())
+
+
+# Reading
+
+
+def test_reading_is_bounded(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"content")
+    assert read(path, 7) == b"content"
+    with pytest.raises(ValueError, match=r"expected at most 6 bytes, got 7: .*file"):
+        read(path, 6)
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "absent", 7)
+    if os.name != "nt":
+        os.mkfifo(tmp_path / "fifo")
+        with pytest.raises(ValueError, match="expected a regular file, got a device or a pipe"):
+            read(tmp_path / "fifo", 7)

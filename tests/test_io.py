@@ -141,6 +141,40 @@ def test_paths_that_do_not_do(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_paths_of_bytes_and_an_empty_path(tmp_path):
+    xgrad.save({"x": xgrad.ones(1)}, os.fsencode(tmp_path / "file"))
+    assert xgrad.load(tmp_path / "file")["x"].tolist() == [1]
+    with pytest.raises(IsADirectoryError, match="save: expected the path of a file, got the folder ''"):
+        xgrad.save({}, "")
+
+
+def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch):
+    xgrad.save({"x": xgrad.ones(1)}, tmp_path / "file")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)  # root may read everything
+    with pytest.raises(PermissionError, match=r"load: expected a file that can be read, got .*file: change its mode"):
+        xgrad.load(tmp_path / "file")
+
+
+def test_a_save_keeps_the_mode_and_follows_a_link(tmp_path):
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.touch(0o600)
+    link.symlink_to(path)
+    xgrad.save({"x": xgrad.ones(1)}, link)
+    assert link.is_symlink() and xgrad.load(path)["x"].tolist() == [1]
+    assert os.name == "nt" or path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no FIFOs")
+def test_a_save_to_a_fifo_leaves_it(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    xgrad.save({"x": xgrad.ones(1)}, tmp_path / "fifo")
+    xgrad.save({"x": xgrad.ones(1)}, tmp_path / "file")
+    assert os.read(reader, 10**5) == (tmp_path / "file").read_bytes()
+    os.close(reader)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_damaged_files(tmp_path):
     path = tmp_path / "file"
     xgrad.save({"x": xgrad.ones(100)}, path)

@@ -20,7 +20,8 @@ __all__ = ["load", "save"]
 def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     """Save tensors by name, such as the ``state_dict()`` of a module, as a safetensors file.
 
-    The file is written whole or not at all: if this fails, the one that was there before is unchanged.
+    The file is written whole or not at all: if this fails, the one that was there before is unchanged. Its mode stays,
+    and a symbolic link is followed. A device or a FIFO is written to, and not replaced.
 
     Parameters
     ----------
@@ -34,8 +35,11 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     TypeError
         If `tensors` is not such a mapping, or has what the format cannot hold: complex128, or the name
         ``__metadata__``.
+    ValueError
+        If a name has a lone surrogate, which the format cannot hold, or the path a null character.
     OSError
-        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist.
+        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist,
+        PermissionError if it is write-protected.
 
     Examples
     --------
@@ -45,6 +49,16 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     ...     xgrad.load(f"{folder}/x.safetensors")
     {'x': Tensor([1., 1.])}
     """
+    target = os.fsdecode(path)
+    if not target or os.path.isdir(target):
+        raise IsADirectoryError(f"save: expected the path of a file, got the folder {target!r}: add a file name")
+    if not os.path.isdir(folder := os.path.dirname(target) or "."):
+        raise FileNotFoundError(f"save: expected an existing folder, got {folder}: make it first")
+    write(target, serialized(tensors))
+
+
+def serialized(tensors: Mapping[str, Tensor]) -> bytes:
+    """Return the content of the file that `save` writes."""
     from safetensors.numpy import save as serialize  # not at the top: slow to import
 
     if not isinstance(tensors, Mapping):
@@ -52,13 +66,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
             f"save: expected a mapping of names to tensors, got {type(tensors).__name__}: of a module, give "
             "its state_dict()"
         )
-    target = os.fspath(path)
-    if os.path.isdir(target):
-        raise IsADirectoryError(f"save: expected the path of a file, got the folder {target}: add a file name")
-    if not os.path.isdir(folder := os.path.dirname(target) or "."):
-        raise FileNotFoundError(f"save: expected an existing folder, got {folder}: make it first")
     host = {name: _to_host(name, tensor) for name, tensor in tensors.items()}
-    write(target, serialize(host, metadata={"format": "xgrad"}))
+    return serialize(host, metadata={"format": "xgrad"})
 
 
 def _to_host(name: Any, tensor: Any) -> np.ndarray:
@@ -93,6 +102,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
+    PermissionError
+        If it may not be read.
     ValueError
         If the file is not of the format, or damaged.
     TypeError
@@ -115,6 +126,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
         if os.path.isdir(source):
             raise IsADirectoryError(f"load: expected a safetensors file, got the folder {source}")
         raise FileNotFoundError(f"load: file not found: {source}: expected a safetensors file")
+    if not os.access(source, os.R_OK):  # which safetensors takes for a file that does not exist
+        raise PermissionError(f"load: expected a file that can be read, got {source}: change its mode")
     place = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:

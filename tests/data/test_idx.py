@@ -1,6 +1,7 @@
 import gzip
 import pickle
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -138,3 +139,39 @@ def test_checks_what_was_compressed(tmp_path):
     assert "got 23: the file is truncated" in failure(path)
     path.write_bytes(b"")
     assert "got 0: the file is truncated" in failure(path)
+
+
+# No more is read than the header promises
+
+
+def peak(path: Path) -> int:
+    """The memory that it takes to refuse a file."""
+    tracemalloc.start()
+    try:
+        failure(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("head", [b"", VALID, VALID[:3] + b"\1" + b"\xff" * 4], ids=["zeros", "too long", "too short"])
+def test_a_gzip_bomb_is_refused_in_little_memory(head, tmp_path):
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(head)
+        for _ in range(16 if head[-1:] == b"\xff" else 200):
+            file.write(bytes(2**20))
+    assert path.stat().st_size < 2**20
+    assert peak(path) < 2**23 + (2**25 if head[-1:] == b"\xff" else 0)  # what is there is read, not what is promised
+
+
+def test_a_large_file_of_another_kind_is_refused_in_little_memory(tmp_path):
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    assert peak(path) < 2**23
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_an_endless_file_is_refused():
+    assert "expected the magic number" in failure(Path("/dev/zero"))

@@ -4,9 +4,11 @@ import gzip
 import hashlib
 import io
 import os
+import random
 import re
 import struct
 import threading
+import tracemalloc
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -621,3 +623,59 @@ def test_mirrors_are_encrypted():
     assert {name.partition("-")[0] if known.archive else name for name, known in SETS.items()} == set(MIRRORS)
     for urls in MIRRORS.values():
         assert urls and all(url.startswith("https://") and url.endswith("/") for url in urls)
+
+
+# Places and sizes that do not do
+
+
+def test_a_user_that_does_not_exist_is_a_folder_that_was_not_found(monkeypatch, small):
+    assert "~nosuchuser/data/mnist," in message("~nosuchuser/data", error=DataNotFoundError)
+    monkeypatch.setenv("XGRAD_DATA", "~nosuchuser")
+    assert "~nosuchuser;" in message(error=DataNotFoundError)
+
+
+def test_without_a_home_the_cache_is_asked_for(monkeypatch, small, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", "")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as it is where no home is known
+    for download in (False, True):
+        assert "expected a home folder for the cache" in message(error=DataNotFoundError, download=download)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["file", "download"])
+def test_a_bomb_in_place_of_a_file_is_refused_in_little_memory(place, small, serve, tmp_path):
+    bomb = io.BytesIO()
+    with gzip.GzipFile(fileobj=bomb, mode="wb", compresslevel=1) as file:
+        file.write(struct.pack(">HBB3I", 0, 8, 3, 10**6, 28, 28))
+        for _ in range(300):
+            file.write(bytes(10**6))
+    if place == "file":
+        (fill(tmp_path) / f"{NAMES[0]}.gz").write_bytes(bomb.getvalue())
+    else:
+        serve(lambda name: whole(bomb.getvalue()))
+    tracemalloc.start()
+    try:
+        text = message(tmp_path) if place == "file" else message(error=DataNotFoundError)
+        assert tracemalloc.get_traced_memory()[1] < 3e8  # ten times of what the set is said to have, not all
+    finally:
+        tracemalloc.stop()
+    assert "expected at most 110000000 bytes, got more" in text
+
+
+@pytest.mark.parametrize("kin", ["emnist-letters"], indirect=True)
+def test_a_damaged_archive_is_refused_as_documented(kin, tmp_path):
+    name, files = kin
+    content, chance = zipped(files), random.Random(0)
+    path = put(tmp_path, {"gzip.zip": content}) / "gzip.zip"
+    refused = 0
+    for _ in range(300):
+        data = bytearray(content)
+        for _ in range(chance.choice((1, 3))):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        path.write_bytes(data)
+        try:
+            PUBLISHED[name](tmp_path)
+        except DataError:
+            refused += 1
+    assert refused > 100

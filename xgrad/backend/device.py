@@ -63,7 +63,7 @@ class Device:
         if name in cls._known:
             return cls._known[name]
         kind, colon, digits = name.partition(":")
-        if colon and not digits.isdecimal():
+        if colon and not (digits.isdecimal() and len(digits) < 10):  # int refuses thousands of digits
             raise DeviceError(f"unknown device {name!r}: expected a name such as 'cpu' or 'cuda:1'")
         backend, index = open_backend(kind), int(digits or 0)
         if index >= backend.count():

@@ -22,7 +22,7 @@ def set_num_threads(n: int) -> None:
     Raises
     ------
     TypeError, ValueError
-        If `n` is not an int, or below 1.
+        If `n` is not an int, or below 1, or too large for C's int.
     ImportError
         If threadpoolctl is missing, which is part of the extra ``threads``.
     RuntimeError
@@ -39,8 +39,8 @@ def set_num_threads(n: int) -> None:
     """
     if isinstance(n, bool) or not isinstance(n, int):
         raise TypeError(f"set_num_threads: expected an int, got {n!r}")
-    if n < 1:
-        raise ValueError(f"set_num_threads: expected 1 or more, got {n}")
+    if not 1 <= n < 2**31:
+        raise ValueError(f"set_num_threads: expected 1 or more, and below 2**31, got {n}")
     _controller("set_num_threads").limit(limits=n)
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from xgrad import __version__
 from xgrad.cli.arguments import UsageError
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name == "--version":
         print(f"xgrad {__version__}")
         return 0
+    if isinstance(sys.stdout, TextIOWrapper):  # paths and names of classes may have what the encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     program = f"xgrad {name}" if name in COMMANDS else "xgrad"
     try:
         if name not in COMMANDS:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import numpy.typing as npt
@@ -28,22 +27,22 @@ def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArr
     """Return an array of grey values: of integers from 0 to `largest`, or of floats from 0 to either 1 or `largest`."""
     expected = f"expected a .npy file of grey values from 0 to {largest:g}, or of floats from 0 to 1, of shape {shape}"
     try:
-        image = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError, BadZipFile, TokenError) as error:
+        image = np.lib.format.open_memmap(path, mode="r")  # of which nothing but the header is read yet
+    except Exception as error:  # NumPy has no list of what it raises for a malformed file
         raise UsageError(f"{expected}, got {path}: {error}") from error
-    if not isinstance(image, np.ndarray) or image.shape != shape or image.dtype.kind not in "uif":
-        got = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else "several arrays"
-        raise UsageError(f"{expected}, got {got} in {path}")
-    low, high = image.min(), image.max()
+    if image.shape != shape or image.dtype.kind not in "uif":
+        raise UsageError(f"{expected}, got {image.dtype} of shape {image.shape} in {path}")
+    grey: npt.NDArray[Any] = np.array(image)
+    low, high = grey.min(), grey.max()
     if not (low >= 0 and high <= largest):
         raise UsageError(f"{expected}, got values from {low} to {high} in {path}")
-    if image.dtype.kind == "f" and high <= 1:
-        return np.multiply(image, largest, dtype=image.dtype)
-    if 0 < high < FAINTEST * largest:
+    if grey.dtype.kind == "f" and high <= 1:
+        grey *= grey.dtype.type(largest)
+    elif 0 < high < FAINTEST * largest:
         raise UsageError(
-            f"{expected}, got {image.dtype} from {low} to {high} in {path}, which is neither: scale it to one of them"
+            f"{expected}, got {grey.dtype} from {low} to {high} in {path}, which is neither: scale it to one of them"
         )
-    return image
+    return grey
 
 
 def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[np.float32]:
@@ -61,14 +60,17 @@ def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDA
             "pip install 'xgrad[cli]'"
         ) from error
     try:
-        with pillow.open(path) as file:
+        with catch_warnings():
+            simplefilter("error", pillow.DecompressionBombWarning)
+            file = pillow.open(path)
+        with file:
             picture = ops.exif_transpose(file)
             if picture.has_transparency_data:
                 picture = picture.convert("RGBA")
                 picture = pillow.alpha_composite(pillow.new("RGBA", picture.size, "white"), picture)
             deep = picture.mode.startswith(("I", "F"))  # 16 bits and more, which "L" would cut off
             grey = picture.convert("I" if picture.mode.startswith("I") else "F" if deep else "L").convert("F")
-    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, pillow.DecompressionBombError) as error:
+    except Exception as error:  # Pillow has no list of what it raises for a malformed file
         raise UsageError(f"expected a picture that Pillow can read, got {path}: {error}") from error
     pixels = np.asarray(grey)
     border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])

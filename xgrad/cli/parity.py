@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from xgrad import files
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import device_types
 from xgrad.backend.registry import open_backend
 from xgrad.cli.arguments import Parser, UsageError, checked
-from xgrad.files import write
 from xgrad.parity.page import as_page
 from xgrad.parity.report import DTYPES, PARTS, as_json
 from xgrad.parity.report import run as compare
@@ -42,12 +42,12 @@ def run(argv: Sequence[str]) -> int:
     note(args.quiet)("")
     report.missing, report.absent = missing, absent
     report.command = shlex.join(["xgrad", "parity", *argv])
-    print(as_text(report, args.verbose))
+    print(as_text(report, args.verbose), flush=True)  # before a report that goes to standard output as well
     try:
         if "json" in args:
-            write(args.json, as_json(report).encode())
+            files.write(args.json, as_json(report).encode())
         if "html" in args:
-            write(args.html, as_page(report).encode())
+            files.write(args.html, as_page(report).encode())
     except OSError as error:
         raise UsageError(f"the report could not be written: {error}") from error
     return {"pass": 0, "fail": 1, "empty": 1, "incomplete": 2}[report.verdict]
@@ -128,8 +128,12 @@ def installed() -> tuple[list[Device], dict[str, str]]:
 def check_writable(path: Path) -> None:
     """Refuse a file that could not be written, before the minutes that it takes to know what to write."""
     folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir():
-        raise UsageError(f"expected a file in a folder that exists, got {path}")
+    try:
+        if path.is_dir() or not folder.is_dir():
+            raise UsageError(f"expected a file in a folder that exists, got {path}")
+        files.check_writable(path)
+    except OSError as error:
+        raise UsageError(f"expected a file that can be written, got {path}: {error}") from error
 
 
 def note(quiet: bool) -> Callable[[str], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from xgrad.cli.train import DATASETS, open_device
 from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
 from xgrad.data import DataError, digits
 from xgrad.data.images import PUBLISHED
+from xgrad.files import read
+
+LARGEST_CONFIG = 2**20  # bytes
 
 
 def run(argv: Sequence[str]) -> int:
@@ -45,18 +49,19 @@ def run(argv: Sequence[str]) -> int:
 
     device = open_device(args.device)
     config = read_config(args.folder)
-    height, width = map(int, config["image_shape"])
-    image, label = (
-        (read_image(args.image, (height, width), float(config["grey_values"]["largest"])), None)
-        if args.image
-        else from_dataset(args, config)
-    )
+    height, width = config["image_shape"]
+    sample = None if args.image else from_dataset(args, config)
     try:
-        sizes = [image.size, *config["hidden"], config["classes"]]
+        sizes = [height * width, *config["hidden"], config["classes"]]
+        weights = xgrad.load(args.folder / WEIGHTS, device=device)
+        expected = sum((m + 1) * n for m, n in pairwise(sizes))
+        if (got := sum(x.size for x in weights.values())) != expected:  # before memory is taken for the network
+            raise ValueError(f"{CONFIG} describes a network of {expected} weights, of other shapes than these {got}")
         model = nn.MLP(sizes, config["activation"], config.get("dropout", 0.0), device=device)
-        model.load_state_dict(xgrad.load(args.folder / WEIGHTS, device=device))
+        model.load_state_dict(weights)
     except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {args.folder}: {error}") from error
+    image, label = sample or (read_image(args.image, (height, width), float(config["grey_values"]["largest"])), None)
     scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are reported once
         chances = probabilities(model, scaling(image[None], device))[0]
@@ -77,20 +82,23 @@ def run(argv: Sequence[str]) -> int:
 def read_config(folder: Path) -> dict[str, Any]:
     """Return what `xgrad train` wrote about a training."""
     try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
+        config: dict[str, Any] = json.loads(read(folder / CONFIG, LARGEST_CONFIG))
         missing = {"dataset", "hidden", "activation", "classes", "image_shape", "grey_values"} - config.keys()
         if missing:
             raise ValueError(f"{CONFIG} lacks {', '.join(sorted(missing))}")
-        grey, height, width = config["grey_values"], *map(int, config["image_shape"])
+        grey, (height, width) = config["grey_values"], config["image_shape"]
         mean, std, largest = (float(grey[name]) for name in ("mean", "std", "largest"))
         if not (0 < std < math.inf and 0 < largest < math.inf and math.isfinite(mean)):
             raise ValueError(f"{CONFIG} has grey_values {grey}")
+        sizes = [*config["hidden"], config["classes"], height, width]
+        if not all(isinstance(size, int) and size > 0 for size in sizes):
+            raise ValueError(f"{CONFIG} has hidden, classes, image_shape {sizes}")
         names = config.get("class_names") or []
-        if not isinstance(names, list) or len(names) not in (0, int(config["classes"])):
+        if not isinstance(names, list) or len(names) not in (0, config["classes"]) or {*map(type, names)} - {str}:
             raise ValueError(f"{CONFIG} has {config['classes']} classes and class_names {names}")
-        if config["dataset"] not in DATASETS or height * width < 1:
-            raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}, images of {height} x {width}")
-    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        if config["dataset"] not in DATASETS:
+            raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}")
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
     return config
 
@@ -105,7 +113,7 @@ def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
         data = PUBLISHED[name](folder, download=False) if name in PUBLISHED else digits()
     except (DataError, OSError) as error:
         raise UsageError(str(error)) from error
-    shape, size = (*map(int, config["image_shape"]), int(config["classes"])), data.test.images.shape[1:]
+    shape, size = (*config["image_shape"], config["classes"]), data.test.images.shape[1:]
     if shape != (*size, data.classes):
         raise UsageError(
             f"expected a network for images and classes of {name}, {(*size, data.classes)}, got one for {shape}"

@@ -111,7 +111,7 @@ def run(argv: Sequence[str]) -> int:
     if hasattr(args, "threads"):
         try:
             set_num_threads(args.threads)
-        except (ImportError, RuntimeError) as error:
+        except (ImportError, RuntimeError, ValueError) as error:
             raise UsageError(f"--threads: {error}") from error
     device = open_device(args.device)
     data = find_data(args)

@@ -22,7 +22,8 @@ from xgrad.cli.info import blas, versions
 from xgrad.cli.progress import Progress
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
-from xgrad.files import write
+from xgrad.files import write, write_together
+from xgrad.serialization import serialized
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
@@ -134,6 +135,10 @@ def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
 
 class Training:
     """One run of the command: what is learnt, and the files that are kept of it.
+
+    After each epoch all files are replaced together: whenever the process is killed, the weights in the folder are
+    those that its configuration and the last line of its metrics describe. A kill within the replacement may leave no
+    weights: see `write_together`.
 
     Numbers that the seed determines go to other files than times, so that the former can be compared. Whether steps are
     replayed is a matter of time alone.
@@ -277,15 +282,15 @@ class Training:
                 group["lr"] = self.options.lr * (1 + math.cos(math.pi * done)) / 2
 
     def write(self) -> None:
-        """Write weights and figures, each file whole; with the first epoch, also what went in."""
-        xgrad.save(self.model.state_dict(), self.out / WEIGHTS)
-        if not self.kept:  # no file of an earlier training may seem to belong to these weights
-            for name in (CONFIG, *PICTURES):
-                (self.out / name).unlink(missing_ok=True)
-        for name, lines in ((METRICS, self.metrics), (TIMING, self.timing)):
-            write(self.out / name, "".join(json.dumps(line) + "\n" for line in lines).encode())
-        if not self.kept:
-            write(self.out / CONFIG, (json.dumps(self.config(), indent=2) + "\n").encode())
+        """Write the files of the run together: weights never stand beside figures or a configuration of others."""
+        figures = {
+            name: "".join(json.dumps(line) + "\n" for line in lines).encode()
+            for name, lines in ((METRICS, self.metrics), (TIMING, self.timing))
+        }
+        files: dict[str, bytes | None] = {WEIGHTS: serialized(self.model.state_dict())}  # first: see write_together
+        files |= {CONFIG: (json.dumps(self.config(), indent=2) + "\n").encode()} | figures
+        files |= dict.fromkeys(PICTURES)  # of earlier weights
+        write_together({str(self.out / name): content for name, content in files.items()})
         self.kept = len(self.metrics)
 
     def config(self) -> dict[str, Any]:

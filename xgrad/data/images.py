@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from xgrad.data.dataset import Dataset
 from xgrad.data.idx import DataError, DataNotFoundError, parse_idx
 from xgrad.data.published import SETS, Published, check
+from xgrad.files import read
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -341,7 +343,7 @@ def _published(name: str, folder: str | os.PathLike[str] | None, download: bool)
     """Return a published image set from its files, which are downloaded where that is allowed and needed."""
     known = SETS[name]
     chosen = os.environ.get("XGRAD_DATA") or None if folder is None else folder
-    root = _cache() if chosen is None else Path(chosen).expanduser()
+    root = _cache() if chosen is None else Path(os.path.expanduser(chosen))  # as it is where nobody has that name
     folders = [*(root / each for each in known.folders), root]
 
     files = {file: _find(known, file, folders) for file in known.digests}
@@ -350,7 +352,9 @@ def _published(name: str, folder: str | os.PathLike[str] | None, download: bool)
             raise _not_found(known, missing, folders)
         files |= _download(name, known, missing, folders)
     train_images, train_labels, test_images, test_labels = (
-        parse_idx(check(file, digest, *_read(known, file, files[file])), str(files[file]))
+        parse_idx(
+            BytesIO(check(file, digest, *_read(known, file, files[file]), known.most_decompressed)), str(files[file])
+        )
         for file, digest in known.digests.items()
     )
     if known.transposed:
@@ -369,19 +373,23 @@ def _find(known: Published, file: str, folders: Sequence[Path]) -> Path | None:
     return next(filter(Path.is_file, (folder / name for folder in folders for name in names)), None)
 
 
-def _read(known: Published, file: str, path: Path | None) -> tuple[bytes, str]:
+def _read(known: Published, name: str, path: Path | None) -> tuple[bytes, str]:
     """Return the bytes of a file, and its name for messages."""
     assert path is not None
     if path.name != known.archive:
-        return path.read_bytes(), str(path)
-    try:
-        with ZipFile(path) as archive:
-            return archive.read(f"gzip/{file}"), f"{path}/gzip/{file}"
-    except (BadZipFile, KeyError, EOFError) as error:
-        raise DataError(
-            f"{path}: expected the archive of {known.title}, got another or a damaged one ({error}); delete it and "
-            "fetch it again"
-        ) from error
+        try:
+            return read(path, known.most_decompressed), str(path)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+    with path.open("rb") as file:
+        try:
+            with ZipFile(file) as archive, archive.open(f"gzip/{name}") as packed:
+                return packed.read(known.most + 1), f"{path}/gzip/{name}"
+        except Exception as error:  # zipfile has no list of what it raises for a malformed file
+            raise DataError(
+                f"{path}: expected the archive of {known.title}, got another or a damaged one ({error}); delete it "
+                "and fetch it again"
+            ) from error
 
 
 def _download(name: str, known: Published, missing: Sequence[str], folders: Sequence[Path]) -> dict[str, Path | None]:
@@ -393,7 +401,8 @@ def _download(name: str, known: Published, missing: Sequence[str], folders: Sequ
     files: dict[str, Path | None] = {}
     for file, digest in wanted.items():
         path = folders[0] / (file if file.endswith((".gz", ".zip")) else f"{file}.gz")
-        if failures := mirrors.fetch(path, urls, partial(check, file, digest, where=path.name)):
+        accept = partial(check, file, digest, where=path.name, most=known.most_decompressed)
+        if failures := mirrors.fetch(path, urls, accept, known.most):
             raise _not_found(known, [file], folders, failures)
         files |= dict.fromkeys(missing, path) if known.archive else {file: path}
     return files
@@ -401,7 +410,10 @@ def _download(name: str, known: Published, missing: Sequence[str], folders: Sequ
 
 def _cache() -> Path:
     base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache") / "xgrad"
+    folder = base or os.path.expanduser("~/.cache")
+    if folder.startswith("~"):
+        raise DataNotFoundError("expected a home folder for the cache, got none: set XGRAD_DATA to a folder of data")
+    return Path(folder) / "xgrad"
 
 
 def _not_found(

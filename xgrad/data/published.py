@@ -31,7 +31,8 @@ class Published:
     source : str
         Authors, title and licence.
     megabytes : int
-        How much is downloaded.
+        How much is downloaded. No file of it may be more than twice as large, or ten times when decompressed, and
+        nothing is read beyond that.
     archive : str
         Name of the zip file in which the files are published, if they are, each in its folder ``gzip``.
     archive_digest : str
@@ -53,20 +54,33 @@ class Published:
     first_label: int = 0
     transposed: bool = False
 
+    @property
+    def most(self) -> int:
+        """How many bytes a file of it may have."""
+        return 2 * self.megabytes * 10**6
 
-def check(name: str, digest: str, raw: bytes, where: str) -> bytes:
-    """Return the decompressed contents of a file of an image set, given its bytes; DataError if it is another."""
-    data = raw if name.endswith(".gz") else decompress(raw, where)
+    @property
+    def most_decompressed(self) -> int:
+        """How many bytes a file of it may have when it is decompressed."""
+        return 10 * self.megabytes * 10**6
+
+
+def check(name: str, digest: str, raw: bytes, where: str, most: int) -> bytes:
+    """Return the decompressed contents of a file of an image set, given its bytes.
+
+    DataError if it is another one, or has over `most` bytes when it is decompressed.
+    """
+    data = raw if name.endswith(".gz") else decompress(raw, where, most)
     if (got := _digest(digest, data)) != digest:
         algorithm, _, value = digest.partition(":")
         what = "the compressed file as published," if name.endswith(".gz") else "contents"
         advice = "delete the file and fetch it again"
-        if other := _identify(name, raw, where):
+        if other := _identify(name, raw, where, most):
             advice = f"this is the file of {other}: keep the files of each data set in a folder of its own"
         raise DataError(
             f"{where}: expected {what} with the {ALGORITHMS[algorithm]} {value}, got {got.partition(':')[2]}; {advice}"
         )
-    return decompress(data, where) if name.endswith(".gz") else data
+    return decompress(data, where, most) if name.endswith(".gz") else data
 
 
 def _digest(like: str, data: bytes) -> str:
@@ -75,12 +89,12 @@ def _digest(like: str, data: bytes) -> str:
     return f"{algorithm}:{hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()}"
 
 
-def _identify(name: str, raw: bytes, where: str) -> str:
+def _identify(name: str, raw: bytes, where: str, most: int) -> str:
     """Return the title of the image set whose file of a name this is, or an empty text."""
     for known in SETS.values():
         for known_name, digest in known.digests.items():
             if known_name.removesuffix(".gz") == name.removesuffix(".gz"):
-                data = raw if known_name.endswith(".gz") else decompress(raw, where)
+                data = raw if known_name.endswith(".gz") else decompress(raw, where, most)
                 if _digest(digest, data) == digest:
                     return known.title
     return ""

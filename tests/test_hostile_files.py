@@ -1,0 +1,213 @@
+"""Mutated files: errors of the documented kinds only, in bounded memory and time.
+
+``XGRAD_FUZZ=10000`` sets the number of mutations of each format.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import random
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad.cli import main
+from xgrad.cli.arguments import UsageError
+from xgrad.cli.images import read_image
+from xgrad.data import DataError, read_idx
+
+resource = pytest.importorskip("resource", reason="needs a system that measures memory")
+
+MUTATIONS = int(os.environ.get("XGRAD_FUZZ", "150"))
+MEGABYTES, SECONDS = 300, 10.0  # of all mutations of a format, of one
+TOKENS = [b"1e999", b"-1", b"NaN", b"null", b"{}", b"[", b'"', b"\0", b"\xff" * 8, b"\x7f" + b"\xff" * 7]
+TOKENS += [b"9" * 25, b"9" * 5000, b"[" * 5000, b"(" * 300, b'{"a":' * 2000, b"\\ud800", b"O8", b">f8", b"1" * 10]
+SHAPE = (8, 8)
+
+
+def mutated(content: bytes, chance: random.Random) -> bytes:
+    """Return content with a few changes, most of them near its start, where a header is."""
+    data = bytearray(content)
+    for _ in range(chance.choice((1, 1, 1, 2, 5))):
+        at = chance.randrange(min(len(data), chance.choice((16, 200, 10**9))) + 1)
+        end = at + chance.choice((0, 1, 1, 2, 8, 30))
+        change = chance.randrange(6)
+        if change == 0 and at < len(data):
+            data[at] ^= 1 << chance.randrange(8)
+        elif change == 1:
+            del data[at:]
+        elif change == 2:
+            data[at:end] = chance.choice(TOKENS)
+        elif change == 3:
+            data[at:end] = chance.randbytes(end - at)
+        elif change == 4:
+            data[at:at] = data[at:end]
+        else:
+            numbers = [i for i, c in enumerate(data) if chr(c).isdigit()]
+            if numbers:
+                at = chance.choice(numbers)
+                data[at : at + 1] = chance.choice(TOKENS)
+    return bytes(data)
+
+
+def safetensors(folder: Path) -> bytes:
+    values = {"0.weight": xgrad.ones((3, 4)), "1": xgrad.ones(2, dtype="int64"), "": xgrad.ones(()) > 0}
+    xgrad.save(values, folder / "valid")
+    return (folder / "valid").read_bytes()
+
+
+def idx(folder: Path) -> bytes:
+    return struct.pack(">HBB2I", 0, 0x0B, 2, 2, 3) + bytes(range(12))
+
+
+def npy(folder: Path) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.arange(64.0).reshape(SHAPE) / 64)
+    return file.getvalue()
+
+
+def npz(folder: Path) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, images=np.zeros(SHAPE))
+    return file.getvalue()
+
+
+def png(folder: Path) -> bytes:
+    pillow = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'xgrad[cli]'")
+    file = io.BytesIO()
+    pillow.fromarray(np.pad(np.full((4, 4), 255, np.uint8), 4)).save(file, "png")
+    return file.getvalue()
+
+
+FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object], tuple[type[Exception], ...]]] = {
+    "x.safetensors": (safetensors, xgrad.load, (ValueError, TypeError)),
+    "x.idx": (idx, read_idx, (DataError,)),
+    "x.idx.gz": (lambda folder: gzip.compress(idx(folder)), read_idx, (DataError,)),
+    "x.npy": (npy, lambda path: read_image(path, SHAPE, 16.0), (UsageError,)),
+    "zip.npy": (npz, lambda path: read_image(path, SHAPE, 16.0), (UsageError,)),
+    "x.png": (png, lambda path: read_image(path, SHAPE, 16.0), (UsageError,)),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_mutated_file_is_read_or_refused_as_documented(name, tmp_path):
+    make, read, errors = FORMATS[name]
+    content, chance, path = make(tmp_path), random.Random(name), tmp_path / name
+    before, refused = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0
+    for number in range(MUTATIONS):
+        data = mutated(content, chance)
+        if name.endswith(".gz") and chance.random() < 0.5:
+            data = gzip.compress(mutated(gzip.decompress(content), chance))
+        path.write_bytes(data)
+        start = time.monotonic()
+        try:
+            read(path)
+        except errors:
+            refused += 1
+        except BaseException as error:
+            raise AssertionError(f"mutation {number}: {data[:300]!r}") from error
+        assert time.monotonic() - start < SECONDS, f"mutation {number}: {data[:300]!r}"
+    assert refused > MUTATIONS / 4
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES * 1000
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("hostile") / "out"
+    options = ("--hidden", "4", "--epochs", "1", "--batch-size", "500", "--device", "cpu", "--quiet")
+    assert main(["train", "digits", *options, "--out", str(out)]) == 0
+    return out
+
+
+@pytest.mark.parametrize("image", [False, True], ids=["data set", "image"])
+def test_a_mutated_configuration_is_used_or_refused_in_one_line(image, trained, tmp_path, capsys):
+    content, chance = (trained / "config.json").read_bytes(), random.Random(image)
+    # Without what is not read, so that more mutations hit what is.
+    known = ("dataset", "hidden", "activation", "dropout", "image_shape", "classes", "class_names", "grey_values")
+    config = json.loads(content)
+    content = json.dumps({name: config[name] for name in known}).encode()
+    (tmp_path / "weights.safetensors").write_bytes((trained / "weights.safetensors").read_bytes())
+    np.save(tmp_path / "image.npy", np.arange(64.0).reshape(SHAPE) / 64)
+    argv = ["predict", str(tmp_path), *([str(tmp_path / "image.npy")] if image else [])]
+    before, refused = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0
+    for number in range(MUTATIONS):
+        data = mutated(content, chance)
+        (tmp_path / "config.json").write_bytes(data)
+        capsys.readouterr()
+        try:
+            status = main(argv)
+        except BaseException as error:
+            raise AssertionError(f"mutation {number}: {data!r}") from error
+        refused += status == 2
+        err = capsys.readouterr().err
+        assert (status, err.count("\n")) in ((0, 0), (2, 1)), f"mutation {number}: {data!r}: {err}"
+    assert refused > MUTATIONS / 4
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES * 1000
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"image_shape": [1e999, 8]},
+        {"image_shape": [8.5, 8]},
+        {"image_shape": [-8, -8]},
+        {"image_shape": [10**9, 10**9]},
+        {"classes": 1e999},
+        {"classes": 10.0},
+        {"hidden": [10**9, 10**9]},
+        {"hidden": [4, 10**6]},
+        {"hidden": "12"},
+        {"hidden": 4},
+        {"class_names": list(range(10))},
+        {"dropout": [1]},
+        {"activation": []},
+        {"dataset": []},
+        {"grey_values": {"mean": 10**400, "std": 1, "largest": 1}},
+        {"grey_values": 3},
+    ],
+    ids=str,
+)
+def test_a_configuration_of_odd_values_is_refused_in_one_line(changes, trained, tmp_path, capsys):
+    config = json.loads((trained / "config.json").read_bytes())
+    (tmp_path / "weights.safetensors").write_bytes((trained / "weights.safetensors").read_bytes())
+    np.save(tmp_path / "image.npy", np.arange(64.0).reshape(SHAPE) / 64)
+    (tmp_path / "config.json").write_text(json.dumps(config | changes))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main(["predict", str(tmp_path), str(tmp_path / "image.npy")]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("xgrad predict: expected ") and err.count("\n") == 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES * 1000
+
+
+@pytest.mark.parametrize("text", ["[" * 10**5, '{"a":' * 10**5, "9" * 5000, "", "[]", " " * 2**21, "\ud800"])
+def test_a_configuration_that_is_none_is_refused_in_one_line(text, tmp_path, capsys):
+    (tmp_path / "config.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert main(["predict", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("xgrad predict: expected a folder that") and err.count("\n") == 1
+
+
+def test_an_array_of_another_shape_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "large.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (2**30,)})
+        file.truncate(file.tell() + 2**30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UsageError, match=r"got uint8 of shape \(1073741824,\)"):
+        read_image(path, SHAPE, 16.0)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES * 1000
+
+
+def test_a_picture_of_too_many_pixels_is_refused(tmp_path):
+    pillow = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'xgrad[cli]'")
+    pillow.new("1", (10000, 10000)).save(tmp_path / "bomb.png")
+    with pytest.raises(UsageError, match=r"bomb\.png: Image size \(100000000 pixels\) exceeds limit"):
+        read_image(tmp_path / "bomb.png", SHAPE, 16.0)
