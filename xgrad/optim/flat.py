@@ -130,20 +130,21 @@ class Slot:
     __slots__ = ("flat", "gradients", "place", "reserved")
 
     def __init__(self, flat: Flat, gradients: Gradients, place: int) -> None:
-        self.flat, self.gradients, self.place, self.reserved = ref(flat), gradients, place, False
+        self.flat, self.gradients, self.place = ref(flat), gradients, place
+        self.reserved: Sequence[bool] = ()  # not empty while a walk may write to the gradient
 
     def holds(self, gradient: Tensor) -> bool:
         """Return whether a gradient is here, not an array from elsewhere."""
         mine = self.gradients.tensors[self.place]
         return gradient is mine and mine._data is self.gradients.views[self.place]._data
 
-    def reserve(self, leaf: Leaf) -> Any:
-        """Return the array that is to be the gradient, for one walk to write to; None if it cannot."""
+    def reserve(self, leaf: Leaf, walk: Sequence[bool]) -> Any:
+        """Return the array that is to be the gradient, for a walk to write to until it is empty; None if it cannot."""
         if self.reserved or leaf.grad is not None or not leaf.place.device.backend.writes:
             return None
         if self.gradients.seen:
             self.gradients.renew()
-        self.reserved = True
+        self.reserved = walk
         return self.gradients.views[self.place]._data
 
     def receive(self, leaf: Leaf, g: Any) -> None:
