@@ -202,7 +202,7 @@ class Flat:
             # What is remembered: numbers, and arrays as an update sees them
             self.numbers = {key: value for key, value in states[0].items() if not states[0].is_array(key)}
             self.arrays: dict[str, Tensor] = {}
-            for key in states[0].keys() - self.numbers.keys():
+            for key in [key for key in states[0] if key not in self.numbers]:
                 arrays = [state[key] for state in states]
                 self.arrays[key] = wrap(self._filled(arrays) if elementwise else arrays[0], self.device)
             self.buffer, *self.places = [placed(None, first._place) for _ in (None, *params)]
@@ -327,8 +327,9 @@ class Flat:
         numbers = {key: value for key, value in state.items() if not state.is_array(key)}
         changes: list[tuple[Any, ...]] = []
         new: dict[str, Tensor] = {}
-        for key in state.keys() - numbers.keys():
-            value = state[key]
+        for key, value in state.items():
+            if key in numbers:
+                continue
             if key not in given:
                 new[key] = wrap(value, self.device)
             elif value is not given[key]:

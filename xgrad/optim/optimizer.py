@@ -162,6 +162,12 @@ class Optimizer:
         -------
         object
             What `closure` returned, None if there is none.
+
+        Notes
+        -----
+        Ctrl-C, or the exception of another signal handler, may leave some parameters and moments updated and others
+        not, as in PyTorch. Each parameter has all of its state or none, and the next step works. A step that
+        `xgrad.capture` replays is done wholly or not at all.
         """
         loss = None
         if closure is not None:
