@@ -74,8 +74,8 @@ class _Trace:
 def call_with_signal_at(last: int, call: Callable[[], Any]) -> int:
     """Call a function, and raise `Interrupt` in a signal handler at the place of the library that has a number.
 
-    Places are those where Python runs handlers, in the order of the call, from 1. Return how many there were: all, if none
-    has the number, as 0.
+    Places are those where Python runs handlers, in the order of the call, from 1. Return how many there were: all, if
+    none has the number, as 0.
     """
     tracer, old = _Trace(last), signal.signal(signal.SIGINT, interrupt)
     try:

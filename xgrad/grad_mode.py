@@ -7,7 +7,7 @@ from contextlib import ContextDecorator
 from contextvars import ContextVar
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from opcode import opmap
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -69,16 +69,14 @@ class Mode(Scope[T], ContextDecorator):
 
 
 class _GradMode(Mode[bool]):
-    enabled: ClassVar[bool]
+    _variable = grad_enabled
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
         """Return a context, or a function that is decorated without parentheses."""
-        mode = super().__new__(cls)
-        _GradMode.__init__(mode)
-        return mode if function is None else mode(function)  # type: ignore[return-value]
+        return super().__new__(cls) if function is None else cls()(function)  # type: ignore[return-value]
 
     def __init__(self, function: None = None) -> None:
-        super().__init__(grad_enabled, self.enabled)
+        self._before = []
 
 
 class no_grad(_GradMode):
@@ -93,7 +91,7 @@ class no_grad(_GradMode):
     False
     """
 
-    enabled = False
+    _value = False
 
 
 class enable_grad(_GradMode):
@@ -108,7 +106,7 @@ class enable_grad(_GradMode):
     True
     """
 
-    enabled = True
+    _value = True
 
 
 def is_grad_enabled() -> bool:

@@ -281,7 +281,7 @@ class Flat:
     def _step(self, update: Update, options: Mapping[str, Any]) -> None:
         self._gather()
         self.keep_private()
-        self._stamp()
+        viewed = self._stamp()
         p, g = self._whole(self.buffer._data), self._whole(self.gradients.buffer._data)
         numbers, options = read(self.numbers), read(options)
         arrays = {key: x._data for key, x in self.arrays.items()}
@@ -304,7 +304,8 @@ class Flat:
                 state.update({key: x for key, x in wholes.items() if key in state})
             self._remember(state, arrays)
         finally:  # also of an update that a signal handler has stopped
-            self._refresh()
+            for param in viewed:
+                refresh(param)
 
     def _updated(self, update: Update, p: Any, g: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> State:
         """Run the rule, see that what it returns is good, and return what is to be remembered."""
@@ -324,20 +325,25 @@ class Flat:
 
     def _remember(self, state: State, given: Mapping[str, Any]) -> None:
         """Keep what an update has left in the state, of which it was given these arrays: all of it, or nothing."""
-        numbers = {key: value for key, value in state.items() if not state.is_array(key)}
-        changes: list[tuple[Any, ...]] = []
+        numbers: dict[str, Any] = {}
         new: dict[str, Tensor] = {}
+        changes: list[tuple[Any, ...]] = []
         for key, value in state.items():
-            if key in numbers:
-                continue
-            if key not in given:
+            if not hasattr(value, "shape"):
+                numbers[key] = value
+            elif key not in given:
                 new[key] = wrap(value, self.device)
             elif value is not given[key]:
                 changes.append((setattr, self.arrays[key], "_data", value))
                 changes.append((setattr, self.arrays[key], "_place", self.device.places[value.dtype]))
-        changes += [(self.numbers.pop, key) for key in self.numbers.keys() - numbers.keys()]
-        changes += [(self.arrays.pop, key) for key in given.keys() - (state.keys() - numbers.keys())]
-        at_once(*changes, (self.numbers.update, numbers), (self.arrays.update, new), (setattr, self, "stepped", True))
+        changes += [(self.numbers.pop, key) for key in self.numbers if key not in numbers]
+        changes += [(self.arrays.pop, key) for key in given if key in numbers or key not in state]
+        if new or changes:
+            changes += (self.numbers.update, numbers), (self.arrays.update, new)
+            at_once(*changes, (setattr, self, "stepped", True))
+        else:
+            self.stepped = True
+            self.numbers.update(numbers)
 
     def keep_private(self) -> bool:
         """See that the parameters are views of a buffer that nobody else sees; return whether they moved."""
@@ -360,17 +366,14 @@ class Flat:
         if earlier and now and self.private:
             self.private = (self.private[0] + now[0] - earlier[0], self.private[1] + now[1] - earlier[1])
 
-    def _stamp(self) -> None:
-        """Note that the parameters change."""
-        when = clock.change()
+    def _stamp(self) -> list[Tensor]:
+        """Note that the parameters change, and return those that may have views, which are to follow."""
+        viewed, when = [], clock.change()
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
-
-    def _refresh(self) -> None:
-        """Give views of the parameters the values that these have now."""
-        for param, leaf in zip(self.params, self.leaves, strict=True):
             if leaf.viewed:
-                refresh(param)
+                viewed.append(param)
+        return viewed
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""
