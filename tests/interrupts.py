@@ -9,7 +9,7 @@ import _thread
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from opcode import opmap
 from typing import Any
 
@@ -54,8 +54,8 @@ _CHECKED = frozenset(number for name, number in opmap.items() if name.startswith
 class _Trace:
     """A trace function that makes a signal pending at the `last` place of the library where a handler may run."""
 
-    def __init__(self, last: int) -> None:
-        self.last, self.count, self.signal = last, 0, _Signal()
+    def __init__(self, last: int, functions: Collection[str]) -> None:
+        self.last, self.functions, self.count, self.signal = last, functions, 0, _Signal()
 
     @before_signals
     def trace(self, frame: Any, event: str, arg: Any) -> Any:
@@ -63,6 +63,8 @@ class _Trace:
             return None  # with no call: the handler would run here
         if not ("xgrad" in frame.f_code.co_filename or frame.f_code.co_filename.startswith("<")):
             return None  # not of the library, nor of code that it has written
+        if self.functions and frame.f_code.co_name not in self.functions:
+            return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
         self.count += event == "call" or (event == "opcode" and frame.f_code.co_code[frame.f_lasti] in _CHECKED)
@@ -71,13 +73,13 @@ class _Trace:
         return self.trace
 
 
-def call_with_signal_at(last: int, call: Callable[[], Any]) -> int:
+def call_with_signal_at(last: int, call: Callable[[], Any], functions: Collection[str] = ()) -> int:
     """Call a function, and raise `Interrupt` in a signal handler at the place of the library that has a number.
 
     Places are those where Python runs handlers, in the order of the call, from 1. Return how many there were: all, if
-    none has the number, as 0.
+    none has the number, as 0. Where names of functions are given, places in others do not count.
     """
-    tracer, old = _Trace(last), signal.signal(signal.SIGINT, interrupt)
+    tracer, old = _Trace(last, functions), signal.signal(signal.SIGINT, interrupt)
     try:
         sys.settrace(tracer.trace)
         call()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from timeit import timeit
 from typing import Any
@@ -334,14 +334,41 @@ def scenario(request: Any, tmp_path: Any) -> Scenario:
     return found
 
 
-def test_signal_at_a_place_where_handlers_run_leaves_all_usable(scenario: Scenario) -> None:
-    total = play(scenario, partial(call_with_signal_at, 0))
+def interrupt_at_places(scenario: Scenario, most: float, functions: Sequence[str] = ()) -> None:
+    """Interrupt the call of a scenario at each place where a handler may run, or at so many of them."""
+    total = play(scenario, lambda call: call_with_signal_at(0, call, functions))
     assert total > 0
-    for last in np.unique(np.linspace(1, total, min(total, SHARE)).astype(int)):
+    for last in np.unique(np.linspace(1, total, int(min(total, most))).astype(int)):
         try:
-            play(scenario, partial(call_with_signal_at, last))
+            play(scenario, lambda call, last=last: call_with_signal_at(last, call, functions))
         except BaseException as error:
             raise AssertionError(f"place {last} of {total}: {error!r}") from error
+
+
+def test_signal_at_a_place_where_handlers_run_leaves_all_usable(scenario: Scenario) -> None:
+    interrupt_at_places(scenario, SHARE)
+
+
+#: Functions that change several things which belong together, with a scenario of each.
+CHANGES = [
+    ("scopes", []),
+    ("hooks", []),
+    ("backward-packed", ["walk", "reserve", "renew"]),
+    ("first-step-adam", ["_remember", "at_once"]),
+    ("first-step-custom", ["_remember", "at_once"]),
+    ("in-pieces-custom-elementwise", ["_step"]),
+    ("first-step-adam", ["_settle", "keep_private"]),
+    ("adding-a-group", ["_lay", "_scatter"]),
+    ("loading-an-optimizer", ["load_state_dict"]),
+    ("moving-a-module", ["change", "replace", "_spread"]),
+    ("writing", ["_spread", "refresh_views", "unlink", "link"]),
+    ("drawing", ["words"]),
+]
+
+
+@pytest.mark.parametrize(("name", "functions"), CHANGES)
+def test_signal_at_each_place_of_a_function_leaves_all_usable(name: str, functions: list[str]) -> None:
+    interrupt_at_places(SCENARIOS[name], np.inf, functions)
 
 
 def test_signal_at_any_time_leaves_all_usable(scenario: Scenario) -> None:
