@@ -43,6 +43,11 @@ def backward(
     ValueError
         If a gradient is missing for a result that is not a real scalar, or does not fit.
 
+    Notes
+    -----
+    Ctrl-C, or the exception of another signal handler, may leave the graph freed in part, and gradients added to some
+    leaves and not to others, as in PyTorch: clear them, and compute the results again.
+
     Examples
     --------
     >>> import xgrad

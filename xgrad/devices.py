@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.discovery import backend_class, entry_points, open_backend
+from xgrad.grad_mode import Mode
 
 
 def device_types() -> list[str]:
@@ -103,8 +102,7 @@ def current_device() -> Device:
     return Device(_default.get() or "cpu")
 
 
-@contextmanager
-def default_device(device: str | Device) -> Iterator[Device]:
+class default_device(Mode[Device | None]):
     """Make new tensors on another device, within a ``with`` block or a decorated function.
 
     The setting belongs to the thread or task that made it.
@@ -121,8 +119,6 @@ def default_device(device: str | Device) -> Iterator[Device]:
     ...     xgrad.zeros(2).device
     Device('cpu')
     """
-    token = _default.set(Device(device))
-    try:
-        yield current_device()
-    finally:
-        _default.reset(token)
+
+    def __init__(self, device: str | Device) -> None:
+        super().__init__(_default, Device(device))

@@ -13,6 +13,7 @@ import numpy as np
 
 from xgrad.backend import Backend
 from xgrad.device import Device
+from xgrad.grad_mode import Scope, before_signals
 
 if TYPE_CHECKING:
     from xgrad.function import Function
@@ -56,7 +57,15 @@ def defaults() -> tuple[np.dtype, ...]:
     return bool, int64, dtype, complex64 if dtype is float32 else complex128
 
 
-class set_default_dtype:
+class _Setting(Scope[np.dtype]):
+    """A scope that was entered when it was made."""
+
+    @before_signals
+    def __enter__(self) -> np.dtype:
+        return self._value
+
+
+def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
     """Set the dtype of floats for which none is given: for good, or within a ``with`` block.
 
     That of Python's floats, of `zeros` and the other creation functions, of random numbers and of the parameters of
@@ -82,19 +91,12 @@ class set_default_dtype:
     >>> xgrad.asarray(1.0).dtype
     dtype('float32')
     """
-
-    def __init__(self, dtype: Any) -> None:
-        new = standard(dtype)
-        if new not in (float32, float64):
-            raise TypeError(f"set_default_dtype: expected xgrad.float32 or xgrad.float64, got {new}")
-        self._before = default_dtype.get()
-        default_dtype.set(float64 if new == float64 else float32)
-
-    def __enter__(self) -> None:
-        """Leave the setting as it is."""
-
-    def __exit__(self, *exc: object) -> None:
-        default_dtype.set(self._before)
+    new = standard(dtype)
+    if new not in (float32, float64):
+        raise TypeError(f"set_default_dtype: expected xgrad.float32 or xgrad.float64, got {new}")
+    setting = _Setting(default_dtype, float64 if new == float64 else float32)
+    Scope.__enter__(setting)
+    return setting
 
 
 def is_complex(dtype: Any) -> builtins.bool:

@@ -1,4 +1,4 @@
-"""Whether ops are recorded, in this thread or task."""
+"""Modes of a thread or task: context variables, among them whether ops are recorded."""
 
 from __future__ import annotations
 
@@ -6,24 +6,54 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
-from typing import Any, Self, TypeVar
+from opcode import opmap
+from typing import Any, Generic, Self, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 grad_enabled: ContextVar[bool] = ContextVar("xgrad_grad_enabled", default=True)
 
 
-class _GradMode(ContextDecorator):
-    """A context manager, and a decorator, that sets whether ops are recorded in this thread or task."""
+def before_signals(method: F) -> F:
+    """Return a method that does its first call into C before a signal handler can run.
 
-    enabled: bool
-    _before: list[bool]
+    CPython runs them where a function starts, after a call into C, and where a loop goes back. An ``__exit__`` that
+    Ctrl-C stops at its start would restore nothing. The argument of a function's first instruction, RESUME, is 0 where
+    handlers run, and 2 where they do not, as after an ``await``.
+    """
+    code, start = method.__code__, opmap["RESUME"]
+    if code.co_code[:2] == bytes([start, 0]):
+        method.__code__ = code.replace(co_code=bytes([start, 2]) + code.co_code[2:])
+    return method
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
-        """Return a context, or a function that is decorated without parentheses."""
-        mode = super().__new__(cls)
-        mode._before = []
-        return mode if function is None else mode(function)  # type: ignore[return-value]
+
+class Scope(Generic[T]):
+    """A context manager that sets a context variable, and restores it whenever it is left, also by Ctrl-C."""
+
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self._variable, self._value = variable, value
+        self._before: list[T] = []
+
+    @before_signals
+    def __enter__(self) -> T:
+        self._before += [self._variable.get()]
+        try:
+            self._variable.set(self._value)
+        except BaseException:  # of a signal handler: __exit__ is not called where __enter__ raises
+            self.__exit__()
+            raise
+        return self._value
+
+    @before_signals
+    def __exit__(self, *exc: object) -> None:
+        before = self._before[-1]
+        del self._before[-1]
+        self._variable.set(before)
+
+
+class Mode(Scope[T], ContextDecorator):
+    """A scope that decorates functions, too."""
 
     def __call__(self, function: F) -> F:
         """Return the function that runs in this mode."""
@@ -34,15 +64,19 @@ class _GradMode(ContextDecorator):
             )
         return super().__call__(function)
 
-    def _recreate_cm(self) -> _GradMode:
-        return type(self)()  # a decorated function may be running in several threads
+    def _recreate_cm(self) -> Mode[T]:
+        return Mode(self._variable, self._value)  # a decorated function may be running in several threads
 
-    def __enter__(self) -> None:
-        self._before.append(grad_enabled.get())
-        grad_enabled.set(self.enabled)
 
-    def __exit__(self, *exc: object) -> None:
-        grad_enabled.set(self._before.pop())
+class _GradMode(Mode[bool]):
+    _variable = grad_enabled
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
+        """Return a context, or a function that is decorated without parentheses."""
+        return super().__new__(cls) if function is None else cls()(function)  # type: ignore[return-value]
+
+    def __init__(self, function: None = None) -> None:
+        self._before = []
 
 
 class no_grad(_GradMode):
@@ -57,7 +91,7 @@ class no_grad(_GradMode):
     False
     """
 
-    enabled = False
+    _value = False
 
 
 class enable_grad(_GradMode):
@@ -72,7 +106,7 @@ class enable_grad(_GradMode):
     True
     """
 
-    enabled = True
+    _value = True
 
 
 def is_grad_enabled() -> bool:

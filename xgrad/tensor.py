@@ -173,8 +173,9 @@ class Tensor(Aliases):
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
-            self._edge = leaf = self._leaf or Leaf(self.shape, self._place)
+            leaf = self._leaf or Leaf(self.shape, self._place)
             leaf.viewed = leaf.viewed or has_family(self)
+            self._edge = leaf
         elif not requires_grad:
             if not self.is_leaf:
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from xgrad.grad_mode import enable_grad
 from xgrad.ops import asarray, astype, zeros_like
-from xgrad.optim.flat import Flat, State
+from xgrad.optim.flat import Flat, State, at_once
 from xgrad.tensor import Tensor
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -162,6 +162,12 @@ class Optimizer:
         -------
         object
             What `closure` returned, None if there is none.
+
+        Notes
+        -----
+        Ctrl-C, or the exception of another signal handler, may leave some parameters and moments updated and others
+        not, as in PyTorch. Each parameter has all of its state or none, and the next step works. A step that
+        `xgrad.capture` replays is done wholly or not at all.
         """
         loss = None
         if closure is not None:
@@ -197,7 +203,7 @@ class Optimizer:
             if leaf is None:
                 waiting.append(p)
                 continue
-            state = self._apart.pop(p, State(p.device, dtype)).moved(p.device, dtype)
+            state = self._apart.get(p, State(p.device, dtype)).moved(p.device, dtype)
             numbers = frozenset((key, None if state.is_array(key) else repr(state[key])) for key in state)
             kind = (known, leaf.grad is None, p.device, p.dtype, numbers, None if self.elementwise else id(p))
             alike.setdefault(kind, []).append((p, state))
@@ -206,6 +212,8 @@ class Optimizer:
             for kind, members in alike.items()
         ]
         laid = self._laid[id(group)] = _Laid(list(map(id, group["params"])), flats, waiting)
+        for p in group["params"]:  # what is still here where a signal handler stops this is that of `laid`
+            self._apart.pop(p, None)
         return laid
 
     def _scatter(self) -> None:
@@ -312,9 +320,12 @@ class Optimizer:
                     state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
             if state[p] and (missing := self.remembered - state[p].keys()):
                 raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
-        self._apart, self._laid = state, {}
-        for mine, group in zip(self.param_groups, groups, strict=True):
-            mine.update({**group, "params": mine["params"]})
+        options = [{**group, "params": mine["params"]} for mine, group in zip(self.param_groups, groups, strict=True)]
+        at_once(
+            (setattr, self, "_apart", state),
+            (setattr, self, "_laid", {}),
+            *[(mine.update, new) for mine, new in zip(self.param_groups, options, strict=True)],
+        )
 
     def __repr__(self) -> str:
         groups = (
