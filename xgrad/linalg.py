@@ -10,7 +10,7 @@ gradient is that of a loss which does not depend on it.
 
 from xgrad import hints
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot
-from xgrad.ops.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from xgrad.ops.decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from xgrad.ops.least_squares import lstsq
 from xgrad.ops.linalg import (
     det,
@@ -34,7 +34,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "expm",
     "inv",
