@@ -5,7 +5,8 @@ fails, for a matrix that is singular or not positive definite, `numpy.linalg.Lin
 raised on every device but ``cuda``, which does not wait to find out: there, results are infinite or NaN.
 
 Eigenvectors, singular vectors and the columns of Q are determined up to a sign, or a phase where they are complex. The
-gradient is that of a loss which does not depend on it.
+gradient is that of a loss which does not depend on it; of eigenvectors and singular vectors, one that depends on phases
+is refused in the backward pass.
 """
 
 from xgrad import hints

@@ -85,7 +85,7 @@ def _check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> 
     slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
     sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
     wrong = xp.any(xp.abs(slopes) > 0.01 + 0.01 * sizes)
-    for holder in ("_data", "array"):  # a tensor, a traced array: whether a loss does depend on them is seen in one run
+    for holder in ("_data", "array"):  # of a tensor, and of a traced array: of a captured step, one run is checked
         wrong = getattr(wrong, holder, wrong)
     if not device.backend.asynchronous and bool(wrong):
         raise RuntimeError(
