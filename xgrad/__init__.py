@@ -61,6 +61,7 @@ from xgrad.ops import (
     bitwise_right_shift,
     bitwise_xor,
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     can_cast,
     ceil,
@@ -96,6 +97,7 @@ from xgrad.ops import (
     imag,
     isdtype,
     isfinite,
+    isin,
     isinf,
     isnan,
     less,
@@ -199,7 +201,7 @@ if _TYPE_CHECKING:
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 newaxis = None
 
@@ -270,6 +272,7 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "capture",
@@ -336,6 +339,7 @@ __all__ = [
     "isclose",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "jacobian",

@@ -18,7 +18,7 @@ from xgrad.lost_gradients import blame, lost, warn_missing_gradient
 from xgrad.operators import namespace
 from xgrad.views import base_of, has_family, link
 
-_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _new: Any = object.__new__
 #: What to write where a conversion of one element meets several.
 _OF_ALL = "take one, as x[0], a reduction, as x.sum(), or all by .tolist() or .numpy()"

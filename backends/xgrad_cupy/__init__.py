@@ -230,6 +230,8 @@ def namespace(cp: Any) -> SimpleNamespace:
         setattr(own, name, _on_device(cp, getattr(cp, name), like=True))
     frequencies = {name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")}
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
+    eigen = {name: _by_geev(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
+    own.linalg = SimpleNamespace(**vars(compat.linalg) | eigen)
     own.sign = partial(_sign, cp)
     own.clip = _clip  # compat's waits for the GPU
     own.matmul = _matmul
@@ -244,6 +246,23 @@ def _sign(cp: Any, x: Any, /) -> Any:
         return cp.sign(x)
     size = cp.abs(x)
     return x / cp.where(size == 0, 1, size)
+
+
+def _by_geev(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Say what to do where cuSOLVER lacks the solver of general eigenproblems."""
+
+    @wraps(solve)
+    def solved(x: Any, /) -> Any:
+        try:
+            return solve(x)
+        except RuntimeError as error:
+            if "geev" not in str(error):
+                raise
+            raise RuntimeError(
+                f"cuSOLVER has no geev here: install a newer CUDA, or use x.to('cpu'): {error}"
+            ) from error
+
+    return solved
 
 
 def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ _NATIVE = """
 abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
 cumulative_prod cumulative_sum divide empty empty_like equal exp expm1 eye flip floor_divide from_dlpack full
-full_like greater greater_equal hypot imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p
+full_like greater greater_equal hypot imag isdtype isfinite isin isinf isnan less less_equal linspace log log10 log1p
 log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply negative
 nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll round
 searchsorted sign signbit sin sinh sqrt square stack std subtract take take_along_axis tan tanh tile tril triu

@@ -2,7 +2,8 @@
 
 Usage: ``python tests/conformance/run.py SUITE``, where SUITE is a checkout of
 https://github.com/data-apis/array-api-tests with its submodule, and what its ``requirements.txt`` names is installed.
-It fails if xgrad fails where `xfails.txt` does not say so and why, or passes less than NumPy does.
+It runs each version of the standard in `VERSIONS`, or those given by ``--version``. It fails if xgrad fails where
+`xfails.txt` does not say so and why, or passes less than NumPy does.
 """
 
 from __future__ import annotations
@@ -14,34 +15,58 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-VERSION = "2024.12"
+VERSIONS = ("2024.12", "2025.12")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("suite", type=Path, help="a checkout of data-apis/array-api-tests, with its submodule")
+    parser.add_argument("--version", action="append", help="of the standard; repeatable (default: each of VERSIONS)")
     parser.add_argument("--max-examples", type=int, default=20, help="for each test (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="processes of pytest-xdist (default: %(default)s)")
     parser.add_argument("-k", dest="select", default="", help="only tests whose names match, as pytest has it")
     args = parser.parse_args()
     if not (args.suite / "array-api" / "spec").is_dir():
         parser.error(f"expected a checkout of array-api-tests with its submodule array-api, got {args.suite}")
-    ours = run("xgrad", args, "--xfails-file", str(HERE / "xfails.txt"))
-    theirs = run("array_api_compat.numpy", args)
-    print(f"{'':24}{'passed':>8}{'failed':>8}{'known':>8}{'skipped':>8}")
+    return max([compare(version, args) for version in args.version or VERSIONS])
+
+
+def compare(version: str, args: argparse.Namespace) -> int:
+    """Run the suite at a version of the standard on both, print a table, and return the exit status."""
+    with TemporaryDirectory() as folder:
+        known = Path(folder, "xfails.txt")
+        known.write_text(known_failures((HERE / "xfails.txt").read_text("utf-8"), version), "utf-8")
+        ours = run("xgrad", version, args, "--xfails-file", str(known))
+    theirs = run("array_api_compat.numpy", version, args)
+    print(f"{version:24}{'passed':>8}{'failed':>8}{'known':>8}{'skipped':>8}")
     for name, counts in (("xgrad", ours), ("array_api_compat.numpy", theirs)):
         print(f"{name:24}" + "".join(f"{counts[key]:8}" for key in ("passed", "failed", "xfailed", "skipped")))
     return int(bool(ours["failed"] or ours["error"]) or ours["passed"] < theirs["passed"])
 
 
-def run(module: str, args: argparse.Namespace, *options: str) -> Counter[str]:
-    """Run the suite on a module, show what fails, and return how many tests came to which end."""
+def known_failures(text: str, version: str) -> str:
+    """Return the lines for a version, of which some are for one alone, with its name in front.
+
+    Examples
+    --------
+    >>> known_failures("2024.12: a.py::test_a\\nb.py::test_b", "2024.12").split()
+    ['a.py::test_a', 'b.py::test_b']
+    >>> known_failures("2024.12: a.py::test_a\\nb.py::test_b", "2025.12").split()
+    ['b.py::test_b']
+    """
+    lines = [line.removeprefix(f"{version}: ") for line in text.splitlines()]
+    return "\n".join(line for line in lines if not re.match(r"\d{4}\.\d\d: ", line))
+
+
+def run(module: str, version: str, args: argparse.Namespace, *options: str) -> Counter[str]:
+    """Run the suite at a version on a module, show what fails, and return how many tests came to which end."""
     env = os.environ | {
         "ARRAY_API_TESTS_MODULE": module,
-        "ARRAY_API_TESTS_VERSION": VERSION,
+        "ARRAY_API_TESTS_VERSION": version,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "backends"), os.environ.get("PYTHONPATH", "")]),
     }
     command = [sys.executable, "-m", "pytest", "array_api_tests", "-q", "--tb=line", "-W", "ignore"]

@@ -95,6 +95,7 @@ from xgrad.ops.elementwise import (
 from xgrad.ops.indexing import getitem, index_add, scatter, setitem, take, take_along_axis
 from xgrad.ops.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     concat,
     expand_dims,
@@ -113,7 +114,7 @@ from xgrad.ops.manipulation import (
 from xgrad.ops.nn import cross_entropy, dropout, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.products import matmul, tensordot, vecdot
 from xgrad.ops.searching import argmax, argmin, argsort, count_nonzero, nonzero, searchsorted, sort, where
-from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
+from xgrad.ops.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from xgrad.ops.statistical import cumulative_prod, cumulative_sum, logsumexp, max, mean, min, prod, std, sum, var
 from xgrad.ops.storage import astype, to_device
 from xgrad.ops.utility import all, any, diff
@@ -144,6 +145,7 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_xor",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "ceil",
@@ -183,6 +185,7 @@ __all__ = [
     "index_add",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",

@@ -377,7 +377,7 @@ def eye(
     return _make("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
     Parameters
@@ -389,7 +389,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
 
     Returns
     -------
-    list of Tensor
+    tuple of Tensor
         As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with ``"ij"``, of
         (n2, n1, n3, ...) with ``"xy"``.
 
@@ -424,10 +424,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     if indexing == "xy":
         axes[:2] = axes[1::-1]
     shape = tuple([arrays[axis].size for axis in axes])
-    return [
-        unlink(broadcast_to(reshape(x, tuple([-1 if axis == i else 1 for axis in axes])), shape))
-        for i, x in enumerate(arrays)
-    ]
+    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(arrays)]
+    return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 
 _TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.

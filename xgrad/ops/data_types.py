@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xgrad.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
+from xgrad.inputs import as_tensor
+from xgrad.operators import namespace
 from xgrad.tensor import Tensor
 
 
@@ -238,3 +240,16 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     (True, False)
     """
     return result_type(_dtype(from_), to) == standard(to)
+
+
+def as_operand(op: str, name: str, x: Any, other: Tensor) -> Tensor:
+    """Return an argument as a tensor, a scalar in the dtype that it has beside another tensor."""
+    if not isinstance(x, (np.generic, *SCALARS)):
+        return as_tensor(op, name, x)
+    dtype = result_type(other, x)
+    try:
+        return namespace.asarray(x, dtype=dtype, device=other.device)
+    except OverflowError:
+        raise OverflowError(
+            f"{op}: expected a number for {name} that {dtype}, the other's dtype, holds, got {x}"
+        ) from None

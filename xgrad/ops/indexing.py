@@ -14,7 +14,7 @@ from xgrad.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.function import Function
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
-from xgrad.ops.data_types import result_type
+from xgrad.ops.data_types import as_operand
 from xgrad.tensor import Tensor
 from xgrad.views import link
 
@@ -311,9 +311,7 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     Tensor([2., 0., 1.])
     """
     x = as_tensor("index_add", "x", x)
-    if isinstance(value, (np.generic, *SCALARS)):
-        value = namespace.asarray(value, dtype=result_type(x, value), device=x.device)
-    key, value = _raw_key(key, x.device), as_tensor("index_add", "value", value)
+    key, value = _raw_key(key, x.device), as_operand("index_add", "value", value, x)
     return x + _scatter(namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape)
 
 
