@@ -204,6 +204,20 @@ def test_special_values(name: str, dtype: str, kernels: Kernels) -> None:
 @needs_compiler
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["floor_divide", "remainder"])
+def test_division_with_a_remainder_has_the_bits_of_the_host(name: str, dtype: str, kernels: Kernels) -> None:
+    x1, x2 = np.array(list(itertools.product(SPECIAL, repeat=2)), dtype).T.copy()
+    given = [(x1, x2), (numbers(9999, dtype) * 1000, numbers(9999, dtype, seed=1)), (x1, 2.5), (-7.5, x2), (x1, np.inf)]
+    kernel, on_host = kernels.table()[name], Device("cpu").backend.kernels[name]
+    for xs in given:
+        got, expected = kernel(*xs), on_host(*xs)
+        np.testing.assert_array_equal(got, expected, strict=True)
+        assert (np.signbit(got) == np.signbit(expected))[expected == expected].all()
+
+
+@needs_compiler
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_special_values_of_losses(dtype: str, kernels: Kernels) -> None:
     xp = Device("cpu").xp
     rows = np.array(list(itertools.product(SPECIAL, repeat=2)), dtype)
