@@ -166,13 +166,17 @@ def test_of_complex_numbers_without_a_sign(name: str, case: str, dtype: str, dev
         ("logaddexp", [-1e4, 1e4], [0, 1]),
         ("maximum", [1.0, 1.0], [0.5, 0.5]),
         ("pow", [0.0, 0.0], [0, 0]),
+        ("remainder", [-1.0, inf], [1, 1]),  # the result is x1 + x2 of every x2 above 1, though -1 // inf is -0.
+        ("remainder", [1.0, -inf], [1, 1]),
+        ("remainder", [1.0, inf], [1, 0]),
     ],
 )
 def test_derivatives_at_special_places(name: str, inputs: list[Any], gradients: list[float], device: str) -> None:
     xs = [xgrad.asarray(x, device=device, requires_grad=True) for x in inputs]
     out = getattr(xgrad, name)(*xs)
-    found = xgrad.autograd.grad(out, xs, xgrad.ones_like(out))
-    np.testing.assert_allclose([g.item() for g in found], gradients, rtol=1e-6, atol=1e-30)
+    for recorded in (True, False):
+        found = xgrad.autograd.grad(out, xs, xgrad.ones_like(out), create_graph=recorded)
+        np.testing.assert_allclose([g.item() for g in found], gradients, rtol=1e-6, atol=1e-30)
 
 
 def test_what_clips_and_what_is_clipped_share_one_gradient(device: str) -> None:

@@ -564,7 +564,7 @@ def as_cuda(kernels: Kernels) -> list[str]:
     """Return the source of every kernel in every type, in a namespace of its own."""
     texts = {text for name, text in vars(source).items() if name.isupper()}
     elementwise = list(host_cuda.ElementwiseKernel.made.values())
-    whole = {source.PHILOX, source.DROPOUT, source.ROWS, source._ADAM}
+    whole = {source.PHILOX, source.DROPOUT, source.ROWS, source._ADAM, source._REST}
     assert {kernel.operation for kernel in elementwise} == texts - whole
     made = [kernel.code({"T": dtype, "I": "int64"}, "") for kernel in elementwise for dtype in DTYPES]
     for dtype, classes in itertools.product(DTYPES, ("int64", "uint8")):
