@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 from weakref import ref
 
@@ -127,7 +128,7 @@ class Tensor(Aliases):
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
             raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {api_version!r}")
-        return namespace
+        return namespace if api_version in (None, "2025.12") else import_module("xgrad.standard_2024_12")
 
     def __dlpack__(
         self,

@@ -7,8 +7,7 @@ What is not as on ``cpu``:
 - Indices in arrays are not checked: those out of bounds wrap around.
 - Repeated indices add up in no fixed order, so the last bits of the gradient of an indexing op differ from run
   to run.
-- float32 denormals count as 0. The signs of zeros, and `floor_divide` and `remainder` at zeros and infinities,
-  may differ from NumPy's.
+- float32 denormals count as 0. The signs of zeros may differ from NumPy's.
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 

@@ -28,6 +28,7 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 """.split()
 
 _FASTER = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
+_KERNELS = "clip expm1 floor_divide relu tanh".split()
 
 
 class _Namespace:
@@ -55,7 +56,7 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
-        self.kernels = {"relu": fast.relu, "clip": fast.clip}
+        self.kernels = {"remainder": np.remainder} | {name: getattr(fast, name) for name in _KERNELS}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"
