@@ -10,7 +10,7 @@ from typing import Any
 
 from xgrad.backend import DeviceError
 from xgrad.device import Device
-from xgrad.discovery import backend_class, entry_points, open_backend
+from xgrad.discovery import PlugInErrors, backend_class, device_count, entry_points, open_backend
 
 
 def device_types() -> list[str]:
@@ -32,7 +32,7 @@ def devices() -> list[Device]:
     found = []
     for name in device_types():
         try:
-            found += [Device(f"{name}:{i}") for i in range(open_backend(name).count())]
+            found += [Device(f"{name}:{i}") for i in range(device_count(name))]
         except DeviceError:
             continue
     return found
@@ -45,8 +45,10 @@ def device_of(x: Any) -> Device | None:
         return None
     for name in device_types():
         try:
-            if backend_class(name).library == root and isinstance(x, open_backend(name).array_type):
-                return Device(f"{name}:{open_backend(name).index_of(x)}")
+            if backend_class(name).library == root:
+                with PlugInErrors(name):
+                    if isinstance(x, open_backend(name).array_type):
+                        return Device(f"{name}:{open_backend(name).index_of(x)}")
         except DeviceError:
             continue
     return None
