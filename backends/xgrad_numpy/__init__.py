@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
+from xgrad.finite_linalg import finite_linalg
 from xgrad_numpy import fast
 from xgrad_numpy.references import is_exclusive
 
@@ -38,7 +39,8 @@ class _Namespace:
         vars(self).update({name: getattr(fast, name) for name in _FASTER})
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(import_module("array_api_compat.numpy"), name)
+        library: Any = import_module("array_api_compat.numpy")
+        value = finite_linalg(library.linalg, np.asarray) if name == "linalg" else getattr(library, name)
         setattr(self, name, value)
         return value
 

@@ -317,7 +317,7 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     Notes
     -----
@@ -360,7 +360,7 @@ def svdvals(xp: Any, x: Any, /) -> Any:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     Notes
     -----

@@ -376,7 +376,7 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     Notes
     -----
@@ -422,6 +422,8 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     ------
     ValueError
         If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity, on ``cpu``.
 
     Notes
     -----
@@ -463,6 +465,8 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
     ------
     ValueError
         If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
 
     Notes
     -----
