@@ -341,8 +341,17 @@ class Sequential(ModuleList):
 
     def forward(self, input: Any) -> Any:
         """Return the result of the last module."""
-        for module in self:
-            input = module(input)
+        stack = [iter(self)]
+        while stack:
+            for module in stack[-1]:
+                if type(module) is Sequential and "forward" not in vars(module):  # one in another, without recursion
+                    if len(stack) == 10_000:
+                        raise ValueError("Sequential: expected no module in itself, got modules nested 10000 deep")
+                    stack.append(iter(module))
+                    break
+                input = module(input)
+            else:
+                stack.pop()
         return input
 
 

@@ -263,9 +263,17 @@ class Module:
         Linear
         MLP
         """
-        for child in self.children():
-            child.apply(fn)
-        fn(self)
+        stack, within = list[tuple[Module, Iterator[Module]]]([(self, self.children())]), {id(self)}
+        while stack:
+            module, children = stack[-1]
+            child = next((child for child in children if id(child) not in within), None)
+            if child is None:
+                stack.pop()
+                within.remove(id(module))
+                fn(module)
+            else:
+                stack.append((child, child.children()))
+                within.add(id(child))
         return self
 
     def to(self, device: str | Device | None = None, dtype: Any = None) -> Self:
@@ -379,20 +387,35 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = self.extra_repr().splitlines()
-        inner = [(name, value) for name, value in vars(self).items() if isinstance(value, Module)]
-        if not inner and len(lines) < 2:
-            return f"{type(self).__name__}({''.join(lines)})"
-        lines += [f"({name}): {module!r}" for name, module in inner]
-        return "\n".join([f"{type(self).__name__}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
+        return _text(self, ())
+
+
+def _text(module: Module, outer: tuple[Module, ...]) -> str:
+    """Return the representation of a module; with "..." for what is nested 50 deep, or in itself."""
+    name = type(module).__name__
+    if module in outer or len(outer) == 50:
+        return f"{name}(...)"
+    lines = module.extra_repr().splitlines()
+    inner = [(key, value) for key, value in vars(module).items() if isinstance(value, Module)]
+    if not inner and len(lines) < 2:
+        return f"{name}({''.join(lines)})"
+    for key, value in inner:
+        own = type(value).__repr__ is not Module.__repr__
+        lines.append(f"({key}): {repr(value) if own else _text(value, (*outer, module))}")
+    return "\n".join([f"{name}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
 
 
 def _hidden(value: Any) -> list[Module | Parameter]:
     """Return the modules and parameters in lists, tuples and dicts, at any depth."""
-    if isinstance(value, (Module, Parameter)):
-        return [value]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [found for part in parts for found in _hidden(part)]
+    found, seen, stack = list[Module | Parameter](), set[int](), [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (Module, Parameter)):
+            found.append(part)
+        elif isinstance(part, (dict, list, tuple)) and id(part) not in seen:
+            seen.add(id(part))
+            stack += part.values() if isinstance(part, dict) else part
+    return found
 
 
 def _nearest(name: Any, known: Mapping[str, Any]) -> str:
