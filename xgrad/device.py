@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.discovery import PlugInErrors, device_count, open_backend
+from xgrad.hints import shown
 from xgrad.scipy_kernels import SciPyKernels
 
 #: The trace of a step that runs in this thread or task, which sees tracing devices in the place of others: see
@@ -59,7 +60,7 @@ class Device:
         if isinstance(name, Device):
             return name
         if not isinstance(name, str):
-            raise TypeError(f"Device: expected a name such as 'cpu' or 'cuda:1', got {name!r}")
+            raise TypeError(f"Device: expected a name such as 'cpu' or 'cuda:1', got {shown(name)}")
         if name in cls._known:
             return cls._known[name]
         kind, colon, digits = name.partition(":")

@@ -11,6 +11,7 @@ from typing import Any
 from xgrad.backend import DeviceError
 from xgrad.device import Device
 from xgrad.discovery import PlugInErrors, backend_class, device_count, entry_points, open_backend
+from xgrad.hints import shown
 
 
 def device_types() -> list[str]:
@@ -93,7 +94,7 @@ def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
     xgrad.backend.DeviceError: set_tf32: numpy has no TF32 that xgrad could turn on
     """
     if not isinstance(enabled, bool):
-        raise TypeError(f"set_tf32: expected True or False, got {enabled!r}")
+        raise TypeError(f"set_tf32: expected True or False, got {shown(enabled)}")
     Device(device).backend.set_tf32(enabled)
 
 

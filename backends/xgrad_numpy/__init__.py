@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
-from xgrad.finite_linalg import finite_linalg
 from xgrad_numpy import fast
 from xgrad_numpy.references import is_exclusive
 
@@ -39,8 +38,11 @@ class _Namespace:
         vars(self).update({name: getattr(fast, name) for name in _FASTER})
 
     def __getattr__(self, name: str) -> Any:
-        library: Any = import_module("array_api_compat.numpy")
-        value = finite_linalg(library.linalg, np.asarray) if name == "linalg" else getattr(library, name)
+        value = getattr(import_module("array_api_compat.numpy"), name)
+        if name == "linalg":
+            from xgrad.finite_linalg import finite_linalg  # not at the top: `import xgrad` needs none
+
+            value = finite_linalg(value, np.asarray)
         setattr(self, name, value)
         return value
 

@@ -63,7 +63,7 @@ class StrictBackend(Backend):
         return x.to_device(self._devices[index])
 
     def dtype(self, dtype: Any) -> Any:
-        return dtype if isinstance(dtype, self._dtype_type) else self._dtypes[np.dtype(dtype)]
+        return dtype if isinstance(dtype, self._dtype_type) else self._dtypes[super().dtype(dtype)]
 
     def numpy_dtype(self, dtype: Any) -> np.dtype:
         return self._numpy_dtypes[dtype]

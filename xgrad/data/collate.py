@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
     >>> xgrad.data.default_collate([({"x": 1}, "a"), ({"x": 2}, "b")])
     ({'x': Tensor([1, 2])}, ['a', 'b'])
     """
+    if not isinstance(batch, Iterable) or isinstance(batch, (Mapping, str)):
+        raise TypeError(f"default_collate: expected a sequence of samples, got {type(batch).__name__}")
     try:
         return _collated(batch)
     except RecursionError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from xgrad import hints
+from xgrad.inputs import check_tensor
 from xgrad.ops import full_like
 from xgrad.random import Generator, normal, uniform
 from xgrad.tensor import Tensor
@@ -62,7 +63,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1.0
     """
     if nonlinearity not in _GAINS:
-        raise ValueError(f"calculate_gain: expected one of {list(_GAINS)}, got {nonlinearity!r}")
+        raise ValueError(f"calculate_gain: expected one of {list(_GAINS)}, got {hints.shown(nonlinearity)}")
     if nonlinearity == "leaky_relu" and param is not None:
         return math.sqrt(2 / (1 + param**2))
     return _GAINS[nonlinearity]
@@ -98,6 +99,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     >>> xgrad.nn.init.uniform_(xgrad.zeros(2), 3.0, 3.0)
     Tensor([3., 3.])
     """
+    check_tensor("uniform_", "tensor", tensor)
     tensor.data = uniform(tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device, generator=generator)
     return tensor
 
@@ -132,6 +134,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     >>> xgrad.nn.init.normal_(xgrad.zeros(2), 3.0, 0.0)
     Tensor([3., 3.])
     """
+    check_tensor("normal_", "tensor", tensor)
     tensor.data = normal(tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator)
     return tensor
 
@@ -157,6 +160,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     >>> xgrad.nn.init.constant_(xgrad.zeros(2), 3)
     Tensor([3., 3.])
     """
+    check_tensor("constant_", "tensor", tensor)
     tensor.data = full_like(tensor, val)
     return tensor
 
@@ -363,7 +367,7 @@ def kaiming_normal_(
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
-    if tensor.ndim < 2:
+    if check_tensor(name, "tensor", tensor).ndim < 2:
         raise ValueError(f"{name}: expected a weight of shape (out, in, ...), got shape {tensor.shape}")
     out, into, *rest = tensor.shape
     # At least 1, for an empty weight, which has no values to scale.
@@ -373,5 +377,5 @@ def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
 def _kaiming_std(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     fans = dict(zip(("fan_in", "fan_out"), _fans(name, tensor), strict=True))
     if mode not in fans:
-        raise ValueError(f"{name}: expected a mode of 'fan_in' or 'fan_out', got {mode!r}")
+        raise ValueError(f"{name}: expected a mode of 'fan_in' or 'fan_out', got {hints.shown(mode)}")
     return calculate_gain(nonlinearity, a) / math.sqrt(fans[mode])

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, Self, overload
 
 from xgrad.device import Device
+from xgrad.hints import shown
 from xgrad.inputs import as_tensor
 from xgrad.nn import init
 from xgrad.nn.functional import dropout, linear, relu, sigmoid, tanh
@@ -84,7 +85,7 @@ class Linear(Module):
         super().__init__()
         for name, value in (("in_features", in_features), ("out_features", out_features)):
             if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"Linear: expected an int above 0 for {name}, got {value!r}")
+                raise ValueError(f"Linear: expected an int above 0 for {name}, got {shown(value)}")
         self.in_features, self.out_features = int(in_features), int(out_features)
         self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
         self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
@@ -280,7 +281,7 @@ class ModuleList(Module):
         i = len(self)
         if not isinstance(module, Module):
             hint = ": call the class to make one" if isinstance(module, type) else ""
-            raise TypeError(f"{type(self).__name__}: expected modules, got {module!r} at {i}{hint}")
+            raise TypeError(f"{type(self).__name__}: expected modules, got {shown(module)} at {i}{hint}")
         setattr(self, str(i), module)
         return self
 
@@ -407,12 +408,12 @@ class MLP(Sequential):
         dtype: Any = None,
     ) -> None:
         if not isinstance(sizes, Sequence) or len(sizes) < 2:
-            raise ValueError(f"MLP: expected a list of at least two sizes, such as [784, 128, 10], got {sizes!r}")
+            raise ValueError(f"MLP: expected a list of at least two sizes, such as [784, 128, 10], got {shown(sizes)}")
         make = _ACTIVATIONS.get(activation.lower()) if isinstance(activation, str) else activation
         if make is None:
-            raise ValueError(f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {activation!r}")
+            raise ValueError(f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}")
         if isinstance(make, Module) or not callable(make):
-            raise TypeError(f"MLP: expected a class of activations, such as nn.ReLU, got {activation!r}")
+            raise TypeError(f"MLP: expected a class of activations, such as nn.ReLU, got {shown(activation)}")
         check_probability("MLP", dropout)
         layers: list[Module] = []
         for inputs, outputs in pairwise(sizes):

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from xgrad.device import Device
+from xgrad.dtypes import standard
+from xgrad.hints import shown
 from xgrad.lost_gradients import warn_user
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
@@ -90,7 +92,7 @@ class Module:
         state = vars(self)
         if "_buffers" not in state:
             raise AttributeError(
-                f"{type(self).__name__}: expected super().__init__() before attributes are set, got {name!r}: "
+                f"{type(self).__name__}: expected super().__init__() before attributes are set, got {shown(name)}: "
                 "call it first in __init__"
             )
         kind = Parameter if isinstance(state.get(name), Parameter) else Tensor if name in self._buffers else None
@@ -147,7 +149,7 @@ class Module:
         {'mean': Tensor([0., 0.])}
         """
         if not name or "." in name or (hasattr(self, name) and name not in self._buffers):
-            raise ValueError(f"register_buffer: expected a name that is free and has no dot, got {name!r}")
+            raise ValueError(f"register_buffer: expected a name that is free and has no dot, got {shown(name)}")
         self._buffers.add(name)
         setattr(self, name, tensor)
 
@@ -305,7 +307,7 @@ class Module:
         if not isinstance(device, (str, Device, type(None))):  # to(float64), as PyTorch has it
             device, dtype = None, device
         place = None if device is None else Device(device)
-        if dtype is not None and np.dtype(dtype).kind != "f":
+        if dtype is not None and standard(dtype).kind != "f":
             raise TypeError(f"{type(self).__name__}.to: expected a floating dtype, got {dtype}")
         for _, tensor in self._named_state():
             cast = dtype if tensor.dtype.kind == "f" else None

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from xgrad.declare import derivative
 from xgrad.dtypes import FLOATING, is_complex
+from xgrad.hints import shown
 from xgrad.ops.products import adjoint, check_matrices, check_square, identity
 from xgrad.tensor import Tensor
 
@@ -223,7 +224,7 @@ def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
 @derivative(_qr_rule, kind=FLOATING, holomorphic=False)
 def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"expected mode 'reduced' or 'complete', got {mode!r}")
+        raise ValueError(f"expected mode 'reduced' or 'complete', got {shown(mode)}")
     check_matrices(x)
     return tuple(xp.linalg.qr(x, mode=mode))
 
