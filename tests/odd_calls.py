@@ -182,8 +182,8 @@ def fault(error: BaseException, name: str) -> str | None:
     """Return a description of an exception that is a fault."""
     if isinstance(error, HostileError) or (isinstance(error, EXPECTED) and not isinstance(error, FAULTS)):
         return None
-    if isinstance(error, AttributeError) and type(error).__name__ == "MissingNameError":
-        return None
+    if isinstance(error, AttributeError) and (type(error).__name__ == "MissingNameError" or "__dlpack__" in str(error)):
+        return None  # the second as NumPy and PyTorch
     frames = traceback.extract_tb(error.__traceback__)
     if frames and frames[-1].filename == __file__ and not isinstance(error, RecursionError):
         return None  # of the odd value itself

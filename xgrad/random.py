@@ -14,7 +14,7 @@ import numpy as np
 from xgrad import hints, variates
 from xgrad.device import Device, tracing
 from xgrad.devices import current_device
-from xgrad.dtypes import float32, float64, get_default_dtype, int64
+from xgrad.dtypes import float32, float64, get_default_dtype, int64, standard
 from xgrad.hints import explained, shown
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
@@ -682,9 +682,10 @@ def _floating(name: str, dtype: Any) -> Any:
     if dtype is None:
         return get_default_dtype()
     try:
-        kind = np.dtype(dtype)
+        kind = standard(dtype)
     except TypeError:
         kind = int64
     if kind not in (float32, float64):
-        raise TypeError(f"{name}: expected a dtype of xgrad.float32 or xgrad.float64, got {dtype}")
+        got = dtype if isinstance(dtype, str) else shown(dtype)
+        raise TypeError(f"{name}: expected a dtype of xgrad.float32 or xgrad.float64, got {got}")
     return kind

@@ -10,7 +10,7 @@ from typing import Any, Self, overload
 
 from xgrad.device import Device
 from xgrad.hints import shown
-from xgrad.inputs import as_tensor
+from xgrad.inputs import as_int, as_tensor
 from xgrad.nn import init
 from xgrad.nn.functional import dropout, linear, relu, sigmoid, tanh
 from xgrad.nn.module import Module
@@ -216,6 +216,8 @@ class Flatten(Module):
     ------
     ValueError
         In the call, if the input has no such axes.
+    TypeError
+        If an axis is no int.
 
     Examples
     --------
@@ -226,7 +228,8 @@ class Flatten(Module):
 
     def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
         super().__init__()
-        self.start_axis, self.end_axis = start_axis, end_axis
+        self.start_axis = as_int("Flatten", "start_axis", start_axis)
+        self.end_axis = as_int("Flatten", "end_axis", end_axis)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the same elements with fewer axes."""
