@@ -51,6 +51,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "Flatten: expected an int for start_axis, got ": lambda: nn.Flatten(DEEP),
     "rand: expected a dtype of xgrad.float32 or xgrad.float64, got ": lambda: xgrad.random.rand(2, dtype="\udc80"),
     "linear: expected tensors, got input None": lambda: nn.functional.linear(None, xgrad.ones((2, 2))),
+    "calculate_gain: expected a real number for param, got 1j": lambda: nn.init.calculate_gain("leaky_relu", 1j),
     "shape: expected an int, got ": lambda: xgrad.zeros(DEEP),
     "uniform: expected an int or a tuple of ints as the shape": lambda: xgrad.random.uniform(DEEP),
     "SGD: expected groups that are dicts": lambda: xgrad.optim.SGD([x], lr=0.1).add_param_group(DEEP),

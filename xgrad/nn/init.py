@@ -6,6 +6,7 @@ Each works without being recorded, and draws the same numbers on every device.
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from xgrad import hints
 from xgrad.inputs import check_tensor
@@ -56,6 +57,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     ------
     ValueError
         If there is no such nonlinearity.
+    TypeError
+        If `param` is no real number.
 
     Examples
     --------
@@ -65,7 +68,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity not in _GAINS:
         raise ValueError(f"calculate_gain: expected one of {list(_GAINS)}, got {hints.shown(nonlinearity)}")
     if nonlinearity == "leaky_relu" and param is not None:
-        return math.sqrt(2 / (1 + param**2))
+        if not isinstance(param, Real):
+            raise TypeError(f"calculate_gain: expected a real number for param, got {hints.shown(param)}")
+        return math.sqrt(2 / (1 + float(param) ** 2))
     return _GAINS[nonlinearity]
 
 
