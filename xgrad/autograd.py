@@ -10,6 +10,7 @@ from xgrad import hints
 from xgrad.device import Place, tracing
 from xgrad.engine import walk
 from xgrad.graph import Edge
+from xgrad.inputs import check_tensors
 from xgrad.tensor import Tensor, placed
 
 __all__ = ["backward", "grad"]
@@ -108,7 +109,7 @@ def grad(
     >>> xgrad.autograd.grad(first, x)
     (Tensor(18.),)
     """
-    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    inputs = check_tensors("grad", "inputs", inputs)
     edges: list[Edge] = []
     for i, x in enumerate(inputs):
         if x._edge is None:
@@ -137,7 +138,7 @@ def _start(
     name: str, results: Tensor | Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
-    results = [results] if isinstance(results, Tensor) else list(results)
+    results = check_tensors(name, "outputs" if name == "grad" else "tensors", results)
     given: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
     if len(given) != len(results):
         raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(given)}")

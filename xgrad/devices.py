@@ -8,8 +8,9 @@ from typing import Any
 
 from xgrad.backend import DeviceError
 from xgrad.device import Device
-from xgrad.discovery import backend_class, entry_points, open_backend
+from xgrad.discovery import PlugInErrors, backend_class, device_count, entry_points, open_backend
 from xgrad.grad_mode import Mode
+from xgrad.hints import shown
 
 
 def device_types() -> list[str]:
@@ -31,7 +32,7 @@ def devices() -> list[Device]:
     found = []
     for name in device_types():
         try:
-            found += [Device(f"{name}:{i}") for i in range(open_backend(name).count())]
+            found += [Device(f"{name}:{i}") for i in range(device_count(name))]
         except DeviceError:
             continue
     return found
@@ -44,8 +45,10 @@ def device_of(x: Any) -> Device | None:
         return None
     for name in device_types():
         try:
-            if backend_class(name).library == root and isinstance(x, open_backend(name).array_type):
-                return Device(f"{name}:{open_backend(name).index_of(x)}")
+            if backend_class(name).library == root:
+                with PlugInErrors(name):
+                    if isinstance(x, open_backend(name).array_type):
+                        return Device(f"{name}:{open_backend(name).index_of(x)}")
         except DeviceError:
             continue
     return None
@@ -90,7 +93,7 @@ def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
     xgrad.backend.DeviceError: set_tf32: numpy has no TF32 that xgrad could turn on
     """
     if not isinstance(enabled, bool):
-        raise TypeError(f"set_tf32: expected True or False, got {enabled!r}")
+        raise TypeError(f"set_tf32: expected True or False, got {shown(enabled)}")
     Device(device).backend.set_tf32(enabled)
 
 

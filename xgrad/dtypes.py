@@ -14,6 +14,7 @@ import numpy as np
 from xgrad.backend import Backend
 from xgrad.device import Device
 from xgrad.grad_mode import Scope, before_signals
+from xgrad.hints import shown
 
 if TYPE_CHECKING:
     from xgrad.function import Function
@@ -114,8 +115,8 @@ def standard(dtype: Any) -> np.dtype:
     """Return the dtype that is meant by one, or by its name; TypeError if there is none of ours."""
     try:
         found = np.dtype("object" if dtype is None else dtype)
-    except TypeError as error:
-        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {shown(dtype)}") from error
     check_standard(found)
     return found
 

@@ -66,7 +66,7 @@ def explain(function: Function, error: Exception, inputs: Sequence[Any]) -> Exce
                 f"{function.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
                 f"got {got}{_SAME if function.name in ('equal', 'not_equal') else ''}"
             )
-    if isinstance(error, AttributeError) and any(type(x) in SCALARS for x in inputs):
+    if isinstance(error, AttributeError) and any(x is None or type(x) in SCALARS for x in inputs):
         return TypeError(f"{function.name}: expected tensors, got {got}: make them with xgrad.asarray")
     if type(error).__name__.lstrip("_") == "LinAlgError":  # NumPy's, or PyTorch's own of that name
         return np.linalg.LinAlgError(f"{function.name}: {error} (got {got})")

@@ -11,6 +11,7 @@ import numpy as np
 from xgrad.device import Device
 from xgrad.devices import current_device
 from xgrad.files import write
+from xgrad.hints import shown
 from xgrad.ops import asarray
 from xgrad.tensor import Tensor
 
@@ -72,7 +73,7 @@ def serialized(tensors: Mapping[str, Tensor]) -> bytes:
 
 def _to_host(name: Any, tensor: Any) -> np.ndarray:
     if not isinstance(name, str):
-        raise TypeError(f"save: expected a str as the name of each tensor, got {name!r}")
+        raise TypeError(f"save: expected a str as the name of each tensor, got {shown(name)}")
     if name == "__metadata__":
         raise TypeError(f"save: the name {name!r} is taken by the format: choose another")
     if not isinstance(tensor, Tensor):

@@ -15,6 +15,7 @@ from xgrad.device import Device, Place, tracing
 from xgrad.dtypes import defaults
 from xgrad.grad_mode import grad_enabled
 from xgrad.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
+from xgrad.hints import shown
 from xgrad.lost_gradients import blame, lost, warn_missing_gradient
 from xgrad.operators import namespace
 from xgrad.views import base_of, has_family, link
@@ -127,7 +128,7 @@ class Tensor(Aliases):
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
-            raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {api_version!r}")
+            raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {shown(api_version)}")
         return namespace if api_version in (None, "2025.12") else import_module("xgrad.standard_2024_12")
 
     def __dlpack__(
@@ -340,7 +341,7 @@ class Tensor(Aliases):
     def to_device(self, device: str | Device, /, *, stream: Any = None) -> Tensor:
         """Return this tensor on another device: the standard's name for `to`."""
         if stream is not None:
-            raise ValueError(f"to_device: expected stream=None, got {stream!r}")
+            raise ValueError(f"to_device: expected stream=None, got {shown(stream)}")
         return self.to(device)
 
     def cpu(self) -> Tensor: return self.to("cpu")

@@ -25,7 +25,9 @@ VERSIONS = {"2024.12": "xgrad.standard_2024_12", "2025.12": "xgrad"}
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("suite", type=Path, help="a checkout of data-apis/array-api-tests, with its submodule")
-    parser.add_argument("--version", action="append", choices=VERSIONS, help="of the standard; repeatable (default: each of VERSIONS)")
+    parser.add_argument(
+        "--version", action="append", choices=VERSIONS, help="of the standard; repeatable (default: each of VERSIONS)"
+    )
     parser.add_argument("--max-examples", type=int, default=20, help="for each test (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="processes of pytest-xdist (default: %(default)s)")
     parser.add_argument("-k", dest="select", default="", help="only tests whose names match, as pytest has it")

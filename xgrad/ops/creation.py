@@ -15,7 +15,7 @@ from xgrad.devices import current_device
 from xgrad.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
 from xgrad.function import Function
 from xgrad.grad_mode import grad_enabled
-from xgrad.hints import explained
+from xgrad.hints import explained, shown
 from xgrad.inputs import as_tensor
 from xgrad.ops.conversion import asarray, check_range
 from xgrad.ops.data_types import result_type
@@ -121,7 +121,7 @@ def _integer(name: str, n: Any) -> int:
     try:
         return index(n)
     except TypeError:
-        raise TypeError(f"{name}: expected an int, got {n!r}") from None
+        raise TypeError(f"{name}: expected an int, got {shown(n)}") from None
 
 
 @_creation("`shape`", "zeros((1, 2)) -> Tensor([[0., 0.]])")
@@ -414,7 +414,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
             [1, 2]])
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {indexing!r}")
+        raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {shown(indexing)}")
     arrays = tuple([as_tensor("meshgrid", f"arrays[{i}]", x) for i, x in enumerate(arrays)])
     if any(x.ndim != 1 for x in arrays):
         raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in arrays]}")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xgrad.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
+from xgrad.hints import shown
 from xgrad.inputs import as_tensor
 from xgrad.operators import namespace
 from xgrad.tensor import Tensor
@@ -156,7 +157,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {kind!r}")
+            raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {shown(kind)}")
         return standard(dtype).kind in _KINDS[kind]
     return standard(dtype) == standard(kind)
 

@@ -17,6 +17,7 @@ from xgrad.declare import derivative
 from xgrad.device import Device
 from xgrad.dtypes import FLOATING, is_complex
 from xgrad.grad_mode import grad_enabled
+from xgrad.hints import shown
 from xgrad.inputs import as_tensor
 from xgrad.ops.products import adjoint, check_matrices, check_square, identity
 from xgrad.tensor import Tensor
@@ -365,7 +366,7 @@ def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
 @derivative(_qr_rule, kind=FLOATING, holomorphic=False)
 def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"expected mode 'reduced' or 'complete', got {mode!r}")
+        raise ValueError(f"expected mode 'reduced' or 'complete', got {shown(mode)}")
     check_matrices(x)
     return tuple(xp.linalg.qr(x, mode=mode))
 
@@ -461,7 +462,7 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
     RuntimeError
         In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`, which a vector of U
         and the one of V beside it share.
@@ -507,7 +508,7 @@ def svdvals(xp: Any, x: Any, /) -> Any:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     Notes
     -----

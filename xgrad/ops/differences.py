@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.dtypes import SCALARS
+from xgrad.hints import shown
 from xgrad.inputs import as_int
 from xgrad.operators import namespace
 from xgrad.ops.axes import cut
@@ -70,7 +71,7 @@ def gradient(
     if len({a % x.ndim for a in axes}) != len(axes):
         raise ValueError(f"gradient: expected different axes, got {axis}")
     if edge_order not in (1, 2):
-        raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {edge_order!r}")
+        raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
     given = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]
     if len(given) == 1 and not getattr(given[0], "shape", ()):
         given *= len(axes)

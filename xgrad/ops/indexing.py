@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,9 @@ def _indices(key: Any, device: Device) -> Any:
 
 
 def _number(part: Any) -> int | None:
-    return None if part is None else part.__index__()
+    if part is not None and not hasattr(part, "__index__"):
+        raise TypeError(f"indexing: expected ints or None in a slice, got {type(part).__name__}")
+    return None if part is None else operator.index(part)
 
 
 def _place(x: Any) -> Any:
@@ -237,7 +240,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
 def prepare(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
     """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
     x = as_tensor("setitem", "x", x)
-    if not isinstance(value, (np.generic, *SCALARS)):
+    if not isinstance(value, (np.number, np.bool_, *SCALARS)):
         value = as_tensor("setitem", "value", value)
     kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
     if kind > KINDS[x.dtype.kind]:

@@ -13,7 +13,7 @@ from xgrad.backend import DeviceError
 from xgrad.declare import derivative
 from xgrad.dtypes import BOOLEAN
 from xgrad.function import Function
-from xgrad.hints import explained
+from xgrad.hints import explained, shown
 from xgrad.inputs import as_tensor
 from xgrad.ops.axes import cut
 from xgrad.ops.indexing import getitem_function, take
@@ -372,7 +372,7 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
     if isinstance(shift, (tuple, list)):
         return tuple([sign * n for n in shift])
     if not hasattr(shift, "__index__"):
-        raise TypeError(f"expected shifts of int, got {shift!r}")
+        raise TypeError(f"expected shifts of int, got {shown(shift)}")
     shift = sign * operator.index(shift)
     return (shift,) * len(axis) if isinstance(axis, (tuple, list)) else shift
 
@@ -462,7 +462,8 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     if any(
         len({a % max(x.ndim, 1) for a in axes}) < max(len(source), len(destination)) for axes in (source, destination)
     ):
-        raise ValueError(f"moveaxis: expected as many places as axes, each once, got {source} to {destination}")
+        got = f"{shown(source)} to {shown(destination)}"
+        raise ValueError(f"moveaxis: expected as many places as axes, each once, got {got}")
     return _moveaxis(x, source=source, destination=destination)
 
 
@@ -752,7 +753,7 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
             [1, 2, 1, 2]])
     """
     if not isinstance(repetitions, (tuple, list)):
-        raise TypeError(f"tile: expected a tuple of int for repetitions, got {repetitions!r}")
+        raise TypeError(f"tile: expected a tuple of int for repetitions, got {shown(repetitions)}")
     if any(n < 0 for n in repetitions):
         raise ValueError(f"tile: expected no negative repetitions, got {repetitions}")
     return _tile(x, repetitions=tuple(repetitions))

@@ -12,6 +12,7 @@ from xgrad.declare import derivative
 from xgrad.device import Device
 from xgrad.dtypes import FLOATING, INTEGER
 from xgrad.fused import fusable
+from xgrad.hints import shown
 from xgrad.inputs import as_tensor
 from xgrad.random import Generator, dropout_mask, next_call
 from xgrad.tensor import Tensor
@@ -198,7 +199,7 @@ def _reduce(xp: Any, losses: Any, reduction: str) -> Any:
 
 def _check_reduction(name: str, reduction: str) -> None:
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{name}: expected a reduction of 'mean', 'sum' or 'none', got {reduction!r}")
+        raise ValueError(f"{name}: expected a reduction of 'mean', 'sum' or 'none', got {shown(reduction)}")
 
 
 def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
@@ -382,6 +383,6 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
 def check_probability(name: str, p: float) -> None:
     """Raise an error that names the function or layer unless `p` is a number from 0 to 1."""
     if isinstance(p, bool) or not isinstance(p, Real):
-        raise TypeError(f"{name}: expected a number from 0 to 1 for p, got {p!r}")
+        raise TypeError(f"{name}: expected a number from 0 to 1 for p, got {shown(p)}")
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: expected p from 0 to 1, got {p}")

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from xgrad.declare import derivative, in_rule
 from xgrad.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
+from xgrad.hints import shown
 from xgrad.inputs import as_tensor
 from xgrad.ops.axes import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
 from xgrad.ops.data_types import as_operand
@@ -131,7 +132,7 @@ def searchsorted(
     Tensor([1, 2])
     """
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: expected side 'left' or 'right', got {side!r}")
+        raise ValueError(f"searchsorted: expected side 'left' or 'right', got {shown(side)}")
     x1 = as_tensor("searchsorted", "x1", x1)
     x2 = as_operand("searchsorted", "x2", x2, x1)
     if x1.ndim != 1:

@@ -14,6 +14,7 @@ from typing import Any
 from xgrad.declare import arrays, derivative, in_rule, public
 from xgrad.dtypes import COMPLEX, FLOATING, SCALARS
 from xgrad.function import Function
+from xgrad.hints import shown
 from xgrad.plan import Rule
 from xgrad.tensor import Tensor
 
@@ -307,7 +308,7 @@ def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     """
     if type(n) in SCALARS:
         if type(n) is not int:
-            raise TypeError(f"expected an int for n, got {n!r}")
+            raise TypeError(f"expected an int for n, got {shown(n)}")
         if n < 0:
             raise ValueError(f"expected n from 0 on, got {n}")
     elif not xp.isdtype(n.dtype, "integral"):

@@ -9,6 +9,7 @@ from xgrad.device import Device
 from xgrad.devices import transfer
 from xgrad.dtypes import check_standard, is_complex
 from xgrad.function import Function
+from xgrad.hints import shown
 from xgrad.inputs import as_tensor
 from xgrad.tensor import Tensor
 
@@ -76,7 +77,7 @@ def native_dtype(dtype: Any, device: Device) -> Any:
         check_standard(device.backend.numpy_dtype(native))
     except (TypeError, KeyError) as error:
         lacks = f", which {device.backend.library} lacks" if isinstance(error, KeyError) else ""
-        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}{lacks}") from error
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {shown(dtype)}{lacks}") from error
     return native
 
 

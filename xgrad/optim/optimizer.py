@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from xgrad.grad_mode import enable_grad
+from xgrad.hints import shown
 from xgrad.ops import asarray, astype, zeros_like
 from xgrad.optim.flat import Flat, State, at_once
 from xgrad.tensor import Tensor
@@ -65,6 +66,8 @@ class Optimizer:
     elementwise: ClassVar[bool] = False  # whether `update` may be given many parameters as one array
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if not isinstance(defaults, dict):
+            raise TypeError(f"{type(self).__name__}: expected a dict of defaults, got {type(defaults).__name__}")
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
         self._laid: dict[int, _Laid] = {}  # how the parameters of groups lie, by the id of the group
@@ -118,7 +121,7 @@ class Optimizer:
         """
         name = type(self).__name__
         if not isinstance(group, dict) or "params" not in group:
-            raise TypeError(f"{name}: expected groups that are dicts with 'params', got {group!r}")
+            raise TypeError(f"{name}: expected groups that are dicts with 'params', got {shown(group)}")
         if unknown := sorted(group.keys() - self.defaults.keys() - {"params"}):
             raise ValueError(f"{name}: expected options of {list(self.defaults)}, got {unknown}")
         params = group["params"]
@@ -374,4 +377,4 @@ def check_range(name: str, option: str, value: Any, below: float = float("inf"))
         good = False
     if not good:
         limit = "" if below == float("inf") else f" below {below:g}"
-        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {value!r}")
+        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {shown(value)}")
