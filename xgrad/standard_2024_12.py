@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import xgrad
-from xgrad import *
 from xgrad.device import Device
 from xgrad.inspection import Info as _Info
 
@@ -37,3 +36,11 @@ def broadcast_arrays(*arrays: Any) -> list[xgrad.Tensor]:
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[xgrad.Tensor]:
     """See `xgrad.meshgrid`."""
     return list(xgrad.meshgrid(*arrays, indexing=indexing))
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(xgrad, name)
+
+
+def __dir__() -> list[str]:
+    return dir(xgrad)
