@@ -91,7 +91,7 @@ def _strict_refuses_what_a_gpu_would_wait_for() -> None:
     except ImportError:
         return
     array_api_strict.set_array_api_strict_flags(
-        api_version="2024.12", boolean_indexing=False, data_dependent_shapes=False
+        api_version="2025.12", boolean_indexing=False, data_dependent_shapes=False
     )
 
 

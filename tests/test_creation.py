@@ -101,7 +101,7 @@ def test_meshgrid(device: str) -> None:
         for count in range(4):
             xs = [leaf(v, device) for v in values[:count]]
             grids = xgrad.meshgrid(*xs, indexing=indexing)
-            assert isinstance(grids, list)
+            assert isinstance(grids, tuple)
             for got, want in zip(grids, np.meshgrid(*values[:count], indexing=indexing), strict=True):
                 np.testing.assert_array_equal(got.tolist(), want)
             if count:

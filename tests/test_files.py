@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from xgrad.files import check_writable, read, write, write_together
+from xgrad.support.files import check_writable, read, write, write_together
 
 if sys.platform != "win32":
     import fcntl
@@ -99,7 +99,7 @@ def test_a_device_is_written_to_and_stays(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/stdout")
 @pytest.mark.parametrize("kind", ["pipe", "file", "appended"])
 def test_standard_output_is_written_to_in_order(kind, tmp_path):
-    program = "from xgrad.files import write; print('a', flush=True); write('/dev/stdout', b'b\\n'); print('c')"
+    program = "from xgrad.support.files import write; print('a', flush=True); write('/dev/stdout', b'b\\n'); print('c')"
     path = tmp_path / "out"
     path.write_text("before\n" if kind == "appended" else "")
     with path.open("ab" if kind == "appended" else "wb") as out:
@@ -176,7 +176,7 @@ def test_a_write_protected_file_or_folder_is_refused(protected, tmp_path, monkey
 def alive(folder):
     """A process that is killed, or asked to go on, in the middle of a write."""
     program = (
-        "import os, sys; from xgrad.files import write\n"
+        "import os, sys; from xgrad.support.files import write\n"
         "def wait(*arguments): print('writing', flush=True); sys.stdin.readline()\n"
         "os.fsync = wait; write(sys.argv[1], b'content')"
     )
@@ -267,7 +267,7 @@ def test_a_kill_among_several_files_mixes_none_with_the_first(earlier, tmp_path)
     program = f"""
 import os, sys
 from pathlib import Path
-from xgrad.files import write_together
+from xgrad.support.files import write_together
 folder, old, new = Path(sys.argv[1]), {earlier!r}, {NEW!r}
 def put(files):
     write_together({{str(folder / name): content for name, content in files.items()}})

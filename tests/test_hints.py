@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import xgrad
-from xgrad.core.hints import WRITE
+from xgrad.support.hints import WRITE
 
 HINTS = [(owner, name) for owner, names in WRITE.items() for name in names]
 

@@ -34,7 +34,9 @@ cholesky_solve(x, factor, /, *, upper=False)
 cross(x1, x2, /, *, axis=-1)
 det(x, /)
 diagonal(x, /, *, offset=0)
+eig(x, /)
 eigh(x, /)
+eigvals(x, /)
 eigvalsh(x, /)
 expm(x, /)
 inv(x, /)
@@ -72,7 +74,7 @@ def test_the_signatures_are_the_standards_and_those_of_extensions() -> None:
 
 def test_several_results_have_the_names_of_the_standard(device: str) -> None:
     x = xgrad.asarray([[2.0, 1.0], [1.0, 2.0]], device=device)
-    assert linalg.eigh(x)._fields == ("eigenvalues", "eigenvectors")
+    assert linalg.eig(x)._fields == linalg.eigh(x)._fields == ("eigenvalues", "eigenvectors")
     assert linalg.qr(x)._fields == ("Q", "R")
     assert linalg.slogdet(x)._fields == ("sign", "logabsdet")
     assert linalg.svd(x)._fields == ("U", "S", "Vh")
@@ -100,7 +102,7 @@ def test_a_matrix_for_which_there_is_no_result(name: str, fn: Any, values: Any, 
             fn(x)
 
 
-SQUARE = ["cholesky", "det", "eigh", "eigvalsh", "inv", "slogdet"]
+SQUARE = ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "slogdet"]
 
 
 @pytest.mark.parametrize("name", SQUARE)

@@ -13,9 +13,10 @@ import xgrad
 from xgrad import Tensor
 
 NAMES = """
-broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape roll squeeze stack tile
-unstack take take_along_axis argmax argmin count_nonzero nonzero searchsorted where argsort sort unique_all
-unique_counts unique_inverse unique_values cumulative_prod cumulative_sum max mean min prod std sum var all any diff
+broadcast_arrays broadcast_shapes broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape roll squeeze
+stack tile unstack take take_along_axis argmax argmin count_nonzero nonzero searchsorted where argsort sort isin
+unique_all unique_counts unique_inverse unique_values cumulative_prod cumulative_sum max mean min prod std sum var all
+any diff
 """.split()
 
 

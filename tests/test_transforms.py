@@ -16,7 +16,7 @@ import pytest
 import xgrad
 from xgrad import Tensor, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from xgrad.core.graph import Node
-from xgrad.core.trees import leaves
+from xgrad.support.trees import leaves
 
 
 def array(*shape: int, seed: int = 0, low: float = 0.5, high: float = 2.0) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from xgrad.core.trees import leaves, matched, rebuild
+from xgrad.support.trees import leaves, matched, rebuild
 
 
 class Layer(NamedTuple):

@@ -33,7 +33,6 @@ from xgrad.core.dtypes import (
 )
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
-from xgrad.core.hints import MissingNameError as _MissingNameError
 from xgrad.core.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.core.tensor import Tensor
 from xgrad.ops import (
@@ -61,6 +60,7 @@ from xgrad.ops import (
     bitwise_right_shift,
     bitwise_xor,
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     can_cast,
     ceil,
@@ -172,6 +172,7 @@ from xgrad.ops import (
     zeros,
     zeros_like,
 )
+from xgrad.support.hints import MissingNameError as _MissingNameError
 
 # PyTorch's names, in the place of the submodules of these names, which are loaded by now
 from xgrad.backend.device import Device as device  # isort: skip
@@ -190,13 +191,13 @@ if _TYPE_CHECKING:
     from xgrad.ops.products import kron, outer
     from xgrad.ops.scans import cummax, cummin, logcumsumexp
     from xgrad.ops.selection import partition, topk
-    from xgrad.ops.sets import unique_all, unique_counts, unique_inverse, unique_values
+    from xgrad.ops.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
     from xgrad.random import manual_seed
     from xgrad.serialization import load, save
     from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "0.1.0"
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 newaxis = None
 
@@ -213,7 +214,7 @@ _FUNCTIONS = {
     "ops.products": ("kron", "outer"),
     "ops.scans": ("cummax", "cummin", "logcumsumexp"),
     "ops.selection": ("partition", "topk"),
-    "ops.sets": ("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "backend.threads": ("get_num_threads", "set_num_threads"),
     "random": ("manual_seed",),
     "serialization": ("load", "save"),
@@ -270,6 +271,7 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "capture",
@@ -336,6 +338,7 @@ __all__ = [
     "isclose",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "jacobian",

@@ -7,10 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from xgrad.backend.device import Place, tracing
-from xgrad.core import hints
+from xgrad.core.arguments import check_tensors
 from xgrad.core.engine import walk
 from xgrad.core.graph import Edge
 from xgrad.core.tensor import Tensor, placed
+from xgrad.support import hints
 
 __all__ = ["backward", "grad"]
 hints.install(__name__)
@@ -42,6 +43,11 @@ def backward(
         If a result has no graph, the graph was freed, or a value that it saved has since changed.
     ValueError
         If a gradient is missing for a result that is not a real scalar, or does not fit.
+
+    Notes
+    -----
+    Ctrl-C, or the exception of another signal handler, may leave the graph freed in part, and gradients added to some
+    leaves and not to others, as in PyTorch: clear them, and compute the results again.
 
     Examples
     --------
@@ -103,7 +109,7 @@ def grad(
     >>> xgrad.autograd.grad(first, x)
     (Tensor(18.),)
     """
-    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    inputs = check_tensors("grad", "inputs", inputs)
     edges: list[Edge] = []
     for i, x in enumerate(inputs):
         if x._edge is None:
@@ -132,7 +138,7 @@ def _start(
     name: str, results: Tensor | Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
-    results = [results] if isinstance(results, Tensor) else list(results)
+    results = check_tensors(name, "outputs" if name == "grad" else "tensors", results)
     given: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
     if len(given) != len(results):
         raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(given)}")

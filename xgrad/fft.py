@@ -3,7 +3,6 @@
 Gradients of complex numbers are in PyTorch's convention: see `Function`.
 """
 
-from xgrad.core import hints
 from xgrad.ops.fft import (
     fft,
     fftfreq,
@@ -20,6 +19,7 @@ from xgrad.ops.fft import (
     rfftfreq,
     rfftn,
 )
+from xgrad.support import hints
 
 __all__ = [
     "fft",

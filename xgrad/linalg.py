@@ -5,12 +5,12 @@ fails, for a matrix that is singular or not positive definite, `numpy.linalg.Lin
 raised on every device but ``cuda``, which does not wait to find out: there, results are infinite or NaN.
 
 Eigenvectors, singular vectors and the columns of Q are determined up to a sign, or a phase where they are complex. The
-gradient is that of a loss which does not depend on it.
+gradient is that of a loss which does not depend on it; of eigenvectors and singular vectors, one that depends on phases
+is refused in the backward pass.
 """
 
-from xgrad.core import hints
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot
-from xgrad.ops.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from xgrad.ops.decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from xgrad.ops.least_squares import lstsq
 from xgrad.ops.linalg import (
     det,
@@ -27,6 +27,7 @@ from xgrad.ops.linalg import (
 from xgrad.ops.matrix_functions import expm, sqrtm
 from xgrad.ops.products import cross, matrix_power, outer
 from xgrad.ops.triangular import cholesky_solve, solve_triangular
+from xgrad.support import hints
 
 __all__ = [
     "cholesky",
@@ -34,7 +35,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "expm",
     "inv",

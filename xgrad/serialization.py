@@ -11,8 +11,9 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.core.tensor import Tensor
-from xgrad.files import write
 from xgrad.ops import asarray
+from xgrad.support.files import write
+from xgrad.support.hints import shown
 
 __all__ = ["load", "save"]
 
@@ -72,7 +73,7 @@ def serialized(tensors: Mapping[str, Tensor]) -> bytes:
 
 def _to_host(name: Any, tensor: Any) -> np.ndarray:
     if not isinstance(name, str):
-        raise TypeError(f"save: expected a str as the name of each tensor, got {name!r}")
+        raise TypeError(f"save: expected a str as the name of each tensor, got {shown(name)}")
     if name == "__metadata__":
         raise TypeError(f"save: the name {name!r} is taken by the format: choose another")
     if not isinstance(tensor, Tensor):

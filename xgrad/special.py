@@ -13,7 +13,6 @@ of `gammainc` by ``a``, a backward pass to it raises NotImplementedError.
 SciPy's own functions, given tensors under ``SCIPY_ARRAY_API=1``, find these: ``scipy.special.erf(x)`` has a gradient.
 """
 
-from xgrad.core import hints
 from xgrad.ops.distributions import (
     bdtr,
     bdtrc,
@@ -114,6 +113,7 @@ from xgrad.ops.special import (
     yv,
     zeta,
 )
+from xgrad.support import hints
 
 __all__ = [
     "bdtr",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from xgrad import autograd
-from xgrad.core import hints
 from xgrad.core.grad_mode import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
-from xgrad.core.trees import leaves, rebuild
 from xgrad.ops import asarray
+from xgrad.support import hints
+from xgrad.support.trees import leaves, rebuild
 
 __all__ = ["gradcheck", "gradgradcheck"]
 hints.install(__name__)

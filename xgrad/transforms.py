@@ -21,8 +21,9 @@ from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, clock, record
 from xgrad.core.tensor import Tensor, placed
-from xgrad.core.trees import leaves, matched, rebuild
 from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
+from xgrad.support.hints import shown
+from xgrad.support.trees import leaves, matched, rebuild
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 
@@ -578,7 +579,7 @@ def _places(title: str, argnums: Argnums, count: int) -> list[int]:
     try:
         asked = [index(n) for n in (argnums if isinstance(argnums, Iterable) else [argnums])]
     except TypeError:
-        raise TypeError(f"{title}: expected argnums of an int or a sequence of them, got {argnums!r}") from None
+        raise TypeError(f"{title}: expected argnums of an int or a sequence of them, got {shown(argnums)}") from None
     places = [n + count if n < 0 else n for n in asked]
     if any(not 0 <= n < count for n in places) or len(set(places)) < len(places):
         raise ValueError(f"{title}: expected argnums among the {count} positional arguments, each once, got {argnums}")

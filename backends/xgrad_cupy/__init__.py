@@ -7,8 +7,7 @@ What is not as on ``cpu``:
 - Indices in arrays are not checked: those out of bounds wrap around.
 - Repeated indices add up in no fixed order, so the last bits of the gradient of an indexing op differ from run
   to run.
-- float32 denormals count as 0. The signs of zeros, and `floor_divide` and `remainder` at zeros and infinities,
-  may differ from NumPy's.
+- float32 denormals count as 0. The signs of zeros may differ from NumPy's.
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
@@ -230,6 +229,8 @@ def namespace(cp: Any) -> SimpleNamespace:
         setattr(own, name, _on_device(cp, getattr(cp, name), like=True))
     frequencies = {name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")}
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
+    eigen = {name: _by_geev(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
+    own.linalg = SimpleNamespace(**vars(compat.linalg) | eigen)
     own.sign = partial(_sign, cp)
     own.clip = _clip  # compat's waits for the GPU
     own.matmul = _matmul
@@ -244,6 +245,23 @@ def _sign(cp: Any, x: Any, /) -> Any:
         return cp.sign(x)
     size = cp.abs(x)
     return x / cp.where(size == 0, 1, size)
+
+
+def _by_geev(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Say what to do where cuSOLVER lacks the solver of general eigenproblems."""
+
+    @wraps(solve)
+    def solved(x: Any, /) -> Any:
+        try:
+            return solve(x)
+        except RuntimeError as error:
+            if "geev" not in str(error):
+                raise
+            raise RuntimeError(
+                f"cuSOLVER has no geev here: install a newer CUDA, or use x.to('cpu'): {error}"
+            ) from error
+
+    return solved
 
 
 def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Callable[..., Any]:

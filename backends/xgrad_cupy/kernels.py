@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.overridable import PARTS
-from xgrad.ops import log_softmax, sigmoid, softmax, softplus
+from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, softplus
 from xgrad.ops.dropout import _dropout, dropout_scale
 from xgrad.ops.nn import _cross_entropy
 from xgrad_cupy import source
@@ -91,6 +91,8 @@ class Kernels:
         make = self._cp.ElementwiseKernel
         ops = {
             sigmoid: make("T x", "T out", source.SIGMOID, "xgrad_sigmoid"),
+            floor_divide: make("T x1, T x2", "T out", source.FLOOR_DIVIDE, "xgrad_floor_divide", options=_EXACT),
+            remainder: make("T x1, T x2", "T out", source.REMAINDER, "xgrad_remainder", options=_EXACT),
             softplus: make("T x", "T out", source.SOFTPLUS, "xgrad_softplus"),
             softmax: self.softmax,
             log_softmax: self.log_softmax,
@@ -117,7 +119,8 @@ class Kernels:
         """Return a kernel that leaves to the generic rule what it declines, and dtypes such as float16."""
 
         def chosen(x: Any, *args: Any, **options: Any) -> Any:
-            result = kernel(x, *args, **options) if x.dtype in _FLOATS else NotImplemented
+            dtype = x.dtype if hasattr(x, "dtype") else args[0].dtype
+            result = kernel(x, *args, **options) if dtype in _FLOATS else NotImplemented
             return generic(self._xp, x, *args, **options) if result is NotImplemented else result
 
         chosen.__name__ = generic.__name__.lstrip("_")

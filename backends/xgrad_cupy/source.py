@@ -75,6 +75,23 @@ SOFTPLUS_GRADIENT = "result = g * -expm1(-out)"
 TANH_GRADIENT = "result = g * ((T)1 - out * out)"
 RELU_GRADIENT = "result = out <= 0 ? (T)0 : g"
 
+# Division with a remainder, exact as NumPy's, and as the standard has it where an operand is infinite
+
+_REST = """
+T rest = fmod(x1, x2);
+bool turned = rest != 0 && (rest < 0) != (x2 < 0);
+"""
+REMAINDER = _REST + "out = rest == 0 ? copysign(rest, x2) : turned ? rest + x2 : rest"
+FLOOR_DIVIDE = (
+    _REST
+    + """
+T quotient = x1 / x2, whole = (x1 - rest) / x2 - (T)turned, down = floor(whole);
+if (isinf(x1) || isinf(x2) || x2 == 0) out = quotient;
+else if (whole == 0) out = copysign((T)0, quotient);
+else out = whole - down > (T)0.5 ? down + 1 : down;
+"""
+)
+
 # Optimizers: p and the state are changed in place, by the operations of the generic rules in their order.
 
 SGD = """

@@ -19,7 +19,7 @@ _NATIVE = """
 abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
 cumulative_prod cumulative_sum divide empty empty_like equal exp expm1 eye flip floor_divide from_dlpack full
-full_like greater greater_equal hypot imag isdtype isfinite isinf isnan less less_equal linspace log log10 log1p
+full_like greater greater_equal hypot imag isdtype isfinite isin isinf isnan less less_equal linspace log log10 log1p
 log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply negative
 nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll round
 searchsorted sign signbit sin sinh sqrt square stack std subtract take take_along_axis tan tanh tile tril triu
@@ -28,6 +28,7 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 """.split()
 
 _FASTER = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
+_KERNELS = "clip expm1 floor_divide relu tanh".split()
 
 
 class _Namespace:
@@ -39,6 +40,10 @@ class _Namespace:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)
+        if name == "linalg":
+            from xgrad.backend.finite_linalg import finite_linalg  # not at the top: `import xgrad` needs none
+
+            value = finite_linalg(value, np.asarray)
         setattr(self, name, value)
         return value
 
@@ -55,7 +60,7 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
-        self.kernels = {"relu": fast.relu, "clip": fast.clip}
+        self.kernels = {"remainder": np.remainder} | {name: getattr(fast, name) for name in _KERNELS}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"

@@ -29,6 +29,7 @@ _COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, op
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _STRIDE_SENSITIVE = frozenset({np.power, np.float_power})  # whose bits depend on whether the exponents have stride 0
 _KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # which warn about a positional `out`
+_SPECIAL: dict[Any, str] = {fast.expm1: "c", fast.floor_divide: "f", fast.tanh: "c"}  # kinds with special values
 _PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # without the dispatch to other libraries
 #: Before NumPy 2.2 a sum runs backwards through negative strides unless it is given `out`.
 _REVERSED_SUMS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
@@ -326,6 +327,12 @@ class Lowering:
         self._emit(operator.setitem, copy, ..., operand)
         return copy
 
+    def _ordinary(self, call: Call, result: Value) -> bool:
+        """Lower to the ufunc of the same name, unless the function looks for special values of this kind."""
+        if result.dtype.kind == _SPECIAL[call.function]:
+            return False
+        return self._elementwise(getattr(np, call.name), call.args, result)
+
     def _copy(self, call: Call, result: Value) -> bool:
         x = call.args[0]
         if type(x) is not Value or (x.scalar and self._current is self.before and result.storage in self._escaping):
@@ -437,6 +444,7 @@ _REDUCTIONS |= dict.fromkeys((fast.max, fast.min), Lowering._extremum)
 _RULES: dict[Any, Callable[[Lowering, Call, Value], bool]] = {fast.matmul: Lowering._matmul, **_REDUCTIONS}
 _RULES[fast.where] = Lowering._where
 _RULES |= dict.fromkeys((fast.astype, fast.reshape, np.asarray), Lowering._copy)
+_RULES |= dict.fromkeys(_SPECIAL, Lowering._ordinary)
 _RULES[fast.relu] = lambda self, call, result: self._elementwise(np.maximum, (call.args[0], 0), result)
 
 

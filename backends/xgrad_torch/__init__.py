@@ -104,7 +104,7 @@ class TorchBackend(Backend):
         return lambda value: self._torch.asarray(value, device=self._devices[index])
 
     def dtype(self, dtype: Any) -> Any:
-        return dtype if isinstance(dtype, self._torch.dtype) else self._dtypes[np.dtype(dtype)]
+        return dtype if isinstance(dtype, self._torch.dtype) else self._dtypes[super().dtype(dtype)]
 
     def numpy_dtype(self, dtype: Any) -> Any:
         return self._numpy_dtypes[dtype]

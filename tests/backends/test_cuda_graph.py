@@ -25,10 +25,10 @@ from xgrad.backend.device import Device
 from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.capture import CaptureWarning
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.core import trees
 from xgrad.parity.evaluate import options, tensors
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS
+from xgrad.support import trees
 from xgrad_cupy import CupyBackend, cublas, cuda_graph
 from xgrad_cupy.kernels import Kernels
 from xgrad_cupy.products import Products

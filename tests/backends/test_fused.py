@@ -204,6 +204,20 @@ def test_special_values(name: str, dtype: str, kernels: Kernels) -> None:
 @needs_compiler
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["floor_divide", "remainder"])
+def test_division_with_a_remainder_has_the_bits_of_the_host(name: str, dtype: str, kernels: Kernels) -> None:
+    x1, x2 = np.array(list(itertools.product(SPECIAL, repeat=2)), dtype).T.copy()
+    given = [(x1, x2), (numbers(9999, dtype) * 1000, numbers(9999, dtype, seed=1)), (x1, 2.5), (-7.5, x2), (x1, np.inf)]
+    kernel, on_host = kernels.table()[name], Device("cpu").backend.kernels[name]
+    for xs in given:
+        got, expected = kernel(*xs), on_host(*xs)
+        np.testing.assert_array_equal(got, expected, strict=True)
+        assert (np.signbit(got) == np.signbit(expected))[expected == expected].all()
+
+
+@needs_compiler
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_special_values_of_losses(dtype: str, kernels: Kernels) -> None:
     xp = Device("cpu").xp
     rows = np.array(list(itertools.product(SPECIAL, repeat=2)), dtype)
@@ -550,7 +564,7 @@ def as_cuda(kernels: Kernels) -> list[str]:
     """Return the source of every kernel in every type, in a namespace of its own."""
     texts = {text for name, text in vars(source).items() if name.isupper()}
     elementwise = list(host_cuda.ElementwiseKernel.made.values())
-    whole = {source.PHILOX, source.DROPOUT, source.ROWS, source._ADAM}
+    whole = {source.PHILOX, source.DROPOUT, source.ROWS, source._ADAM, source._REST}
     assert {kernel.operation for kernel in elementwise} == texts - whole
     made = [kernel.code({"T": dtype, "I": "int64"}, "") for kernel in elementwise for dtype in DTYPES]
     for dtype, classes in itertools.product(DTYPES, ("int64", "uint8")):

@@ -53,7 +53,7 @@ ignored = pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
 def test_tensors_in_nested_arguments_are_inputs(build: Callable[..., Any]) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         def step(*args: Any, **options: Any) -> Any:
-            a, b = [x for _, x in xgrad.core.trees.leaves((args, options)) if isinstance(x, xgrad.Tensor)]
+            a, b = [x for _, x in xgrad.support.trees.leaves((args, options)) if isinstance(x, xgrad.Tensor)]
             return {"sum": a + b, "given": [a * 2, (b,)]}
 
         captured = capture(step)

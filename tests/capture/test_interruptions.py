@@ -1,13 +1,11 @@
 """Signals, exceptions and threads: they leave the library and the state as they were before a step, or after it.
 
-``CAPTURE_SIGNALS=20000`` in the environment sends 20 000 signals.
+``INTERRUPTS=20000`` in the environment asks for 20 000, of which a quarter are signals at random times here.
 """
 
 from __future__ import annotations
 
 import functools
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,11 +18,12 @@ import pytest
 import xgrad
 from capture import twins
 from capture.twins import array, assert_concrete, batch, compare, eager, everything, snapshot, training
+from interrupts import INTERRUPTS, Interrupt, call_with_signal
 from xgrad import nn, optim
 from xgrad.backend.device import tracing
 from xgrad.capture import CaptureError
 
-SIGNALS = int(os.environ.get("CAPTURE_SIGNALS", 200))
+SIGNALS = INTERRUPTS // 4
 LINES = 3 * SIGNALS // 10  # at which the step is interrupted
 
 
@@ -60,27 +59,6 @@ def check_goes_on(model: Any, optimizer: Any, captured: Any, states: list[Any], 
         assert state_of(model, optimizer) == states[i]
     assert captured.refusal is None
     return now - before
-
-
-class Interrupt(BaseException):
-    """Exception of the signal handler."""
-
-
-def interrupt(*_: Any) -> None:
-    raise Interrupt
-
-
-def call_with_signal(seconds: float, call: Callable[[], Any]) -> None:
-    """Call a function, and raise `Interrupt` after a time, unless it has returned before."""
-    old = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
-        call()
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    except Interrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGALRM, old)
 
 
 def captured_after(calls: int) -> tuple[Any, Any, Any]:

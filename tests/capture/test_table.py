@@ -13,10 +13,10 @@ import pytest
 import xgrad
 from capture.twins import assert_same, snapshot
 from xgrad.capture import CaptureWarning
-from xgrad.core import trees
 from xgrad.parity.evaluate import options, quiet, rounded, tensors
 from xgrad.parity.row import Op, Sample
 from xgrad.parity.table import OPS
+from xgrad.support import trees
 
 CPU = xgrad.Device("cpu")
 REFUSED = {

@@ -12,9 +12,9 @@ import xgrad
 from xgrad import nn, optim
 from xgrad.backend.device import Device, tracing
 from xgrad.capture import Captured
-from xgrad.core import trees
 from xgrad.nn import functional
 from xgrad.parity.evaluate import host
+from xgrad.support import trees
 
 Capture = Callable[..., Any]
 Scenario = Callable[[Capture], Iterator[Any]]

@@ -2,7 +2,8 @@
 
 Usage: ``python tests/conformance/run.py SUITE``, where SUITE is a checkout of
 https://github.com/data-apis/array-api-tests with its submodule, and what its ``requirements.txt`` names is installed.
-It fails if xgrad fails where `xfails.txt` does not say so and why, or passes less than NumPy does.
+It runs each version of the standard in `VERSIONS`, or those given by ``--version``. It fails if xgrad fails where
+`xfails.txt` does not say so and why, or passes less than NumPy does.
 """
 
 from __future__ import annotations
@@ -17,31 +18,40 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-VERSION = "2024.12"
+#: The namespace of xgrad that complies with each version of the standard.
+VERSIONS = {"2024.12": "xgrad.standard_2024_12", "2025.12": "xgrad"}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("suite", type=Path, help="a checkout of data-apis/array-api-tests, with its submodule")
+    parser.add_argument(
+        "--version", action="append", choices=VERSIONS, help="of the standard; repeatable (default: each of VERSIONS)"
+    )
     parser.add_argument("--max-examples", type=int, default=20, help="for each test (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="processes of pytest-xdist (default: %(default)s)")
     parser.add_argument("-k", dest="select", default="", help="only tests whose names match, as pytest has it")
     args = parser.parse_args()
     if not (args.suite / "array-api" / "spec").is_dir():
         parser.error(f"expected a checkout of array-api-tests with its submodule array-api, got {args.suite}")
-    ours = run("xgrad", args, "--xfails-file", str(HERE / "xfails.txt"))
-    theirs = run("array_api_compat.numpy", args)
-    print(f"{'':24}{'passed':>8}{'failed':>8}{'known':>8}{'skipped':>8}")
+    return max([compare(version, args) for version in args.version or VERSIONS])
+
+
+def compare(version: str, args: argparse.Namespace) -> int:
+    """Run the suite at a version of the standard on both, print a table, and return the exit status."""
+    ours = run(VERSIONS[version], version, args, "--xfails-file", str(HERE / "xfails.txt"))
+    theirs = run("array_api_compat.numpy", version, args)
+    print(f"{version:24}{'passed':>8}{'failed':>8}{'known':>8}{'skipped':>8}")
     for name, counts in (("xgrad", ours), ("array_api_compat.numpy", theirs)):
         print(f"{name:24}" + "".join(f"{counts[key]:8}" for key in ("passed", "failed", "xfailed", "skipped")))
     return int(bool(ours["failed"] or ours["error"]) or ours["passed"] < theirs["passed"])
 
 
-def run(module: str, args: argparse.Namespace, *options: str) -> Counter[str]:
-    """Run the suite on a module, show what fails, and return how many tests came to which end."""
+def run(module: str, version: str, args: argparse.Namespace, *options: str) -> Counter[str]:
+    """Run the suite at a version on a module, show what fails, and return how many tests came to which end."""
     env = os.environ | {
         "ARRAY_API_TESTS_MODULE": module,
-        "ARRAY_API_TESTS_VERSION": VERSION,
+        "ARRAY_API_TESTS_VERSION": version,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "backends"), os.environ.get("PYTHONPATH", "")]),
     }
     command = [sys.executable, "-m", "pytest", "array_api_tests", "-q", "--tb=line", "-W", "ignore"]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xgrad.backend import philox
+from xgrad.support.hints import shown
 
 
 class DeviceError(RuntimeError):
@@ -93,7 +94,10 @@ class Backend:
 
     def dtype(self, dtype: Any) -> Any:
         """Return the library's dtype for a NumPy one; its own are returned as they are."""
-        return np.dtype(dtype)
+        try:
+            return np.dtype(dtype)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TypeError(f"dtype: expected one such as xgrad.float32, got {shown(dtype)}") from error
 
     def numpy_dtype(self, dtype: Any) -> Any:
         """Return the NumPy dtype for one of the library's own: the inverse of `dtype`."""

@@ -8,8 +8,9 @@ from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
-from xgrad.backend.registry import open_backend
+from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.backend.scipy_kernels import SciPyKernels
+from xgrad.support.hints import shown
 
 #: The trace of a step that runs in this thread or task, which sees tracing devices in the place of others: see
 #: `xgrad.capture.trace`.
@@ -59,17 +60,18 @@ class Device:
         if isinstance(name, Device):
             return name
         if not isinstance(name, str):
-            raise TypeError(f"Device: expected a name such as 'cpu' or 'cuda:1', got {name!r}")
+            raise TypeError(f"Device: expected a name such as 'cpu' or 'cuda:1', got {shown(name)}")
         if name in cls._known:
             return cls._known[name]
         kind, colon, digits = name.partition(":")
         if colon and not (digits.isdecimal() and len(digits) < 10):  # int refuses thousands of digits
             raise DeviceError(f"unknown device {name!r}: expected a name such as 'cpu' or 'cuda:1'")
-        backend, index = open_backend(kind), int(digits or 0)
-        if index >= backend.count():
-            raise DeviceError(f"unknown device {name!r}: this machine has {backend.count()} of type {kind!r}")
+        backend, index, count = open_backend(kind), int(digits or 0), device_count(kind)
+        if index >= count:
+            raise DeviceError(f"unknown device {name!r}: this machine has {count} of type {kind!r}")
         full = f"{kind}:{index}"
-        device = cls._known.get(full) or cls._known.setdefault(full, cls.of(kind, backend, index))
+        with PlugInErrors(kind):
+            device = cls._known.get(full) or cls._known.setdefault(full, cls.of(kind, backend, index))
         return cls._known.setdefault(name, device)
 
     @classmethod

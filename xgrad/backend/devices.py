@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
-from xgrad.backend.registry import backend_class, entry_points, open_backend
+from xgrad.backend.registry import PlugInErrors, backend_class, device_count, entry_points, open_backend
+from xgrad.support.hints import shown
+from xgrad.support.scopes import Mode
 
 
 def device_types() -> list[str]:
@@ -32,7 +32,7 @@ def devices() -> list[Device]:
     found = []
     for name in device_types():
         try:
-            found += [Device(f"{name}:{i}") for i in range(open_backend(name).count())]
+            found += [Device(f"{name}:{i}") for i in range(device_count(name))]
         except DeviceError:
             continue
     return found
@@ -45,8 +45,10 @@ def device_of(x: Any) -> Device | None:
         return None
     for name in device_types():
         try:
-            if backend_class(name).library == root and isinstance(x, open_backend(name).array_type):
-                return Device(f"{name}:{open_backend(name).index_of(x)}")
+            if backend_class(name).library == root:
+                with PlugInErrors(name):
+                    if isinstance(x, open_backend(name).array_type):
+                        return Device(f"{name}:{open_backend(name).index_of(x)}")
         except DeviceError:
             continue
     return None
@@ -91,7 +93,7 @@ def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
     xgrad.backend.DeviceError: set_tf32: numpy has no TF32 that xgrad could turn on
     """
     if not isinstance(enabled, bool):
-        raise TypeError(f"set_tf32: expected True or False, got {enabled!r}")
+        raise TypeError(f"set_tf32: expected True or False, got {shown(enabled)}")
     Device(device).backend.set_tf32(enabled)
 
 
@@ -103,8 +105,7 @@ def current_device() -> Device:
     return Device(_default.get() or "cpu")
 
 
-@contextmanager
-def default_device(device: str | Device) -> Iterator[Device]:
+class default_device(Mode[Device | None]):
     """Make new tensors on another device, within a ``with`` block or a decorated function.
 
     The setting belongs to the thread or task that made it.
@@ -121,8 +122,6 @@ def default_device(device: str | Device) -> Iterator[Device]:
     ...     xgrad.zeros(2).device
     Device('cpu')
     """
-    token = _default.set(Device(device))
-    try:
-        yield current_device()
-    finally:
-        _default.reset(token)
+
+    def __init__(self, device: str | Device) -> None:
+        super().__init__(_default, Device(device))

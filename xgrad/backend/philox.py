@@ -19,7 +19,7 @@ _thread = threading.local()
 
 def words(seed: int, call: int, count: int) -> np.ndarray:
     """Return the first `count` words of a call, as uint64."""
-    if not hasattr(_thread, "philox"):
+    if not hasattr(_thread, "state"):
         # To make one for each call would take longer than to draw. numpy.random is loaded by its first use, here:
         # it takes a tenth of NumPy's own time.
         _thread.philox = np.random.Philox(key=0)

@@ -10,8 +10,8 @@ __all__ = ["get_num_threads", "set_num_threads"]
 def set_num_threads(n: int) -> None:
     """Set the number of threads in which BLAS multiplies matrices on the host, for the whole process.
 
-    Small matrices are faster on one thread: see docs/command_line.md. The number holds for the libraries that are loaded when
-    this is called, which are NumPy's, and SciPy's and PyTorch's if they have been imported. Sums may differ in the last
+    Small matrices are faster on one thread: see docs/command_line.md. The number holds for the libraries that are
+    loaded when this is called: NumPy, and SciPy and PyTorch if they have been imported. Sums may differ in the last
     bits from those with another number.
 
     Parameters

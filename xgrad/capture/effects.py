@@ -12,11 +12,11 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.program import Value
 from xgrad.capture.recording import Recording
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.core import trees
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, placed
 from xgrad.core.views import base_of, has_family, link
 from xgrad.ops.writing import refresh, replace
+from xgrad.support import trees
 
 
 class Effects:

@@ -14,8 +14,8 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.recording import Recording
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.core import trees
 from xgrad.core.views import base_of
+from xgrad.support import trees
 
 _CALLERS = 3  # variables that hold a result: of `held_elsewhere`, of its caller and of the caller of that
 

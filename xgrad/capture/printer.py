@@ -12,7 +12,7 @@ from typing import Any
 from xgrad.capture.cached_program import CachedProgram
 from xgrad.capture.numbers import ATOM, SIGNS, Number, operation
 from xgrad.capture.program import Call, Value, leaves
-from xgrad.core import trees
+from xgrad.support import trees
 
 _WIDTH, _CALL, _SHORT = 120, 48, 8  # columns of a line and of a call; elements of a constant shown in full
 

@@ -11,12 +11,12 @@ from xgrad.capture.arrays import TracedArray
 from xgrad.capture.slots import Slot, Slots
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
-from xgrad.core import trees
 from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
+from xgrad.support import trees
 
 _KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
 

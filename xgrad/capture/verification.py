@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from xgrad.capture.slots import Slots, buffers_of
-from xgrad.core import trees
 from xgrad.core.errors import CaptureError
 from xgrad.core.tensor import Tensor
+from xgrad.support import trees
 
 
 def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:

@@ -13,7 +13,7 @@ import xgrad
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import device_types
-from xgrad.backend.registry import open_backend
+from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
 from xgrad.data import DataError, mnist
@@ -59,15 +59,15 @@ def gather() -> dict[str, Any]:
     for kind in device_types():
         try:
             backend = open_backend(kind)
-            names = [Device(f"{kind}:{i}") for i in range(backend.count())]
+            names = [Device(f"{kind}:{i}") for i in range(device_count(kind))]
+            with PlugInErrors(kind):
+                devices += [
+                    {"name": str(device), "usable": True, "description": str(backend.describe(device.index))}
+                    | ({"memory": memory} if (memory := device.memory()) else {})
+                    for device in names
+                ]
         except DeviceError as error:
             devices.append({"name": kind, "usable": False, "description": str(error).removeprefix(f"{kind}: ")})
-        else:
-            devices += [
-                {"name": str(device), "usable": True, "description": backend.describe(device.index)}
-                | ({"memory": memory} if (memory := device.memory()) else {})
-                for device in names
-            ]
     try:
         found = mnist(download=False)
         place = os.environ.get("XGRAD_DATA") or "the user's cache"

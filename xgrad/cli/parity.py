@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from xgrad import files
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import device_types
@@ -19,6 +18,7 @@ from xgrad.parity.report import run as compare
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS
 from xgrad.parity.text import as_text
+from xgrad.support import files
 
 
 def run(argv: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ from xgrad.cli.train import DATASETS, open_device
 from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
 from xgrad.data import DataError, digits
 from xgrad.data.images import PUBLISHED
-from xgrad.files import read
+from xgrad.support.files import read
 
 LARGEST_CONFIG = 2**20  # bytes
 

@@ -20,7 +20,7 @@ from xgrad.cli.training import Options, Training, note
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.images import PUBLISHED
 from xgrad.data.published import SETS
-from xgrad.files import DISK_FULL
+from xgrad.support.files import DISK_FULL
 
 #: What is good for each data set, those of MNIST for all of its kind; the learning rate and the weight decay by
 #: optimizer. Those of the digits were chosen by cross-validation within the training images.

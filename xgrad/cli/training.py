@@ -22,8 +22,8 @@ from xgrad.cli.info import blas, versions
 from xgrad.cli.progress import Progress
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
-from xgrad.files import write, write_together
 from xgrad.serialization import serialized
+from xgrad.support.files import write, write_together
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from xgrad.core.hints import HintedTensor
 from xgrad.core.namespace import namespace
 from xgrad.core.operators import Operators
+from xgrad.support.hints import HintedTensor
 
 if TYPE_CHECKING:
     from xgrad.core.namespace import Tensor
@@ -55,6 +55,10 @@ def _assign(x: Any, value: Any, key: Any = ...) -> Any:
 def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return numbers that are given one by one, or as one sequence."""
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+
+
+def _tensor(op: str, x: Any) -> Any:
+    return namespace.core.arguments.check_tensor(op, "its argument", x)
 
 
 class Aliases(Operators, HintedTensor):
@@ -131,7 +135,7 @@ class Aliases(Operators, HintedTensor):
 
     def dot(self: Any, tensor: Any) -> Tensor:
         """Return the inner product of two vectors."""
-        if (shapes := [x.shape for x in (self, tensor)]) and any(len(shape) != 1 for shape in shapes):
+        if (shapes := [self.shape, _tensor("dot", tensor).shape]) and any(len(shape) != 1 for shape in shapes):
             raise ValueError(f"dot: expected vectors, got shapes {shapes[0]} and {shapes[1]}: use @")
         return namespace.matmul(self, tensor)
 
@@ -156,16 +160,16 @@ class Aliases(Operators, HintedTensor):
     def gather(self: Any, dim: int, index: Tensor) -> Tensor:
         """Return the elements of the first ``index.shape`` that the indices choose along an axis."""
         dim = range(self.ndim)[dim]
-        first = tuple([slice(None if i == dim else n) for i, n in enumerate(index.shape)])
+        first = tuple([slice(None if i == dim else n) for i, n in enumerate(_tensor("gather", index).shape)])
         return namespace.take_along_axis(self[first], index, axis=dim)
 
     # Shapes
-    def expand_as(self, other: Tensor) -> Tensor: return namespace.broadcast_to(self, other.shape)
+    def expand_as(self, other: Tensor) -> Tensor: return namespace.broadcast_to(self, _tensor("expand_as", other).shape)
     def movedim(self: Any, source: Any, destination: Any) -> Tensor: return namespace.moveaxis(self, source, destination)
     moveaxis = movedim
     def permute(self, dims: Any, *more: int) -> Tensor: return namespace.permute_dims(self, _shape((dims, *more)))
     def ravel(self) -> Tensor: return namespace.reshape(self, (-1,))
-    def reshape_as(self, other: Tensor) -> Tensor: return namespace.reshape(self, other.shape)
+    def reshape_as(self, other: Tensor) -> Tensor: return namespace.reshape(self, _tensor("reshape_as", other).shape)
     def t(self: Any) -> Tensor: return cast("Tensor", self if self.ndim < 2 else self.T)
     def tile(self: Any, *dims: Any) -> Tensor: return namespace.tile(self, _shape(dims))
     def tril(self: Any, diagonal: int = 0) -> Tensor: return namespace.tril(self, k=diagonal)
@@ -207,7 +211,7 @@ class Aliases(Operators, HintedTensor):
     def new_ones(self: Any, *size: Any, **options: Any) -> Tensor: return namespace.ones(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
     def new_zeros(self: Any, *size: Any, **options: Any) -> Tensor: return namespace.zeros(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
     def numel(self: Any) -> int: return cast("int", self.size)
-    def type_as(self: Any, other: Tensor) -> Tensor: return cast("Tensor", self.to(other.device, dtype=other.dtype))
+    def type_as(self: Any, other: Tensor) -> Tensor: return cast("Tensor", self.to(_tensor("type_as", other).device, dtype=other.dtype))
 
     # In place
     abs_ = _in_place("abs")

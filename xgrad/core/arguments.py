@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from xgrad.core.dtypes import SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
+from xgrad.support.hints import shown
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:
@@ -28,10 +29,26 @@ def as_tensor(op: str, name: str, x: Any) -> Tensor:
     return namespace.asarray(x, device=device_of(x) or "cpu", copy=True)
 
 
+def check_tensor(op: str, name: str, x: Any) -> Tensor:
+    """Return an argument that must be a tensor; TypeError names the op and the argument."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{op}: expected a tensor for {name}, got {type(x).__name__}: make one with xgrad.asarray")
+    return x
+
+
+def check_tensors(op: str, name: str, xs: Any) -> list[Tensor]:
+    """Return an argument that must be a tensor, or an iterable of tensors, as a list."""
+    if isinstance(xs, Tensor):
+        return [xs]
+    if not isinstance(xs, Iterable):
+        raise TypeError(f"{op}: expected a tensor, or a sequence of tensors, for {name}, got {type(xs).__name__}")
+    return [check_tensor(op, f"{name}[{i}]", x) for i, x in enumerate(xs)]
+
+
 def as_int(op: str, name: str, value: Any) -> int:
     """Return an argument as an int; TypeError names the op and the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{op}: expected an int for {name}, got {value!r}")
+        raise TypeError(f"{op}: expected an int for {name}, got {shown(value)}")
     return operator.index(value)
 
 

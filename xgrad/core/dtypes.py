@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.support.hints import shown
+from xgrad.support.scopes import Scope, before_signals
+
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
@@ -47,7 +50,15 @@ def defaults() -> tuple[np.dtype, ...]:
     return bool, int64, dtype, complex64 if dtype is float32 else complex128
 
 
-class set_default_dtype:
+class _Setting(Scope[np.dtype]):
+    """A scope that was entered when it was made."""
+
+    @before_signals
+    def __enter__(self) -> np.dtype:
+        return self._value
+
+
+def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
     """Set the dtype of floats for which none is given: for good, or within a ``with`` block.
 
     That of Python's floats, of `zeros` and the other creation functions, of random numbers and of the parameters of
@@ -73,19 +84,12 @@ class set_default_dtype:
     >>> xgrad.asarray(1.0).dtype
     dtype('float32')
     """
-
-    def __init__(self, dtype: Any) -> None:
-        new = standard(dtype)
-        if new not in (float32, float64):
-            raise TypeError(f"set_default_dtype: expected xgrad.float32 or xgrad.float64, got {new}")
-        self._before = default_dtype.get()
-        default_dtype.set(float64 if new == float64 else float32)
-
-    def __enter__(self) -> None:
-        """Leave the setting as it is."""
-
-    def __exit__(self, *exc: object) -> None:
-        default_dtype.set(self._before)
+    new = standard(dtype)
+    if new not in (float32, float64):
+        raise TypeError(f"set_default_dtype: expected xgrad.float32 or xgrad.float64, got {new}")
+    setting = _Setting(default_dtype, float64 if new == float64 else float32)
+    Scope.__enter__(setting)
+    return setting
 
 
 def is_complex(dtype: Any) -> builtins.bool:
@@ -103,7 +107,7 @@ def standard(dtype: Any) -> np.dtype:
     """Return the dtype that is meant by one, or by its name; TypeError if there is none of ours."""
     try:
         found = np.dtype("object" if dtype is None else dtype)
-    except TypeError as error:
-        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {shown(dtype)}") from error
     check_standard(found)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from contextlib import ExitStack
 from heapq import heappop, heappush
 from operator import attrgetter
 from threading import Lock
@@ -38,9 +37,10 @@ def walk(
     newest = sorted([(-edge.order, edge) for edge in gradients])
     replaced: list[Edge] = []  # inputs of which no value is left: see `Function.replaces`
     sums: set[Edge] = set()  # whose pending gradient is an array made here, that nothing else sees
-    reserved: list[Any] = []
-    token, here, places = grad_enabled.set(create_graph), None, ExitStack()
+    running = [True]  # emptied at the end: what slots are reserved by
+    recording, here, guard = grad_enabled.get(), None, None
     try:
+        grad_enabled.set(create_graph)
         while newest:
             node: Any = heappop(newest)[1]
             g = pending.pop(node)
@@ -70,9 +70,12 @@ def walk(
                 here = node.place.device
                 if (trace := tracing.get()) is not None and here is not trace.device:
                     trace.refuse("a graph from before the step is walked")
-                places.close()
+                if guard is not None:
+                    left, guard = guard, None
+                    left.__exit__(None, None, None)
                 if here.guard is not None:
-                    places.enter_context(here.guard())
+                    guard = here.guard()
+                    guard.__enter__()
                 xp = namespace if create_graph else here.xp
             plan = node.plan
             values = plan.tensors(node) if create_graph else kept
@@ -88,9 +91,7 @@ def walk(
                 into = None
                 if adds and writes and edge not in pending and type(edge) is Leaf and edge.slot and not edge.hooks:
                     with _lock:  # what a hook is given may be kept
-                        into = edge.slot.reserve(edge)
-                    if into is not None:
-                        reserved.append(edge.slot)
+                        into = edge.slot.reserve(edge, running)
                 result = rule(g, xp, values, into)
                 if result.shape != edge.shape or result.dtype is not edge.place.dtype:
                     result = _fit(node, edge, result, xp)
@@ -116,11 +117,13 @@ def walk(
     except Exception as error:
         error.add_note(f"in the backward pass, at {node!r}")
         raise
-    finally:
-        places.close()
-        grad_enabled.reset(token)
-        for slot in reserved:
-            slot.reserved = False
+    finally:  # in an order in which signal handlers, that run after a call, leave out nothing
+        del running[:]
+        try:
+            if guard is not None:
+                guard.__exit__(None, None, None)
+        finally:
+            grad_enabled.set(recording)
     return found
 
 

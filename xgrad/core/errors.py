@@ -64,7 +64,7 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
                 f"{op.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
                 f"got {got}{_SAME if op.name in ('equal', 'not_equal') else ''}"
             )
-    if isinstance(error, AttributeError) and any(type(x) in SCALARS for x in inputs):
+    if isinstance(error, AttributeError) and any(x is None or type(x) in SCALARS for x in inputs):
         return TypeError(f"{op.name}: expected tensors, got {got}: make them with xgrad.asarray")
     if type(error).__name__.lstrip("_") == "LinAlgError":  # NumPy's, or PyTorch's own of that name
         return np.linalg.LinAlgError(f"{op.name}: {error} (got {got})")

@@ -17,7 +17,7 @@ from xgrad.core.views import Views, is_view, link
 _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
 
 
-_NONE: Any = {1: None, 2: None, 3: None}  # plans of comparisons, which are not recorded
+_NONE: Any = {1: None, 2: None, 3: None}  # plans of ops without rules, which are not recorded
 
 
 def for_one(name: str, find: Callable[[], Any], views: Views = False) -> Callable[..., Any]:
@@ -110,7 +110,7 @@ def for_two(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
 def _long(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function the long way, and remember the short one for the next time.
 
-    There is one if the result is in the place of the inputs, or has bools that no promotion precedes: a comparison.
+    There is one if the result is in the place of the inputs, or, of an op without rules, if no promotion precedes it.
     What is remembered has no place in it, for capture replaces those of a trace in any tuple.
     """
     result = function(*inputs, **options)
@@ -118,14 +118,15 @@ def _long(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], options:
     if place is None or place in ways or type(result) is tuple:
         return result
     device, made = place.device, result._place
-    short = made is place if any(function.rules) else place.dtype in device.floats and not made.floating
+    rules = any(function.rules)
+    short = made is place if rules else place.dtype in device.floats and (made is place or not made.floating)
     if (
         short
         and made.device is device
         and device.guard is None
         and all(getattr(x, "_place", place) is place for x in inputs)
     ):
-        plans = function.plans[place.complex and function.holomorphic] if made is place else _NONE
+        plans = function.plans[place.complex and function.holomorphic] if rules else _NONE
         last = function if len(function.inputs) == 1 else made.dtype
-        ways[place] = function.kernel(device), plans, device.array_type, type(result), last
+        ways[place] = function.kernel(device, not place.complex), plans, device.array_type, type(result), last
     return result

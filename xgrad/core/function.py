@@ -9,7 +9,7 @@ from typing import Any
 
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import transfer
-from xgrad.core import errors, hints
+from xgrad.core import errors
 from xgrad.core.arguments import lift
 from xgrad.core.backward_spec import Plan, outputs, reads
 from xgrad.core.dtypes import SCALARS
@@ -20,6 +20,7 @@ from xgrad.core.op import Op, Rule
 from xgrad.core.promotion import are_bools, promote
 from xgrad.core.tensor import Tensor, placed
 from xgrad.core.views import is_view, link
+from xgrad.support import hints
 
 
 class Function(Op):

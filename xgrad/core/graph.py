@@ -49,12 +49,13 @@ class Leaf:
 
     def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
         """Follow a tensor to another value; its gradient goes along to another device or dtype, not shape."""
-        if shape != self.shape or place.device is not self.place.device:
-            self.moved = when
         if shape != self.shape or place is not self.place:
-            self.slot = None
-            if self.grad is not None:
-                self.grad = self.grad.detach().to(place.device, dtype=place.dtype) if shape == self.shape else None
+            grad = None
+            if self.grad is not None and shape == self.shape:
+                grad = self.grad.detach().to(place.device, dtype=place.dtype)
+            if shape != self.shape or place.device is not self.place.device:
+                self.moved = when
+            self.grad, self.slot = grad, None  # with no call from here on, after which a signal handler could run
         self.shape, self.place, self.changed = shape, place, when
 
 
@@ -179,7 +180,8 @@ class HookHandle:
     def __init__(self, edge: Edge, hook: Hook) -> None:
         self._hooks = edge.hooks = {} if edge.hooks is None else edge.hooks
         self._hooks[self] = hook
-        if (retained := self._hooks.pop(RetainedGradient, None)) is not None:
+        if (retained := self._hooks.get(RetainedGradient)) is not None:
+            del self._hooks[RetainedGradient]
             self._hooks[RetainedGradient] = retained
 
     def remove(self) -> None:

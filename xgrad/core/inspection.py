@@ -44,9 +44,9 @@ class Info:
         place = current_device() if device is None else Device(device)
         return {name: np.dtype(name) for name in _library(place).dtypes(device=place.native, kind=kind)}
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> tuple[Device, ...]:
         """Return every device that can be used, the CPU first: see `xgrad.devices`."""
-        return devices()
+        return tuple(devices())
 
 
 def _library(device: Device) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
+
+from xgrad.support.scopes import Mode
 
 _OURS = frozenset({"xgrad", "numpy"})
 
@@ -18,8 +18,7 @@ class LostGradientWarning(UserWarning):
     """A tensor with a gradient was made a number, which has none: see `warn_lost_gradients`."""
 
 
-@contextmanager
-def warn_lost_gradients() -> Iterator[None]:
+class warn_lost_gradients(Mode[bool]):
     """Warn where a tensor that needs a gradient becomes a number, within a ``with`` block or a decorated function.
 
     That is what `float`, `complex`, ``.item()`` and ``.tolist()`` do: what is computed of the number is a constant to
@@ -39,11 +38,9 @@ def warn_lost_gradients() -> Iterator[None]:
     >>> print(caught[0].message)
     float: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()
     """
-    token = _warns.set(True)
-    try:
-        yield
-    finally:
-        _warns.reset(token)
+
+    def __init__(self) -> None:
+        super().__init__(_warns, True)
 
 
 def lost(how: str) -> None:

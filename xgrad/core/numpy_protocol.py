@@ -19,7 +19,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.lost_gradients import blame
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.core.trees import leaves, rebuild
+from xgrad.support.trees import leaves, rebuild
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:

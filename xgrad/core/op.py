@@ -8,10 +8,10 @@ from functools import cached_property, partial
 from typing import Any
 
 from xgrad.backend.device import Device
-from xgrad.core import hints
 from xgrad.core.dtypes import COMPLEX
 from xgrad.core.signatures import parameters, public_signature
 from xgrad.core.views import Views
+from xgrad.support import hints
 
 Rule = Callable[..., Any]
 
@@ -39,6 +39,7 @@ class Op:
     replaces = False  # whether of the first input no value is left in the result: what is behind it gets zeros
     views: Views = False  # whether the result is a view, or where it shares memory
     native = False  # whether the namespace's function of the same name is the whole forward rule
+    native_of_reals = False  # ... of real numbers
 
     def _declare(self, name: str, rules: tuple[Rule | None, ...], given: dict[str, Any], joint: bool) -> None:
         positional, keywords, defaults, self.variadic = parameters(self.forward)
@@ -67,8 +68,10 @@ class Op:
         """The inputs and options that a call takes, with their defaults."""
         return public_signature(self.forward, self.defaults, self._keywords)
 
-    def kernel(self, device: Device) -> Callable[..., Any]:
-        """Return what computes the forward rule on a device: the backend's fused kernel, if it has one."""
+    def kernel(self, device: Device, reals: bool = False) -> Callable[..., Any]:
+        """Return what computes the forward rule on a device, of `reals` alone: the backend's fused kernel, if any."""
+        if reals and self.native_of_reals:
+            return getattr(device.xp, self.name)  # type: ignore[no-any-return]
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
 

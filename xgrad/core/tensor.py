@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 from weakref import ref
 
@@ -17,8 +18,9 @@ from xgrad.core.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradi
 from xgrad.core.lost_gradients import blame, lost, warn_missing_gradient
 from xgrad.core.namespace import namespace
 from xgrad.core.views import base_of, has_family, link
+from xgrad.support.hints import shown
 
-_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _new: Any = object.__new__
 #: What to write where a conversion of one element meets several.
 _OF_ALL = "take one, as x[0], a reduction, as x.sum(), or all by .tolist() or .numpy()"
@@ -126,8 +128,8 @@ class Tensor(Aliases):
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
-            raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {api_version!r}")
-        return namespace
+            raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {shown(api_version)}")
+        return namespace if api_version in (None, "2025.12") else import_module("xgrad.standard_2024_12")
 
     def __dlpack__(
         self,
@@ -173,8 +175,9 @@ class Tensor(Aliases):
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
-            self._edge = leaf = self._leaf or Leaf(self.shape, self._place)
+            leaf = self._leaf or Leaf(self.shape, self._place)
             leaf.viewed = leaf.viewed or has_family(self)
+            self._edge = leaf
         elif not requires_grad:
             if not self.is_leaf:
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
@@ -338,7 +341,7 @@ class Tensor(Aliases):
     def to_device(self, device: str | Device, /, *, stream: Any = None) -> Tensor:
         """Return this tensor on another device: the standard's name for `to`."""
         if stream is not None:
-            raise ValueError(f"to_device: expected stream=None, got {stream!r}")
+            raise ValueError(f"to_device: expected stream=None, got {shown(stream)}")
         return self.to(device)
 
     def cpu(self) -> Tensor: return self.to("cpu")

@@ -33,9 +33,9 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
     view._view = (base if function is not None else ref(base)), function, options
     views = getattr(base, "_views", None)
     if not views:
-        base._views = [ref(view)]
         if type(base._edge) is Leaf:
             base._edge.viewed = True
+        base._views = [ref(view)]
     elif views[-1]() is None:
         views[-1] = ref(view)
     else:
@@ -47,7 +47,8 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
 def unlink(x: Tensor) -> Tensor:
     """Make a view a value of its own, and return it."""
     if (base := base_of(x)) is not None:
-        base._views[:] = [reference for reference in base._views if reference() is not x]
+        others = [reference for reference in base._views if reference() is not x]
+        base._views[:] = others
         del x._view
     return x
 

@@ -1,11 +1,11 @@
 """Data: datasets, batches, files, and the image sets that the examples learn from."""
 
-from xgrad.core import hints
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import ConcatDataset, Dataset, Subset, TensorDataset, random_split
 from xgrad.data.idx import DataError, DataNotFoundError, read_idx
 from xgrad.data.images import Split, TrainTestImages, digits, emnist, fashion_mnist, kmnist, mnist
 from xgrad.data.loader import DataLoader
+from xgrad.support import hints
 
 __all__ = [
     "ConcatDataset",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     TypeError
         If samples are none of the above, or of different types.
     ValueError
-        If there is none; or shapes, lengths or keys differ.
+        If there is none; or shapes, lengths or keys differ; or samples are nested too deep.
     DeviceError
         If tensors are on several devices.
 
@@ -55,6 +55,17 @@ def default_collate(batch: Sequence[Any]) -> Any:
     >>> xgrad.data.default_collate([({"x": 1}, "a"), ({"x": 2}, "b")])
     ({'x': Tensor([1, 2])}, ['a', 'b'])
     """
+    if not isinstance(batch, Iterable) or isinstance(batch, (Mapping, str)):
+        raise TypeError(f"default_collate: expected a sequence of samples, got {type(batch).__name__}")
+    try:
+        return _collated(batch)
+    except RecursionError:
+        raise ValueError(
+            f"default_collate: expected samples not nested hundreds deep, or in themselves: {_HINT}"
+        ) from None
+
+
+def _collated(batch: Sequence[Any]) -> Any:
     if not batch:
         raise ValueError("default_collate: expected at least one sample, got none")
     first = batch[0]
@@ -75,11 +86,11 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         _check_types(batch, Mapping)
         _check_equal("set of keys", [set(sample) for sample in batch])
-        return {key: default_collate([sample[key] for sample in batch]) for key in first}
+        return {key: _collated([sample[key] for sample in batch]) for key in first}
     if isinstance(first, Sequence):
         _check_types(batch, Sequence)
         _check_equal("length", [len(sample) for sample in batch])
-        fields = [default_collate(field) for field in zip(*batch, strict=True)]
+        fields = [_collated(field) for field in zip(*batch, strict=True)]
         if not isinstance(first, tuple):
             return fields
         return type(first)(*fields) if hasattr(first, "_fields") else tuple(fields)

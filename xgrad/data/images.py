@@ -14,7 +14,8 @@ import numpy.typing as npt
 from xgrad.data.dataset import Dataset
 from xgrad.data.idx import DataError, DataNotFoundError, parse_idx
 from xgrad.data.published import SETS, Published, check
-from xgrad.files import read
+from xgrad.support.files import read
+from xgrad.support.hints import shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,6 +104,8 @@ class TrainTestImages:
 
     def __post_init__(self) -> None:
         for part, split in (("train", self.train), ("test", self.test)):
+            if not isinstance(split, Split):
+                raise TypeError(f"TrainTestImages: expected a Split for {part}, got {type(split).__name__}")
             labels = split.labels
             if len(labels) and not 0 <= labels.min() <= labels.max() < self.classes:
                 raise DataError(
@@ -282,7 +285,7 @@ def emnist(
     """
     if f"emnist-{split}" not in SETS:
         splits = ", ".join(name.removeprefix("emnist-") for name in SETS if name.startswith("emnist-"))
-        raise ValueError(f"emnist: expected a split out of {splits}, got {split!r}")
+        raise ValueError(f"emnist: expected a split out of {splits}, got {shown(split)}")
     return _published(f"emnist-{split}", folder, download)
 
 

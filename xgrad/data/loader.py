@@ -16,6 +16,7 @@ from xgrad.data.collate import default_collate
 from xgrad.data.dataset import SizedDataset, Subset, TensorDataset, check_index
 from xgrad.ops import asarray
 from xgrad.random import manual_seed, randint, randperm
+from xgrad.support.hints import shown
 
 _END: Any = object()  # the result of a job that found no more samples
 
@@ -101,10 +102,10 @@ class DataLoader:
             ("prefetch_factor", prefetch_factor, 1),
         ):
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise ValueError(f"DataLoader: expected a {name} of {low} or more, got {value!r}")
+                raise ValueError(f"DataLoader: expected a {name} of {low} or more, got {shown(value)}")
         for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(flag, bool):
-                raise TypeError(f"DataLoader: expected True or False for {name}, got {flag!r}")
+                raise TypeError(f"DataLoader: expected True or False for {name}, got {shown(flag)}")
         if shuffle and sampler is not None:
             raise ValueError("DataLoader: expected either shuffle or a sampler, got both: leave out shuffle")
         if not numbered and (shuffle or sampler is not None):

@@ -8,7 +8,7 @@ from time import monotonic
 from urllib.request import urlopen
 
 from xgrad.data.idx import PIECE, DataError
-from xgrad.files import write
+from xgrad.support.files import write
 
 #: Where each image set is downloaded from, in this order.
 MIRRORS = {

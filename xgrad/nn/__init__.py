@@ -1,11 +1,11 @@
 """Neural networks: modules with parameters, layers, losses, and how weights start."""
 
-from xgrad.core import hints
 from xgrad.nn import functional, init, utils
 from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ModuleList, ReLU, Sequential, Sigmoid, Tanh
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.module import IncompatibleKeys, Module
 from xgrad.nn.parameter import Parameter
+from xgrad.support import hints
 
 __all__ = [
     "MLP",

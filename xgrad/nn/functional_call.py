@@ -41,7 +41,7 @@ def functional_call(
     Raises
     ------
     ValueError
-        If the module has nothing of a name, or that has another shape.
+        If the module has nothing of a name, or that has another shape, or if it is nested too deep.
     TypeError
         If a value is no tensor, or `module` none; or if an attribute of the module is an object, but no module, that
         holds one of these parameters, or a module that does: it would go on using the old value.
@@ -78,7 +78,12 @@ def functional_call(
             raise ValueError(f"functional_call: expected shape {own[name].shape} for {name!r}, got {tensor.shape}")
         cls = Parameter if isinstance(own[name], Parameter) else Tensor
         replaced[id(own[name])] = placed(tensor._data, tensor._place, tensor._edge, cls)
-    call = _replace(module, replaced)
+    try:
+        call = _replace(module, replaced)
+    except RecursionError:
+        raise ValueError(
+            "functional_call: expected modules and containers that are not nested hundreds deep, and no list in itself"
+        ) from None
     return call(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 

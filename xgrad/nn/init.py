@@ -6,11 +6,13 @@ Each works without being recorded, and draws the same numbers on every device.
 from __future__ import annotations
 
 import math
+from numbers import Real
 
-from xgrad.core import hints
+from xgrad.core.arguments import check_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.ops import full_like
 from xgrad.random import Generator, normal, uniform
+from xgrad.support import hints
 
 __all__ = [
     "calculate_gain",
@@ -55,6 +57,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     ------
     ValueError
         If there is no such nonlinearity.
+    TypeError
+        If `param` is no real number.
 
     Examples
     --------
@@ -62,9 +66,11 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1.0
     """
     if nonlinearity not in _GAINS:
-        raise ValueError(f"calculate_gain: expected one of {list(_GAINS)}, got {nonlinearity!r}")
+        raise ValueError(f"calculate_gain: expected one of {list(_GAINS)}, got {hints.shown(nonlinearity)}")
     if nonlinearity == "leaky_relu" and param is not None:
-        return math.sqrt(2 / (1 + param**2))
+        if not isinstance(param, Real):
+            raise TypeError(f"calculate_gain: expected a real number for param, got {hints.shown(param)}")
+        return math.sqrt(2 / (1 + float(param) ** 2))
     return _GAINS[nonlinearity]
 
 
@@ -98,6 +104,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     >>> xgrad.nn.init.uniform_(xgrad.zeros(2), 3.0, 3.0)
     Tensor([3., 3.])
     """
+    check_tensor("uniform_", "tensor", tensor)
     tensor.data = uniform(tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device, generator=generator)
     return tensor
 
@@ -132,6 +139,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     >>> xgrad.nn.init.normal_(xgrad.zeros(2), 3.0, 0.0)
     Tensor([3., 3.])
     """
+    check_tensor("normal_", "tensor", tensor)
     tensor.data = normal(tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator)
     return tensor
 
@@ -157,6 +165,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     >>> xgrad.nn.init.constant_(xgrad.zeros(2), 3)
     Tensor([3., 3.])
     """
+    check_tensor("constant_", "tensor", tensor)
     tensor.data = full_like(tensor, val)
     return tensor
 
@@ -363,7 +372,7 @@ def kaiming_normal_(
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
-    if tensor.ndim < 2:
+    if check_tensor(name, "tensor", tensor).ndim < 2:
         raise ValueError(f"{name}: expected a weight of shape (out, in, ...), got shape {tensor.shape}")
     out, into, *rest = tensor.shape
     # At least 1, for an empty weight, which has no values to scale.
@@ -373,5 +382,5 @@ def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
 def _kaiming_std(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     fans = dict(zip(("fan_in", "fan_out"), _fans(name, tensor), strict=True))
     if mode not in fans:
-        raise ValueError(f"{name}: expected a mode of 'fan_in' or 'fan_out', got {mode!r}")
+        raise ValueError(f"{name}: expected a mode of 'fan_in' or 'fan_out', got {hints.shown(mode)}")
     return calculate_gain(nonlinearity, a) / math.sqrt(fans[mode])

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, Self, overload
 
 from xgrad.backend.device import Device
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
 from xgrad.nn.functional import dropout, linear, relu, sigmoid, tanh
@@ -17,6 +17,7 @@ from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.ops.dropout import check_probability
+from xgrad.support.hints import shown
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
@@ -84,7 +85,7 @@ class Linear(Module):
         super().__init__()
         for name, value in (("in_features", in_features), ("out_features", out_features)):
             if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"Linear: expected an int above 0 for {name}, got {value!r}")
+                raise ValueError(f"Linear: expected an int above 0 for {name}, got {shown(value)}")
         self.in_features, self.out_features = int(in_features), int(out_features)
         self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
         self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
@@ -215,6 +216,8 @@ class Flatten(Module):
     ------
     ValueError
         In the call, if the input has no such axes.
+    TypeError
+        If an axis is no int.
 
     Examples
     --------
@@ -225,7 +228,8 @@ class Flatten(Module):
 
     def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
         super().__init__()
-        self.start_axis, self.end_axis = start_axis, end_axis
+        self.start_axis = as_int("Flatten", "start_axis", start_axis)
+        self.end_axis = as_int("Flatten", "end_axis", end_axis)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the same elements with fewer axes."""
@@ -280,7 +284,7 @@ class ModuleList(Module):
         i = len(self)
         if not isinstance(module, Module):
             hint = ": call the class to make one" if isinstance(module, type) else ""
-            raise TypeError(f"{type(self).__name__}: expected modules, got {module!r} at {i}{hint}")
+            raise TypeError(f"{type(self).__name__}: expected modules, got {shown(module)} at {i}{hint}")
         setattr(self, str(i), module)
         return self
 
@@ -341,8 +345,17 @@ class Sequential(ModuleList):
 
     def forward(self, input: Any) -> Any:
         """Return the result of the last module."""
-        for module in self:
-            input = module(input)
+        stack = [iter(self)]
+        while stack:
+            for module in stack[-1]:
+                if type(module) is Sequential and "forward" not in vars(module):  # one in another, without recursion
+                    if len(stack) == 10_000:
+                        raise ValueError("Sequential: expected no module in itself, got modules nested 10000 deep")
+                    stack.append(iter(module))
+                    break
+                input = module(input)
+            else:
+                stack.pop()
         return input
 
 
@@ -398,12 +411,12 @@ class MLP(Sequential):
         dtype: Any = None,
     ) -> None:
         if not isinstance(sizes, Sequence) or len(sizes) < 2:
-            raise ValueError(f"MLP: expected a list of at least two sizes, such as [784, 128, 10], got {sizes!r}")
+            raise ValueError(f"MLP: expected a list of at least two sizes, such as [784, 128, 10], got {shown(sizes)}")
         make = _ACTIVATIONS.get(activation.lower()) if isinstance(activation, str) else activation
         if make is None:
-            raise ValueError(f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {activation!r}")
+            raise ValueError(f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}")
         if isinstance(make, Module) or not callable(make):
-            raise TypeError(f"MLP: expected a class of activations, such as nn.ReLU, got {activation!r}")
+            raise TypeError(f"MLP: expected a class of activations, such as nn.ReLU, got {shown(activation)}")
         check_probability("MLP", dropout)
         layers: list[Module] = []
         for inputs, outputs in pairwise(sizes):

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from xgrad.backend.device import Device
+from xgrad.core.dtypes import standard
 from xgrad.core.lost_gradients import warn_user
 from xgrad.core.tensor import Tensor
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
+from xgrad.support.hints import shown
 
 
 class IncompatibleKeys(NamedTuple):
@@ -91,7 +93,7 @@ class Module:
         state = vars(self)
         if "_buffers" not in state:
             raise AttributeError(
-                f"{type(self).__name__}: expected super().__init__() before attributes are set, got {name!r}: "
+                f"{type(self).__name__}: expected super().__init__() before attributes are set, got {shown(name)}: "
                 "call it first in __init__"
             )
         kind = Parameter if isinstance(state.get(name), Parameter) else Tensor if name in self._buffers else None
@@ -134,7 +136,7 @@ class Module:
         {'mean': Tensor([0., 0.])}
         """
         if not name or "." in name or (hasattr(self, name) and name not in self._buffers):
-            raise ValueError(f"register_buffer: expected a name that is free and has no dot, got {name!r}")
+            raise ValueError(f"register_buffer: expected a name that is free and has no dot, got {shown(name)}")
         self._buffers.add(name)
         setattr(self, name, tensor)
 
@@ -256,9 +258,17 @@ class Module:
         Linear
         MLP
         """
-        for child in self.children():
-            child.apply(fn)
-        fn(self)
+        stack, within = list[tuple[Module, Iterator[Module]]]([(self, self.children())]), {id(self)}
+        while stack:
+            module, children = stack[-1]
+            child = next((child for child in children if id(child) not in within), None)
+            if child is None:
+                stack.pop()
+                within.remove(id(module))
+                fn(module)
+            else:
+                stack.append((child, child.children()))
+                within.add(id(child))
         return self
 
     def to(self, device: str | Device | None = None, dtype: Any = None) -> Self:
@@ -290,7 +300,7 @@ class Module:
         if not isinstance(device, (str, Device, type(None))):  # to(float64), as PyTorch has it
             device, dtype = None, device
         place = None if device is None else Device(device)
-        if dtype is not None and np.dtype(dtype).kind != "f":
+        if dtype is not None and standard(dtype).kind != "f":
             raise TypeError(f"{type(self).__name__}.to: expected a floating dtype, got {dtype}")
         for _, tensor in self._named_state():
             cast = dtype if tensor.dtype.kind == "f" else None
@@ -372,12 +382,22 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = self.extra_repr().splitlines()
-        inner = [(name, value) for name, value in vars(self).items() if isinstance(value, Module)]
-        if not inner and len(lines) < 2:
-            return f"{type(self).__name__}({''.join(lines)})"
-        lines += [f"({name}): {module!r}" for name, module in inner]
-        return "\n".join([f"{type(self).__name__}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
+        return _text(self, ())
+
+
+def _text(module: Module, outer: tuple[Module, ...]) -> str:
+    """Return the representation of a module; with "..." for what is nested 50 deep, or in itself."""
+    name = type(module).__name__
+    if module in outer or len(outer) == 50:
+        return f"{name}(...)"
+    lines = module.extra_repr().splitlines()
+    inner = [(key, value) for key, value in vars(module).items() if isinstance(value, Module)]
+    if not inner and len(lines) < 2:
+        return f"{name}({''.join(lines)})"
+    for key, value in inner:
+        own = type(value).__repr__ is not Module.__repr__
+        lines.append(f"({key}): {repr(value) if own else _text(value, (*outer, module))}")
+    return "\n".join([f"{name}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
 
 
 def _warn_of_unregistered(name: str, members: list[Module | Parameter], container: Any) -> None:
@@ -394,10 +414,15 @@ def _warn_of_unregistered(name: str, members: list[Module | Parameter], containe
 
 def _hidden(value: Any) -> list[Module | Parameter]:
     """Return the modules and parameters in lists, tuples and dicts, at any depth."""
-    if isinstance(value, (Module, Parameter)):
-        return [value]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [found for part in parts for found in _hidden(part)]
+    found, seen, stack = list[Module | Parameter](), set[int](), [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (Module, Parameter)):
+            found.append(part)
+        elif isinstance(part, (dict, list, tuple)) and id(part) not in seen:
+            seen.add(id(part))
+            stack += part.values() if isinstance(part, dict) else part
+    return found
 
 
 def _nearest(name: Any, known: Mapping[str, Any]) -> str:

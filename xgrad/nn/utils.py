@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xgrad.core import hints
+from xgrad.core.arguments import check_tensors
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.functional_call import functional_call
 from xgrad.ops import asarray, minimum, sqrt, square, sum
+from xgrad.support import hints
 
 __all__ = ["clip_grad_norm_", "functional_call"]
 hints.install(__name__)
@@ -55,7 +56,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     """
     if not max_norm >= 0:
         raise ValueError(f"clip_grad_norm_: expected max_norm >= 0, got {max_norm}")
-    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    tensors = check_tensors("clip_grad_norm_", "parameters", parameters)
     leaves = [leaf for p in tensors if (leaf := p._leaf) is not None and leaf.grad is not None]
     if not leaves:
         return asarray(0.0)

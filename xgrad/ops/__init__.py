@@ -1,6 +1,5 @@
 """The ops: each with its derivative beside it, one file a subject."""
 
-from xgrad.core import hints
 from xgrad.ops.conversion import asarray
 from xgrad.ops.creation import (
     arange,
@@ -95,6 +94,7 @@ from xgrad.ops.elementwise import (
 from xgrad.ops.indexing import getitem, index_add, scatter, setitem, take, take_along_axis
 from xgrad.ops.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     concat,
     expand_dims,
@@ -117,6 +117,7 @@ from xgrad.ops.statistical import cumulative_prod, cumulative_sum, logsumexp, ma
 from xgrad.ops.storage import astype, to_device
 from xgrad.ops.utility import all, any, diff
 from xgrad.ops.writing import put
+from xgrad.support import hints
 
 __all__ = [
     "abs",
@@ -143,6 +144,7 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_xor",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "ceil",

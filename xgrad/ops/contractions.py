@@ -15,6 +15,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.linalg import diagonal
+from xgrad.support.hints import shown
 
 #: A tensor, and a letter for each of its axes.
 Labelled = tuple[Tensor, str]
@@ -64,7 +65,8 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     Tensor(5.)
     """
     if not isinstance(subscripts, str):
-        raise TypeError(f"einsum: expected a string of subscripts first, such as 'ij,jk->ik', got {subscripts!r}")
+        got = type(subscripts).__name__
+        raise TypeError(f"einsum: expected a string of subscripts first, such as 'ij,jk->ik', got {got}")
     tensors = [as_tensor("einsum", f"operands[{i}]", x) for i, x in enumerate(operands)]
     shapes = tuple([x.shape for x in tensors])
     terms, result, sizes = _parsed(subscripts, shapes)
@@ -103,7 +105,7 @@ def _parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[
     terms = left.split(",")
     for term in (*terms, right):
         if not all(letter in ascii_letters for letter in term.replace("...", "", 1)):
-            raise wrong(f"expected letters, commas, one '...' a term and one '->', got {term!r}")
+            raise wrong(f"expected letters, commas, one '...' a term and one '->', got {shown(term)}")
     if len(terms) != len(shapes) or not shapes:
         raise wrong(f"expected as many operands as terms, {len(terms)}, got {len(shapes)}")
     spare = [letter for letter in ascii_letters if letter not in text]
@@ -111,7 +113,7 @@ def _parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[
     for term, shape in zip(terms, shapes, strict=True):
         rest = len(shape) - len(term.replace("...", ""))
         if rest < 0 or (rest and "..." not in term):
-            raise wrong(f"expected a letter for each axis, got {term!r} for shape {shape}")
+            raise wrong(f"expected a letter for each axis, got {shown(term)} for shape {shape}")
         extra = max(extra, rest)
     if extra > len(spare):
         raise wrong(f"expected at most {len(ascii_letters)} axes in all")

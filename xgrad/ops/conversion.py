@@ -82,11 +82,13 @@ def asarray(
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _leaves(values: Any) -> Iterator[Any]:
-    """Return what nested sequences hold."""
+def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
+    """Return what nested sequences hold; ValueError if they have more axes than NumPy's arrays, or no end."""
+    if depth > 64:
+        raise ValueError("Tensor: expected at most 64 axes, got sequences nested deeper, or one that contains itself")
     for value in values:
         if isinstance(value, (list, tuple)):
-            yield from _leaves(value)
+            yield from _leaves(value, depth + 1)
         else:
             yield value
 

@@ -15,7 +15,6 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
-from xgrad.core.hints import explained
 from xgrad.core.tensor import Tensor, wrap
 from xgrad.core.views import unlink
 from xgrad.ops.conversion import asarray, check_range
@@ -23,6 +22,7 @@ from xgrad.ops.data_types import result_type
 from xgrad.ops.declare import public
 from xgrad.ops.manipulation import broadcast_to, reshape
 from xgrad.ops.storage import astype, check_cast, native_dtype
+from xgrad.support.hints import explained, shown
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 Number = bool | int | float | complex | Tensor
@@ -121,7 +121,7 @@ def _integer(name: str, n: Any) -> int:
     try:
         return index(n)
     except TypeError:
-        raise TypeError(f"{name}: expected an int, got {n!r}") from None
+        raise TypeError(f"{name}: expected an int, got {shown(n)}") from None
 
 
 @_creation("`shape`", "zeros((1, 2)) -> Tensor([[0., 0.]])")
@@ -377,7 +377,7 @@ def eye(
     return _make("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
     Parameters
@@ -389,7 +389,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
 
     Returns
     -------
-    list of Tensor
+    tuple of Tensor
         As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with ``"ij"``, of
         (n2, n1, n3, ...) with ``"xy"``.
 
@@ -414,7 +414,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
             [1, 2]])
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {indexing!r}")
+        raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {shown(indexing)}")
     arrays = tuple([as_tensor("meshgrid", f"arrays[{i}]", x) for i, x in enumerate(arrays)])
     if any(x.ndim != 1 for x in arrays):
         raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in arrays]}")
@@ -424,10 +424,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     if indexing == "xy":
         axes[:2] = axes[1::-1]
     shape = tuple([arrays[axis].size for axis in axes])
-    return [
-        unlink(broadcast_to(reshape(x, tuple([-1 if axis == i else 1 for axis in axes])), shape))
-        for i, x in enumerate(arrays)
-    ]
+    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(arrays)]
+    return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 
 _TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.support.hints import shown
 
 
 class FloatLimits(NamedTuple):
@@ -154,7 +157,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {kind!r}")
+            raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {shown(kind)}")
         return standard(dtype).kind in _KINDS[kind]
     return standard(dtype) == standard(kind)
 
@@ -238,3 +241,16 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     (True, False)
     """
     return result_type(_dtype(from_), to) == standard(to)
+
+
+def as_operand(op: str, name: str, x: Any, other: Tensor) -> Tensor:
+    """Return an argument as a tensor, a scalar in the dtype that it has beside another tensor."""
+    if not isinstance(x, (np.generic, *SCALARS)):
+        return as_tensor(op, name, x)
+    dtype = result_type(other, x)
+    try:
+        return namespace.asarray(x, dtype=dtype, device=other.device)
+    except OverflowError:
+        raise OverflowError(
+            f"{op}: expected a number for {name} that {dtype}, the other's dtype, holds, got {x}"
+        ) from None

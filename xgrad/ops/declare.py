@@ -141,18 +141,20 @@ def elementwise(
     holomorphic: bool = True,
     of_bools: str | None = None,
     forward: Callable[..., Any] | None = None,
+    native_of_reals: bool = False,
     views: Views = False,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard that works element by element, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
     it is of bools alone, where the standard says nothing; `views` as in `derivative`. `forward` is the forward rule
-    where it is more than the namespace's function of this name.
+    where it is more than the namespace's function of this name, of complex numbers alone if `native_of_reals`.
     """
 
     native, names = (_unary, "x") if len(rules) == 1 else (_binary, "x1, x2")
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
-    function = Function.of(name, forward or native(name), rules, broadcasts=True, native=forward is None, **flags)
+    flags |= {"native": forward is None, "native_of_reals": native_of_reals}
+    function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
     return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 
 

@@ -3,18 +3,31 @@
 After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
 application in optimum experimental design" (2010), for QR; J. Townsend, "Differentiating the singular value
-decomposition" (2016). Eigenvectors and singular vectors are determined up to a sign, or a phase where they are complex:
-a derivative means something for what does not depend on it.
+decomposition" (2016); C. Boeddeker et al., "On the computation of complex-valued gradients with application to
+statistically optimum beamforming" (2017), for `eig`. Eigenvectors and singular vectors are determined up to a sign, or
+a phase where they are complex: a derivative means something for what does not depend on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from xgrad.backend.device import Device
+from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, is_complex
+from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.products import adjoint, check_matrices, check_square, identity
+from xgrad.support.hints import shown
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -64,6 +77,24 @@ def _columns(xp: Any, q: Any, g: Any, count: int) -> tuple[Any, Any]:
     return q[..., :count], g[..., :count] - q[..., count:] @ (adjoint(xp, g[..., count:]) @ q[..., :count])
 
 
+def _check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> None:
+    """Raise RuntimeError if a loss depends on the phases of complex columns, given these and their gradients.
+
+    Columns that are in proportion to each other, one of each pair, have the same phase. As in PyTorch, a small
+    dependence is tolerated: rounding leaves one.
+    """
+    slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
+    sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
+    wrong = xp.any(xp.abs(slopes) > 0.01 + 0.01 * sizes)
+    for holder in ("_data", "array"):  # of a tensor, and of a traced array: of a captured step, one run is checked
+        wrong = getattr(wrong, holder, wrong)
+    if not device.backend.asynchronous and bool(wrong):
+        raise RuntimeError(
+            f"{op}: expected a loss that does not depend on the phases of the vectors, which are arbitrary, got one "
+            "that does: take abs(vectors), or divide each vector by the phase of one of its elements"
+        )
+
+
 def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
     up, g = (out, adjoint(xp, g)) if upper else (adjoint(xp, out), g)
     half = xp.linalg.solve(up, _hermitian(xp, up @ g) / 2)
@@ -109,8 +140,118 @@ def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     return xp.linalg.cholesky(x, upper=upper)
 
 
-def _eigh_rule(g: Any, xp: Any, out: Any) -> Any:
+def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
+    _check_phases("eig", xp, x_device, (vectors, g_vectors))
+    left, diagonal = adjoint(xp, vectors), identity(xp, values)
+    lengthened = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # what length 1 excludes
+    turned = left @ (g_vectors - vectors * lengthened[..., None, :])
+    gaps = xp.conj(values[..., None, :] - values[..., :, None]) + diagonal
+    inner = xp.where(diagonal == 1, g_values[..., None, :], _quotient(xp, turned, gaps))
+    return xp.linalg.solve(left, inner @ left)
+
+
+@derivative(_eig_rule, kind=FLOATING, holomorphic=False)
+def _eig(xp: Any, x: Any, /) -> Any:
+    return _complex(xp, xp.linalg.eig, x)
+
+
+@derivative(None, kind=FLOATING)
+def _eigvals(xp: Any, x: Any, /) -> Any:
+    return _complex(xp, lambda x: (xp.linalg.eigvals(x),), x)[0]
+
+
+def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[Any, ...]:
+    """Return what a solver finds as complex numbers: NumPy's are real where all eigenvalues are."""
+    check_square(x)
+    dtype = xp.complex64 if x.dtype in (xp.float32, xp.complex64) else xp.complex128
+    return tuple([part if is_complex(part.dtype) else xp.astype(part, dtype) for part in solve(x)])
+
+
+def eig(x: Tensor, /) -> EigResult:
+    """Return the eigenvalues and eigenvectors of square matrices.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigh`.
+
+    Returns
+    -------
+    eigenvalues : Tensor
+        Of shape (..., n), complex, in no particular order.
+    eigenvectors : Tensor
+        Of shape (..., n, n), complex: the columns are the vectors, of length 1.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge, or an element is infinite or NaN.
+    RuntimeError
+        In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch; ``cuda`` does not wait
+        to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+
+    Notes
+    -----
+    Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as soon as something
+    depends on them. That of the eigenvalues alone is then one of several, by the vectors that were found. Where a
+    matrix has fewer than n independent vectors, neither has a derivative: the gradient is huge, infinite or NaN, or the
+    backward pass raises LinAlgError. Python array API standard, linear algebra extension: ``eig``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> values, vectors = xgrad.linalg.eig(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
+    >>> values, xgrad.abs(vectors)
+    (Tensor([0.+1.j, 0.-1.j], dtype=complex64), Tensor([[0.7..., 0.7...],
+            [0.7..., 0.7...]]))
+    """
+    return EigResult(*_eig(x))
+
+
+def eigvals(x: Tensor, /) -> Tensor:
+    """Return the eigenvalues of square matrices.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigvalsh`.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n), complex, in no particular order.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge, or an element is infinite or NaN.
+    RuntimeError
+        On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+
+    Notes
+    -----
+    Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is computed; where eigenvalues
+    repeat, it is as there. Python array API standard, linear algebra extension: ``eigvals``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linalg.eigvals(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
+    Tensor([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    x = as_tensor("eigvals", "x", x)
+    return eig(x).eigenvalues if x.requires_grad and grad_enabled.get() else _eigvals(x)
+
+
+def _eigh_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
+    (g_values, g_vectors), (values, vectors) = g, out
+    if is_complex(vectors.dtype):
+        _check_phases("eigh", xp, x_device, (vectors, g_vectors))
     diagonal = identity(xp, values)
     gaps = values[..., None, :] - values[..., :, None] + diagonal
     inner = _quotient(xp, _skew(xp, adjoint(xp, vectors) @ g_vectors) / 2, gaps) + diagonal * g_values[..., None, :]
@@ -144,6 +285,8 @@ def eigh(x: Tensor, /) -> EighResult:
         If the matrices are not square.
     numpy.linalg.LinAlgError
         If the computation does not converge.
+    RuntimeError
+        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
 
     Notes
     -----
@@ -223,7 +366,7 @@ def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
 @derivative(_qr_rule, kind=FLOATING, holomorphic=False)
 def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"expected mode 'reduced' or 'complete', got {mode!r}")
+        raise ValueError(f"expected mode 'reduced' or 'complete', got {shown(mode)}")
     check_matrices(x)
     return tuple(xp.linalg.qr(x, mode=mode))
 
@@ -267,10 +410,12 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     return QRResult(*_qr(x, mode=mode))
 
 
-def _svd_rule(g: Any, xp: Any, out: Any) -> Any:
+def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     (gu, gs, gvh), (u, s, vh) = g, out
     u, gu = _columns(xp, u, gu, s.shape[-1])
     v, gv = _columns(xp, adjoint(xp, vh), adjoint(xp, gvh), s.shape[-1])
+    if is_complex(u.dtype):
+        _check_phases("svd", xp, x_device, (u, gu), (v, gv))
     by_u, by_v = adjoint(xp, u) @ gu, adjoint(xp, v) @ gv
     column, row, diagonal = s[..., :, None], s[..., None, :], identity(xp, s)
     gaps = (row - column) * (row + column) + diagonal
@@ -317,7 +462,10 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+    RuntimeError
+        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`, which a vector of U
+        and the one of V beside it share.
 
     Notes
     -----
@@ -360,7 +508,7 @@ def svdvals(xp: Any, x: Any, /) -> Any:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     Notes
     -----

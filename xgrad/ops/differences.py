@@ -10,6 +10,7 @@ from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import cut
 from xgrad.ops.products import as_floating
+from xgrad.support.hints import shown
 
 
 def gradient(
@@ -70,7 +71,7 @@ def gradient(
     if len({a % x.ndim for a in axes}) != len(axes):
         raise ValueError(f"gradient: expected different axes, got {axis}")
     if edge_order not in (1, 2):
-        raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {edge_order!r}")
+        raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
     given = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]
     if len(given) == 1 and not getattr(given[0], "shape", ()):
         given *= len(axes)

@@ -14,6 +14,7 @@ from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import arrays
 from xgrad.ops.special import beta_density, gamma_density, gammaln, kernel, missing
+from xgrad.support.hints import shown
 
 _DEGREE = math.pi / 180
 
@@ -192,7 +193,7 @@ def multigammaln(a: Any, d: int, /) -> Tensor:
     """
     a = as_tensor("multigammaln", "a", a)
     if not isinstance(d, int) or d < 1:
-        raise ValueError(f"multigammaln: expected a positive int for d, got {d!r}")
+        raise ValueError(f"multigammaln: expected a positive int for d, got {shown(d)}")
     if not a.device.backend.asynchronous and namespace.any(a <= (d - 1) / 2):
         raise ValueError(f"multigammaln: expected every a above (d - 1) / 2 = {(d - 1) / 2}, got one that is not")
     terms = [gammaln(a - j / 2) for j in range(d)]

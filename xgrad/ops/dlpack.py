@@ -57,6 +57,9 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     >>> x
     Tensor([5, 1, 2])
     """
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        got = type(x).__name__
+        raise AttributeError(f"from_dlpack: expected an array with __dlpack__ and __dlpack_device__, got {got}")
     place, number = map(int, x.__dlpack_device__())
     if isinstance(x, Tensor):
         _check_free(x)

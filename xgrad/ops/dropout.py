@@ -11,6 +11,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor, wrap
 from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
+from xgrad.support.hints import shown
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
@@ -93,6 +94,6 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
 def check_probability(name: str, p: float) -> None:
     """Raise an error that names the function or layer unless `p` is a number from 0 to 1."""
     if isinstance(p, bool) or not isinstance(p, Real):
-        raise TypeError(f"{name}: expected a number from 0 to 1 for p, got {p!r}")
+        raise TypeError(f"{name}: expected a number from 0 to 1 for p, got {shown(p)}")
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: expected p from 0 to 1, got {p}")

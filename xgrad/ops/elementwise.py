@@ -49,6 +49,49 @@ def _copysign(g: Any, xp: Any, x1: Any, out: Any) -> Any:
     return xp.where(x1 == 0, 0, xp.where(turned, -g, g))
 
 
+def _floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """The standard's where an operand is infinite, which is the quotient; libraries follow Python: NaN, or -1."""
+    out = xp.floor_divide(x1, x2)
+    if not xp.isdtype(out.dtype, "real floating"):
+        return out
+    x1, x2 = arrays(xp, x1, x2)
+    return xp.where(xp.isinf(x1) | xp.isinf(x2), x1 / x2, out)
+
+
+@derivative(None, None, kind=INTEGER, highest=FLOATING)
+def _times(xp: Any, x2: Any, x1: Any, /) -> Any:
+    """How often `remainder` subtracts the divisor: of a number and an infinity of the other sign -1."""
+    return xp.floor_divide(x1, x2)
+
+
+def _remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """The standard's by an infinity, which CuPy makes NaN, and with the sign of the divisor where it is 0."""
+    out = xp.remainder(x1, x2)
+    if not xp.isdtype(out.dtype, "real floating"):
+        return out
+    x1, x2 = arrays(xp, x1, x2)
+    kept = (x1 == 0) | ((x1 < 0) == (x2 < 0))
+    out = xp.where(xp.isinf(x2) & xp.isfinite(x1), xp.where(kept, x1, x2), out)
+    return xp.where(out == 0, xp.copysign(out, x2), out)
+
+
+def _expm1(xp: Any, x: Any, /) -> Any:
+    """The standard's where a part is infinite or NaN, which libraries multiply by 0, and 0 for a real part of -0."""
+    if not is_complex(x.dtype):
+        return xp.expm1(x)
+    out = xp.where(xp.isfinite(x), xp.expm1(x), xp.exp(x) + complex(-1.0, -0.0))
+    return out - complex(-0.0, 0.0)
+
+
+def _tanh(xp: Any, x: Any, /) -> Any:
+    """The standard's at an infinite real part, where C has a zero of the sign of ``sin(2 * imag(x))``."""
+    if not is_complex(x.dtype):
+        return xp.tanh(x)
+    limit = xp.astype(xp.sign(xp.real(x)), x.dtype)
+    limit = xp.where(xp.signbit(xp.imag(x)), xp.conj(limit), limit)
+    return xp.where(xp.isinf(xp.real(x)), limit, xp.tanh(x))
+
+
 def _sign(g: Any, xp: Any, x: Any, out: Any) -> Any:
     """The sign of a complex number turns with it, and stays on the unit circle; that of a real one stays."""
     if not is_complex(g.dtype):
@@ -82,9 +125,11 @@ square = elementwise("square", lambda g, x: g * (2 * x),
 reciprocal = elementwise("reciprocal", lambda g, out: -g * out * out,
     doc="Return one over each element.", example="[1.0, -2.0] -> [ 1. , -0.5]", kind=FLOATING)
 floor_divide = elementwise("floor_divide", None, None,
-    doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]", highest=FLOATING)
-remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * xp.floor_divide(x1, x2),
-    doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING)
+    doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]", highest=FLOATING,
+    forward=_floor_divide)
+remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * in_rule(_times, xp, x2, x1),
+    doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING,
+    forward=_remainder)
 maximum = elementwise("maximum",
     lambda g, xp, x1, x2: _halves(g, xp, x1 < x2, x1 == x2),
     lambda g, xp, x1, x2: _halves(g, xp, x2 < x1, x1 == x2),
@@ -99,7 +144,8 @@ minimum = elementwise("minimum",
 exp = elementwise("exp", lambda g, out: g * out,
     doc="Return e to the power of each element.", example="[0.0, 1.0] -> [1.       , 2.71828...]", kind=FLOATING)
 expm1 = elementwise("expm1", lambda g, out: g * (out + 1),
-    doc="Return exp(x) - 1, exact near 0.", example="[0.0, 1e-9] -> [0.e+00, 1.e-09]", kind=FLOATING)
+    doc="Return exp(x) - 1, exact near 0.", example="[0.0, 1e-9] -> [0.e+00, 1.e-09]", kind=FLOATING,
+    forward=_expm1, native_of_reals=True)
 log = elementwise("log", lambda g, x: g / x,
     doc="Return the natural logarithm.", example="[1.0, 10.0] -> [0.       , 2.3025...]", kind=FLOATING)
 log1p = elementwise("log1p", lambda g, x: g / (1 + x),
@@ -142,7 +188,8 @@ sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
 cosh = elementwise("cosh", lambda g, xp, x: g * xp.sinh(x),
     doc="Return the hyperbolic cosine.", example="[0.0, 1.0] -> [1.       , 1.5430...]", kind=FLOATING)
 tanh = elementwise("tanh", fusable(lambda xp, g, out: g * (1 - out * out), "tanh_gradient"),
-    doc="Return the hyperbolic tangent.", example="[0.0, 0.5] -> [0.        , 0.4621...]", kind=FLOATING)
+    doc="Return the hyperbolic tangent.", example="[0.0, 0.5] -> [0.        , 0.4621...]", kind=FLOATING,
+    forward=_tanh, native_of_reals=True)
 asinh = elementwise("asinh", lambda g, xp, x: g / xp.sqrt(1 + x * x),
     doc="Return the inverse of `sinh`.", example="[0.0, 1.0] -> [0.       , 0.8813...]", kind=FLOATING)
 acosh = elementwise("acosh", lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)),

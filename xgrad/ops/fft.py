@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.device import Device
-from xgrad.core.dtypes import FLOATING, get_default_dtype
+from xgrad.core.dtypes import FLOATING, get_default_dtype, standard
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.ops.conversion import asarray
 from xgrad.ops.declare import derivative, in_rule, public
+from xgrad.support.hints import shown
 
 _DOC = """{summary}
 
@@ -160,7 +161,7 @@ def _irfftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
 
 def _check(norm: str, lengths: dict[int, int]) -> None:
     if norm not in _OPPOSITE:
-        raise ValueError(f"expected a norm of 'backward', 'ortho' or 'forward', got {norm!r}")
+        raise ValueError(f"expected a norm of 'backward', 'ortho' or 'forward', got {shown(norm)}")
     if any(n < 1 for n in lengths.values()):
         raise ValueError(f"expected at least one point along each axis, got {tuple(lengths.values())}")
 
@@ -423,9 +424,9 @@ def _frequencies(
     name: str, function: Callable[[int, float], Any], n: int, d: float, dtype: Any, device: str | Device | None
 ) -> Tensor:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"{name}: expected an int for n, got {n!r}")
+        raise TypeError(f"{name}: expected an int for n, got {shown(n)}")
     if n < 1:
         raise ValueError(f"{name}: expected a positive n, got {n}")
-    if dtype is not None and np.dtype(dtype).kind != "f":
+    if dtype is not None and standard(dtype).kind != "f":
         raise TypeError(f"{name}: expected a real floating dtype, got {dtype}")
     return asarray(function(int(n), d), dtype=get_default_dtype() if dtype is None else dtype, device=device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from xgrad.core.function import Function
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
-from xgrad.ops.data_types import result_type
+from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import derivative, in_rule
 
 _PLAIN = frozenset({int, type(None), type(...)})  # parts of keys that need no conversion
@@ -66,7 +67,9 @@ def _indices(key: Any, device: Device) -> Any:
 
 
 def _number(part: Any) -> int | None:
-    return None if part is None else part.__index__()
+    if part is not None and not hasattr(part, "__index__"):
+        raise TypeError(f"indexing: expected ints or None in a slice, got {type(part).__name__}")
+    return None if part is None else operator.index(part)
 
 
 def _place(x: Any) -> Any:
@@ -237,7 +240,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
 def prepare(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
     """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
     x = as_tensor("setitem", "x", x)
-    if not isinstance(value, (np.generic, *SCALARS)):
+    if not isinstance(value, (np.number, np.bool_, *SCALARS)):
         value = as_tensor("setitem", "value", value)
     kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
     if kind > KINDS[x.dtype.kind]:
@@ -311,9 +314,7 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     Tensor([2., 0., 1.])
     """
     x = as_tensor("index_add", "x", x)
-    if isinstance(value, (np.generic, *SCALARS)):
-        value = namespace.asarray(value, dtype=result_type(x, value), device=x.device)
-    key, value = _raw_key(key, x.device), as_tensor("index_add", "value", value)
+    key, value = _raw_key(key, x.device), as_operand("index_add", "value", value, x)
     return x + _scatter(namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape)
 
 

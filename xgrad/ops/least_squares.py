@@ -47,6 +47,8 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResu
     ------
     ValueError
         If the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If `x1` holds NaN or infinity, on ``cpu``.
     DeviceError
         If the tensors are on several devices.
 

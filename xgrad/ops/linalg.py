@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from xgrad.core.dtypes import FLOATING, is_complex
-from xgrad.core.hints import explained
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import Axis, count, restored
 from xgrad.ops.declare import derivative, in_rule
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
+from xgrad.support.hints import explained, shown
 
 
 class SlogdetResult(NamedTuple):
@@ -376,7 +376,7 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     ValueError
         If `x` has fewer than two axes.
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     Notes
     -----
@@ -422,6 +422,8 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     ------
     ValueError
         If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity, on ``cpu``.
 
     Notes
     -----
@@ -463,6 +465,8 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
     ------
     ValueError
         If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
 
     Notes
     -----
@@ -482,7 +486,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
-        raise ValueError(f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}")
+        raise ValueError(f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
     if ord in ("nuc", 2, -2):
         sizes = namespace.linalg.svdvals(x)
     else:
@@ -552,7 +556,7 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
     Tensor([5., 2.])
     """
     if not isinstance(ord, Real):
-        raise TypeError(f"expected a number for ord, got {ord!r}")
+        raise TypeError(f"expected a number for ord, got {shown(ord)}")
     if math.isinf(ord) and not count(x.shape, axis):
         raise ValueError(f"expected elements to choose from, got none along axis {axis}")
     return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

@@ -13,12 +13,12 @@ from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN
 from xgrad.core.function import Function
-from xgrad.core.hints import explained
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
 from xgrad.ops.axes import cut
 from xgrad.ops.declare import derivative
 from xgrad.ops.indexing import getitem_function, take
+from xgrad.support.hints import explained, shown
 
 Axes = int | tuple[int, ...]
 
@@ -77,7 +77,7 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     x : Tensor
         Of any shape and dtype.
     axes : tuple of int
-        For each axis of the result, the axis of `x` that it is.
+        For each axis of the result, the axis of `x` that it is; negative ones count from the last.
 
     Returns
     -------
@@ -136,25 +136,25 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
-def expand_dims(xp: Any, x: Any, /, axis: int) -> Any:
-    """Return `x` with a new axis of length 1.
+def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
+    """Return `x` with new axes of length 1.
 
     Parameters
     ----------
     x : Tensor
         Of any shape and dtype.
-    axis : int
-        Where the axis is in the result.
+    axis : int or tuple of int
+        The position of each new axis in the result; negative ones count from its end.
 
     Returns
     -------
     Tensor
-        With one axis more.
+        Of the shape of `x`, with an axis of length 1 at each position.
 
     Raises
     ------
     IndexError
-        If there is no such place.
+        If a position is out of bounds, or given twice.
 
     Notes
     -----
@@ -165,10 +165,24 @@ def expand_dims(xp: Any, x: Any, /, axis: int) -> Any:
     >>> import xgrad
     >>> xgrad.expand_dims(xgrad.ones(3), axis=1).shape
     (3, 1)
+    >>> xgrad.expand_dims(xgrad.ones(3), axis=(0, -1)).shape
+    (1, 3, 1)
     """
-    if not -len(x.shape) - 1 <= axis <= len(x.shape):
-        raise IndexError(f"axis {axis} is out of bounds for a result with {len(x.shape) + 1} axes")
-    return xp.expand_dims(x, axis=axis)
+    if not isinstance(axis, (tuple, list)):
+        _position(axis, len(x.shape) + 1)
+        return xp.expand_dims(x, axis=axis)
+    positions = {_position(a, len(x.shape) + len(axis)) for a in axis}
+    if len(positions) < len(axis):
+        raise IndexError(f"expected different positions for axis, got {axis}")
+    for position in sorted(positions):
+        x = xp.expand_dims(x, axis=position)
+    return x
+
+
+def _position(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise IndexError(f"axis {axis} is out of bounds for a result with {ndim} axes")
+    return axis % ndim
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
@@ -240,7 +254,50 @@ def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     return xp.broadcast_to(x, tuple(shape))
 
 
-def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that shapes broadcast to.
+
+    Parameters
+    ----------
+    *shapes : tuple of int
+        Any number of shapes.
+
+    Returns
+    -------
+    tuple of int
+        The common shape: ``()`` of no shapes.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast, or a length is negative.
+    TypeError
+        If a length is not an integer.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``broadcast_shapes``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    return _common_shape("broadcast_shapes", shapes)
+
+
+def _common_shape(op: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except (TypeError, ValueError) as error:
+        got = ", ".join(map(str, shapes))
+        raise type(error)(
+            f"{op}: expected shapes that broadcast, got {got}, which could not be broadcast together"
+        ) from None
+
+
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Return tensors broadcast against each other.
 
     Parameters
@@ -250,7 +307,7 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
     Returns
     -------
-    list of Tensor
+    tuple of Tensor
         As many, of one shape, each of its own dtype.
 
     Raises
@@ -272,19 +329,13 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
             [1, 2]])
     """
     tensors = [as_tensor("broadcast_arrays", f"arrays[{i}]", x) for i, x in enumerate(arrays)]
-    shapes = [x.shape for x in tensors]
     if len(places := {x.device: None for x in tensors}) > 1:
         raise DeviceError(
             f"broadcast_arrays: expected tensors of one device, got {', '.join(map(str, places))}: move them with "
             ".to(device)"
         )
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise ValueError(
-            f"broadcast_arrays: expected shapes that broadcast, got {shapes}, which could not be broadcast together"
-        ) from None
-    return [broadcast_to(x, shape) for x in tensors]
+    shape = _common_shape("broadcast_arrays", [x.shape for x in tensors])
+    return tuple([broadcast_to(x, shape) for x in tensors])
 
 
 @derivative(lambda g, xp, axis: xp.flip(g, axis=axis), views="shared")
@@ -321,7 +372,7 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
     if isinstance(shift, (tuple, list)):
         return tuple([sign * n for n in shift])
     if not hasattr(shift, "__index__"):
-        raise TypeError(f"expected shifts of int, got {shift!r}")
+        raise TypeError(f"expected shifts of int, got {shown(shift)}")
     shift = sign * operator.index(shift)
     return (shift,) * len(axis) if isinstance(axis, (tuple, list)) else shift
 
@@ -411,7 +462,8 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     if any(
         len({a % max(x.ndim, 1) for a in axes}) < max(len(source), len(destination)) for axes in (source, destination)
     ):
-        raise ValueError(f"moveaxis: expected as many places as axes, each once, got {source} to {destination}")
+        got = f"{shown(source)} to {shown(destination)}"
+        raise ValueError(f"moveaxis: expected as many places as axes, each once, got {got}")
     return _moveaxis(x, source=source, destination=destination)
 
 
@@ -701,7 +753,7 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
             [1, 2, 1, 2]])
     """
     if not isinstance(repetitions, (tuple, list)):
-        raise TypeError(f"tile: expected a tuple of int for repetitions, got {repetitions!r}")
+        raise TypeError(f"tile: expected a tuple of int for repetitions, got {shown(repetitions)}")
     if any(n < 0 for n in repetitions):
         raise ValueError(f"tile: expected no negative repetitions, got {repetitions}")
     return _tile(x, repetitions=tuple(repetitions))

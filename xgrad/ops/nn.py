@@ -12,6 +12,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.support.hints import shown
 
 Axis = int | tuple[int, ...] | None
 
@@ -195,7 +196,7 @@ def _reduce(xp: Any, losses: Any, reduction: str) -> Any:
 
 def _check_reduction(name: str, reduction: str) -> None:
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{name}: expected a reduction of 'mean', 'sum' or 'none', got {reduction!r}")
+        raise ValueError(f"{name}: expected a reduction of 'mean', 'sum' or 'none', got {shown(reduction)}")
 
 
 def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:

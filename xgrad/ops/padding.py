@@ -10,6 +10,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.support.hints import shown
 
 #: One number, a pair of before and after for all axes, or a pair for each axis.
 Widths = int | tuple[int, int] | tuple[tuple[int, int], ...]
@@ -70,7 +71,7 @@ def pad(
     x = as_tensor("pad", "x", x)
     widths = _widths(pad_width, x.shape)
     if mode not in _MODES:
-        raise ValueError(f"pad: expected a mode of {', '.join(map(repr, _MODES))}, got {mode!r}")
+        raise ValueError(f"pad: expected a mode of {', '.join(map(repr, _MODES))}, got {shown(mode)}")
     if mode == "constant":
         return _with_constant(x, widths, constant_values)
     if constant_values != 0:
@@ -93,9 +94,9 @@ def _widths(pad_width: Any, shape: tuple[int, ...]) -> list[tuple[int, int]]:
             f"{pad_width!r} for shape {shape}"
         ) from None
     if widths.dtype.kind not in "iu" and widths.size:
-        raise TypeError(f"pad: expected ints for pad_width, got {pad_width!r}")
+        raise TypeError(f"pad: expected ints for pad_width, got {shown(pad_width)}")
     if widths.size and widths.min() < 0:
-        raise ValueError(f"pad: expected no negative pad_width, got {pad_width!r}: slice the tensor")
+        raise ValueError(f"pad: expected no negative pad_width, got {shown(pad_width)}: slice the tensor")
     return [(before, after) for before, after in pairs]
 
 
@@ -104,9 +105,11 @@ def _with_constant(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tens
     if type(value) in (bool, int) and value in (0, 1):
         value = bool(value) if x.dtype.kind == "b" else int(value)
     if (kind := SCALAR_KINDS.get(type(value))) is None:
-        raise TypeError(f"pad: expected a number for constant_values, got {value!r}")
+        raise TypeError(f"pad: expected a number for constant_values, got {shown(value)}")
     if kind > KINDS[x.dtype.kind]:
-        raise TypeError(f"pad: expected constant_values of {NAMES[KINDS[x.dtype.kind]]} for {x.dtype}, got {value!r}")
+        raise TypeError(
+            f"pad: expected constant_values of {NAMES[KINDS[x.dtype.kind]]} for {x.dtype}, got {shown(value)}"
+        )
     shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
     inner = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
     return namespace.ops.setitem(namespace.full(shape, value, dtype=x.dtype, device=x.device), inner, x)

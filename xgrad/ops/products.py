@@ -11,6 +11,7 @@ from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.support.hints import shown
 
 
 def conjugate(xp: Any, x: Any) -> Any:
@@ -408,7 +409,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """
     x = as_floating("matrix_power", x)
     if not hasattr(n, "__index__"):
-        raise TypeError(f"matrix_power: expected an int for n, got {n!r}")
+        raise TypeError(f"matrix_power: expected an int for n, got {shown(n)}")
     n = operator.index(n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power: expected square matrices, of shape (..., n, n), got {x.shape}")

@@ -8,8 +8,10 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
+from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import derivative, in_rule
 from xgrad.ops.indexing import put_along_axis, take
+from xgrad.support.hints import shown
 
 argmax = reduction(
     "argmax",
@@ -90,7 +92,7 @@ def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
 
 
 def searchsorted(
-    x1: Tensor, x2: Tensor, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
+    x1: Tensor, x2: Tensor | float, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Return where elements would have to be inserted for an order to stay; not differentiable.
 
@@ -98,8 +100,8 @@ def searchsorted(
     ----------
     x1 : Tensor
         Real numbers of shape (n,), in ascending order.
-    x2 : Tensor
-        Real numbers, of any shape.
+    x2 : Tensor or scalar
+        Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
     side : {"left", "right"}, default "left"
         Whether before or behind the elements that are equal.
     sorter : Tensor, optional
@@ -130,8 +132,9 @@ def searchsorted(
     Tensor([1, 2])
     """
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: expected side 'left' or 'right', got {side!r}")
-    x1, x2 = as_tensor("searchsorted", "x1", x1), as_tensor("searchsorted", "x2", x2)
+        raise ValueError(f"searchsorted: expected side 'left' or 'right', got {shown(side)}")
+    x1 = as_tensor("searchsorted", "x1", x1)
+    x2 = as_operand("searchsorted", "x2", x2, x1)
     if x1.ndim != 1:
         raise ValueError(f"searchsorted: expected x1 with one axis, got shape {x1.shape}")
     if sorter is not None:

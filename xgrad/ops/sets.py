@@ -1,14 +1,20 @@
-"""The standard's set functions: the different values of a tensor, in ascending order.
+"""The standard's set functions: which elements are in another tensor, and the different values of one.
 
-They go by one op, which says where in the tensor each value is first; the values are taken from there, and so is their
-gradient. Without a gradient it does not matter where they are, and just to find them takes much less time. NaNs differ
-from one another. The shapes of the results depend on values, which makes a GPU wait.
+The different values are in ascending order. They go by one op, which says where in the tensor each value is first; the
+values are taken from there, and so is their gradient. Without a gradient it does not matter where they are, and just to
+find them takes much less time. NaNs differ from one another. The shapes of the results depend on values, which makes a
+GPU wait.
 """
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING, INTEGER, SCALARS
+from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import derivative
 from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import reshape
@@ -50,6 +56,55 @@ def _unique_counts(xp: Any, x: Any, /) -> Any:
 @derivative(None)
 def _unique_values(xp: Any, x: Any, /) -> Any:
     return xp.unique_values(x)
+
+
+@derivative(None, None, kind=INTEGER, highest=FLOATING)
+def _isin(xp: Any, x1: Any, x2: Any, /) -> Any:
+    return xp.isin(x1, x2)
+
+
+def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> Tensor:
+    """Return which elements of a tensor are among those of another; not differentiable.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or scalar
+        The elements, and those to look among: real numbers, of any shapes, on one device; bools count as integers. At
+        most one may be a Python scalar, which promotes nothing.
+    invert : bool, default False
+        Whether to return which elements are not among them.
+
+    Returns
+    -------
+    Tensor
+        Bools, of the shape of `x1`. NaN is among no elements.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    OverflowError
+        If an int is out of the range of the other's dtype.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, set functions: ``isin``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.isin(xgrad.asarray([[1, 2], [3, 4]]), xgrad.asarray([2, 3, 5]))
+    Tensor([[False,  True],
+            [ True, False]])
+    """
+    if isinstance(x1, (np.generic, *SCALARS)):
+        x2 = as_tensor("isin", "x2", x2)
+        x1 = as_operand("isin", "x1", x1, x2)
+    x1 = as_tensor("isin", "x1", x1)
+    found = _isin(x1, as_operand("isin", "x2", x2, x1))
+    return namespace.logical_not(found) if invert else found  # array-api-strict's isin ignores invert
 
 
 def _needs_places(x: Tensor) -> bool:

@@ -9,10 +9,10 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import SCALARS, get_default_dtype
-from xgrad.core.hints import explained
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import nn, statistical
+from xgrad.support.hints import explained
 
 Axis = int | tuple[int, ...] | None
 

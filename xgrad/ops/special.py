@@ -16,6 +16,7 @@ from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import arrays, derivative, in_rule, public
+from xgrad.support.hints import shown
 
 _DOC = """{summary}
 
@@ -307,7 +308,7 @@ def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     """
     if type(n) in SCALARS:
         if type(n) is not int:
-            raise TypeError(f"expected an int for n, got {n!r}")
+            raise TypeError(f"expected an int for n, got {shown(n)}")
         if n < 0:
             raise ValueError(f"expected n from 0 on, got {n}")
     elif not xp.isdtype(n.dtype, "integral"):

@@ -11,6 +11,7 @@ from xgrad.core.dtypes import check_standard, is_complex
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.support.hints import shown
 
 
 @derivative(lambda g: g, holomorphic=False)  # the engine gives a gradient the dtype of its input
@@ -76,7 +77,7 @@ def native_dtype(dtype: Any, device: Device) -> Any:
         check_standard(device.backend.numpy_dtype(native))
     except (TypeError, KeyError) as error:
         lacks = f", which {device.backend.library} lacks" if isinstance(error, KeyError) else ""
-        raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype!r}{lacks}") from error
+        raise TypeError(f"dtype: expected one such as xgrad.float32, got {shown(dtype)}{lacks}") from error
     return native
 
 

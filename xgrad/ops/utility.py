@@ -6,11 +6,11 @@ from typing import Any
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import INTEGER
-from xgrad.core.hints import explained
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import cut, reduction
 from xgrad.ops.declare import derivative
 from xgrad.ops.manipulation import concat
+from xgrad.support.hints import explained
 
 any = reduction(
     "any",

@@ -216,10 +216,15 @@ def _spread(x: Tensor, new: Tensor, hidden: bool) -> None:
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
         replace(x, new._data, new._place)
     else:
-        if edge is not None and edge.hooks and new._edge is not None and RetainedGradient in edge.hooks:
-            new._edge.hooks = {RetainedGradient: edge.hooks.pop(RetainedGradient)}  # of the value from now on
         x._data, x._place, x._edge = new._data, new._place, new._edge
-    refresh_views(x, hidden)
+        if edge is not None and edge.hooks and new._edge is not None and RetainedGradient in edge.hooks:
+            new._edge.hooks = {RetainedGradient: edge.hooks[RetainedGradient]}  # of the value from now on
+            del edge.hooks[RetainedGradient]
+    try:
+        refresh_views(x, hidden)
+    except BaseException:
+        refresh_views(x, hidden)  # of a signal handler: views follow what they are views of
+        raise
 
 
 def replace(x: Tensor, raw: Any, place: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from xgrad.backend.overridable import fusable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
+from xgrad.support.hints import shown
 
 
 class Adam(Optimizer):
@@ -96,7 +97,7 @@ class Adam(Optimizer):
             check_range(name, option, options[option])
         betas = options["betas"]
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise ValueError(f"{name}: expected betas to be two numbers, got {betas!r}")
+            raise ValueError(f"{name}: expected betas to be two numbers, got {shown(betas)}")
         for i, beta in enumerate(betas):
             check_range(name, f"betas[{i}]", beta, below=1.0)
 

@@ -9,8 +9,11 @@ Arrays to compute with are held in tensors, as everywhere in `xgrad`: who follow
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import starmap
+from operator import call
 from sys import getrefcount
 from typing import Any
 from weakref import ref
@@ -40,9 +43,9 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, value)) if type(value) is tuple else value.item() if hasattr(value, "item") else value
 
 
-def write(numbers: dict[str, Any], key: str, value: Any) -> None:
-    """Keep a number that an update remembers."""
-    numbers[key] = value
+def at_once(*calls: tuple[Any, ...]) -> None:
+    """Make calls of functions of C, given with their arguments: signal handlers run before all of them or after."""
+    deque(starmap(call, calls), 0)
 
 
 _array = np.empty(0)
@@ -116,12 +119,12 @@ class Gradients:
 
     def renew(self) -> None:
         """Leave the buffer to whoever looks at it, and take another."""
-        buffer, place, self.seen = self.layout.empty(), self.layout.place, False
+        buffer, place = self.layout.empty(), self.layout.place
         views = self.layout.views(buffer)
-        self.buffer._data = buffer
         for mine, view in zip(self.views, views, strict=True):
             mine._data = view
-        self.tensors = [placed(view, place) for view in views]  # for everybody to see
+        tensors = [placed(view, place) for view in views]
+        self.tensors, self.buffer._data, self.seen = tensors, buffer, False  # last: who is stopped before does it again
 
 
 class Slot:
@@ -130,20 +133,21 @@ class Slot:
     __slots__ = ("flat", "gradients", "place", "reserved")
 
     def __init__(self, flat: Flat, gradients: Gradients, place: int) -> None:
-        self.flat, self.gradients, self.place, self.reserved = ref(flat), gradients, place, False
+        self.flat, self.gradients, self.place = ref(flat), gradients, place
+        self.reserved: Sequence[bool] = ()  # not empty while a walk may write to the gradient
 
     def holds(self, gradient: Tensor) -> bool:
         """Return whether a gradient is here, not an array from elsewhere."""
         mine = self.gradients.tensors[self.place]
         return gradient is mine and mine._data is self.gradients.views[self.place]._data
 
-    def reserve(self, leaf: Leaf) -> Any:
-        """Return the array that is to be the gradient, for one walk to write to; None if it cannot."""
+    def reserve(self, leaf: Leaf, walk: Sequence[bool]) -> Any:
+        """Return the array that is to be the gradient, for a walk to write to until it is empty; None if it cannot."""
         if self.reserved or leaf.grad is not None or not leaf.place.device.backend.writes:
             return None
         if self.gradients.seen:
             self.gradients.renew()
-        self.reserved = True
+        self.reserved = walk
         return self.gradients.views[self.place]._data
 
     def receive(self, leaf: Leaf, g: Any) -> None:
@@ -198,7 +202,7 @@ class Flat:
             # What is remembered: numbers, and arrays as an update sees them
             self.numbers = {key: value for key, value in states[0].items() if not states[0].is_array(key)}
             self.arrays: dict[str, Tensor] = {}
-            for key in states[0].keys() - self.numbers.keys():
+            for key in [key for key in states[0] if key not in self.numbers]:
                 arrays = [state[key] for state in states]
                 self.arrays[key] = wrap(self._filled(arrays) if elementwise else arrays[0], self.device)
             self.buffer, *self.places = [placed(None, first._place) for _ in (None, *params)]
@@ -218,14 +222,15 @@ class Flat:
 
     def _settle(self) -> None:
         """Give the parameters a new buffer, and leave the arrays that they had to whoever sees them."""
-        self._memory = self.layout.empty()
-        self._views = self.layout.views(self._memory)
-        self.buffer._data = self._memory
+        memory = self._filled([p._data for p in self.params])
+        views = self.layout.views(memory)
+        # None until all are there: who is stopped before does it again
+        self.private, self._memory, self._views, self.buffer._data = None, memory, views, memory
+        del memory, views
         watchers = self.watchers()  # while nobody else can see them
-        self.private = watchers and (watchers[0], watchers[1] + 2 * len(self._views))
         for p, place, view in zip(self.params, self.places, self._views, strict=True):
-            view[...] = p._data
             p._data = place._data = view
+        self.private = watchers and (watchers[0], watchers[1] + 2 * len(self._views))
 
     def watchers(self) -> tuple[int, int] | None:
         """Return how many references there are to the memory and to the views: more than `private`, if others look."""
@@ -276,36 +281,35 @@ class Flat:
     def _step(self, update: Update, options: Mapping[str, Any]) -> None:
         self._gather()
         self.keep_private()
+        viewed = self._stamp()
         p, g = self._whole(self.buffer._data), self._whole(self.gradients.buffer._data)
+        numbers, options = read(self.numbers), read(options)
+        arrays = {key: x._data for key, x in self.arrays.items()}
         size, piece = self.layout.size, self.device.backend.piece
-        before, options = (read(self.numbers), dict(self.arrays)), read(options)
-        if not self.elementwise or piece is None or size <= piece:
-            self._update(update, p, g, before, None, options)
-        else:  # in pieces that fit in a cache
-            for start in range(0, size, piece):
-                part = slice(start, start + piece)
-                self._update(update, p[part], g[part], before, part, options)
-        self.changed()
+        try:
+            if not self.elementwise or piece is None or size <= piece:
+                state = self._updated(update, p, g, numbers | arrays, options)
+            else:  # in pieces that fit in a cache
+                wholes: dict[str, Any] = {}
+                for start in range(0, size, piece):
+                    part = slice(start, start + piece)
+                    given = {key: x[part] for key, x in arrays.items()}
+                    state = self._updated(update, p[part], g[part], numbers | given, options)
+                    for key, value in state.items():
+                        if state.is_array(key):
+                            if key not in wholes:
+                                wholes[key] = arrays[key] if key in given else self.layout.empty()
+                            if value is not given.get(key):
+                                wholes[key][part] = value
+                state.update({key: x for key, x in wholes.items() if key in state})
+            self._remember(state, arrays)
+        finally:  # also of an update that a signal handler has stopped
+            for param in viewed:
+                refresh(param)
 
-    def _update(
-        self,
-        update: Update,
-        p: Any,
-        g: Any,
-        before: tuple[dict[str, Any], dict[str, Tensor]],
-        part: slice | None,
-        options: Mapping[str, Any],
-    ) -> None:
-        """Update a part, or all, given what was remembered before, and keep what is then to be remembered."""
-        numbers, arrays = before
-        given = {k: array._data if part is None else array._data[part] for k, array in arrays.items()}
-        state = State(self.device, self.layout.place.dtype, numbers | given)
-        self._apply(update, p, g, state, options)
-        if state or given or numbers:
-            self._remember(state, given, part)
-
-    def _apply(self, update: Update, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> None:
-        """Run the rule, and see that what it returns is good and what it remembers its own."""
+    def _updated(self, update: Update, p: Any, g: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> State:
+        """Run the rule, see that what it returns is good, and return what is to be remembered."""
+        state = State(self.device, self.layout.place.dtype, given)
         new = update(self.device.xp, p, g, state, options)
         if new is not p:
             new = new if hasattr(new, "dtype") or new is None else self.device.coerce(new)
@@ -317,25 +321,29 @@ class Flat:
         for key, value in state.items():
             if value is g or value is p:
                 state[key] = self.device.xp.asarray(value, copy=True)
+        return state
 
-    def _remember(self, state: State, given: Mapping[str, Any], part: slice | None) -> None:
-        """Keep what an update of the whole, or of a part, has left in the state that it was given."""
-        for key in given.keys() - state.keys():
-            self.arrays.pop(key, None)
-        for key in self.numbers.keys() - state.keys():
-            del self.numbers[key]
+    def _remember(self, state: State, given: Mapping[str, Any]) -> None:
+        """Keep what an update has left in the state, of which it was given these arrays: all of it, or nothing."""
+        numbers: dict[str, Any] = {}
+        new: dict[str, Tensor] = {}
+        changes: list[tuple[Any, ...]] = []
         for key, value in state.items():
             if not hasattr(value, "shape"):
-                self.arrays.pop(key, None)
-                write(self.numbers, key, value)
-            elif value is not given.get(key):
-                self.numbers.pop(key, None)
-                if key not in self.arrays:
-                    self.arrays[key] = wrap(value if part is None else self.layout.empty(), self.device)
-                if part is None:
-                    self.arrays[key]._data, self.arrays[key]._place = value, self.device.places[value.dtype]
-                else:
-                    self.arrays[key]._data[part] = value
+                numbers[key] = value
+            elif key not in given:
+                new[key] = wrap(value, self.device)
+            elif value is not given[key]:
+                changes.append((setattr, self.arrays[key], "_data", value))
+                changes.append((setattr, self.arrays[key], "_place", self.device.places[value.dtype]))
+        changes += [(self.numbers.pop, key) for key in self.numbers if key not in numbers]
+        changes += [(self.arrays.pop, key) for key in given if key in numbers or key not in state]
+        if new or changes:
+            changes += (self.numbers.update, numbers), (self.arrays.update, new)
+            at_once(*changes, (setattr, self, "stepped", True))
+        else:
+            self.stepped = True
+            self.numbers.update(numbers)
 
     def keep_private(self) -> bool:
         """See that the parameters are views of a buffer that nobody else sees; return whether they moved."""
@@ -358,13 +366,14 @@ class Flat:
         if earlier and now and self.private:
             self.private = (self.private[0] + now[0] - earlier[0], self.private[1] + now[1] - earlier[1])
 
-    def changed(self) -> None:
-        """Note that the parameters have other values."""
-        self.stepped, when = True, clock.change()
+    def _stamp(self) -> list[Tensor]:
+        """Note that the parameters change, and return those that may have views, which are to follow."""
+        viewed, when = [], clock.change()
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
             if leaf.viewed:
-                refresh(param)
+                viewed.append(param)
+        return viewed
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""

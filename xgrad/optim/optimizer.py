@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
-from xgrad.optim.flat import Flat, State
+from xgrad.optim.flat import Flat, State, at_once
+from xgrad.support.hints import shown
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
@@ -65,6 +66,8 @@ class Optimizer:
     elementwise: ClassVar[bool] = False  # whether `update` may be given many parameters as one array
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if not isinstance(defaults, dict):
+            raise TypeError(f"{type(self).__name__}: expected a dict of defaults, got {type(defaults).__name__}")
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
         self._laid: dict[int, _Laid] = {}  # how the parameters of groups lie, by the id of the group
@@ -118,7 +121,7 @@ class Optimizer:
         """
         name = type(self).__name__
         if not isinstance(group, dict) or "params" not in group:
-            raise TypeError(f"{name}: expected groups that are dicts with 'params', got {group!r}")
+            raise TypeError(f"{name}: expected groups that are dicts with 'params', got {shown(group)}")
         if unknown := sorted(group.keys() - self.defaults.keys() - {"params"}):
             raise ValueError(f"{name}: expected options of {list(self.defaults)}, got {unknown}")
         params = group["params"]
@@ -162,6 +165,12 @@ class Optimizer:
         -------
         object
             What `closure` returned, None if there is none.
+
+        Notes
+        -----
+        Ctrl-C, or the exception of another signal handler, may leave some parameters and moments updated and others
+        not, as in PyTorch. Each parameter has all of its state or none, and the next step works. A step that
+        `xgrad.capture` replays is done wholly or not at all.
         """
         loss = None
         if closure is not None:
@@ -197,7 +206,7 @@ class Optimizer:
             if leaf is None:
                 waiting.append(p)
                 continue
-            state = self._apart.pop(p, State(p.device, dtype)).moved(p.device, dtype)
+            state = self._apart.get(p, State(p.device, dtype)).moved(p.device, dtype)
             numbers = frozenset((key, None if state.is_array(key) else repr(state[key])) for key in state)
             kind = (known, leaf.grad is None, p.device, p.dtype, numbers, None if self.elementwise else id(p))
             alike.setdefault(kind, []).append((p, state))
@@ -206,6 +215,8 @@ class Optimizer:
             for kind, members in alike.items()
         ]
         laid = self._laid[id(group)] = _Laid(list(map(id, group["params"])), flats, waiting)
+        for p in group["params"]:  # what is still here where a signal handler stops this is that of `laid`
+            self._apart.pop(p, None)
         return laid
 
     def _scatter(self) -> None:
@@ -312,9 +323,12 @@ class Optimizer:
                     state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
             if state[p] and (missing := self.remembered - state[p].keys()):
                 raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
-        self._apart, self._laid = state, {}
-        for mine, group in zip(self.param_groups, groups, strict=True):
-            mine.update({**group, "params": mine["params"]})
+        options = [{**group, "params": mine["params"]} for mine, group in zip(self.param_groups, groups, strict=True)]
+        at_once(
+            (setattr, self, "_apart", state),
+            (setattr, self, "_laid", {}),
+            *[(mine.update, new) for mine, new in zip(self.param_groups, options, strict=True)],
+        )
 
     def __repr__(self) -> str:
         groups = (
@@ -363,4 +377,4 @@ def check_range(name: str, option: str, value: Any, below: float = float("inf"))
         good = False
     if not good:
         limit = "" if below == float("inf") else f" below {below:g}"
-        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {value!r}")
+        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {shown(value)}")

@@ -20,7 +20,22 @@ class ExactLinalg:
 
     def __init__(self, linalg: Any) -> None:
         self._linalg = linalg
-        for own in (cholesky, det, eigh, eigvalsh, inv, matrix_rank, pinv, qr, slogdet, solve, svd, svdvals):
+        for own in (
+            cholesky,
+            det,
+            eig,
+            eigh,
+            eigvals,
+            eigvalsh,
+            inv,
+            matrix_rank,
+            pinv,
+            qr,
+            slogdet,
+            solve,
+            svd,
+            svdvals,
+        ):
             setattr(self, own.__name__, _dispatched(own, getattr(linalg, own.__name__)))
 
     def __getattr__(self, name: str) -> Any:
@@ -144,6 +159,30 @@ def _turned(a: np.ndarray, gram: Callable[[np.ndarray, int, int], Any], both: bo
                 if both:
                     a[[p, q]] = _adjoint(turn) @ a[[p, q]]
     return a, turns
+
+
+def eig(x: np.ndarray, /) -> Any:
+    """Refine LAPACK's pairs by Newton's method."""
+
+    def one(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rough = np.linalg.eig(a.astype(np.complex128))
+        values, vectors = (part.astype(np.clongdouble) for part in rough)
+        for k in range(len(a)):
+            for _ in range(3):
+                v = vectors[:, k : k + 1]
+                bordered = np.block([[a - values[k] * np.eye(len(a)), -v], [_adjoint(v), np.zeros((1, 1))]])
+                residual = np.concatenate([values[k] * v - a @ v, np.zeros((1, 1))])
+                change = _eliminated(bordered, residual)[0]
+                values[k] += change[-1, 0]
+                vectors[:, k] = (v + change[:-1])[:, 0]
+                vectors[:, k] /= np.sqrt(np.real(np.vdot(vectors[:, k], vectors[:, k])))
+        return values, vectors
+
+    return _stacked(one, x)
+
+
+def eigvals(x: np.ndarray, /) -> Any:
+    return eig(x)[0]
 
 
 def eigh(x: np.ndarray, /) -> Any:

@@ -118,6 +118,7 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
     """Search among numbers of another kind, too."""
+    x2 = torch.as_tensor(x2)
     dtype = torch.promote_types(x1.dtype, x2.dtype)
     sorter = None if sorter is None else torch.as_tensor(sorter)
     return torch.searchsorted(x1.to(dtype), x2.to(dtype), side=side, sorter=sorter)
@@ -148,6 +149,14 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
         like = [v if v is None or torch.is_tensor(v) else torch.tensor(v, dtype=x.dtype) for v in (min, max)]
         return torch.clamp(x, *like)
     return x + 0 if min is None and max is None else torch.clamp(x, min, max)
+
+
+def expand_dims(x: Any, axis: Any) -> Any:
+    """Insert several axes one after the other."""
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    for a in sorted(a % (x.ndim + len(axes)) for a in axes):
+        x = torch.unsqueeze(x, a)
+    return x
 
 
 def flip(x: Any, axis: Any = None) -> Any:

@@ -1,8 +1,8 @@
 """Random numbers, the same for the same seed on every device, in a stream of each thread's or task's own."""
 
-from xgrad.core import hints
 from xgrad.random.distributions import multinomial, normal, rand, randint, randn, randperm, uniform
 from xgrad.random.generator import Generator, default_generator, manual_seed
+from xgrad.support import hints
 
 __all__ = [
     "Generator",

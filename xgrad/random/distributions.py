@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.device import Device
-from xgrad.core.hints import explained
 from xgrad.core.tensor import Tensor
 from xgrad.random.generator import Generator, Shape, generator_of
+from xgrad.support.hints import explained
 
 
 @explained

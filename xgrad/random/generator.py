@@ -14,10 +14,11 @@ import numpy as np
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import float32, float64, get_default_dtype, int64
+from xgrad.core.dtypes import float32, float64, get_default_dtype, int64, standard
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor, wrap
 from xgrad.random import variates
+from xgrad.support.hints import shown
 
 Shape = int | tuple[int, ...]
 
@@ -161,7 +162,7 @@ class Generator:
         size = _shape("randint", shape)
         for name, value in (("low", low), ("high", high)):
             if not _is_int(value):
-                raise TypeError(f"randint: expected an int for {name}, got {value!r}")
+                raise TypeError(f"randint: expected an int for {name}, got {shown(value)}")
         if not -(2**63) <= low < high <= 2**63:
             raise ValueError(f"randint: expected low < high, both in the range of int64, got {low} and {high}")
         make = partial(variates.integers, int(low), int(high))
@@ -170,7 +171,7 @@ class Generator:
     def randperm(self, n: int, *, device: str | Device | None = None) -> Tensor:
         """Return the integers below `n` in random order: see `randperm`."""
         if not _is_int(n) or n < 0:
-            raise ValueError(f"randperm: expected a number of integers n >= 0, got {n!r}")
+            raise ValueError(f"randperm: expected a number of integers n >= 0, got {shown(n)}")
         return self._from_host(variates.permutation, int(n), (int(n),), device)
 
     def multinomial(self, weights: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
@@ -281,7 +282,7 @@ def _weights(given: Any, num_samples: Any, replacement: bool) -> Tensor:
     if weights.dtype.kind == "c":
         raise TypeError(f"multinomial: expected real numbers for weights, got {weights.dtype}")
     if not _is_int(num_samples):
-        raise TypeError(f"multinomial: expected an int for num_samples, got {num_samples!r}")
+        raise TypeError(f"multinomial: expected an int for num_samples, got {shown(num_samples)}")
     if weights.ndim not in (1, 2) or not weights.size:
         raise ValueError(f"multinomial: expected weights of shape (n,) or (rows, n), got shape {weights.shape}")
     if num_samples < 0 or (num_samples > weights.shape[-1] and not replacement):
@@ -330,7 +331,7 @@ def _seed(name: str, seed: Any) -> Any:
     trace = tracing.get()
     number = seed if trace is None else trace.value_of(seed)
     if not _is_int(number):
-        raise TypeError(f"{name}: expected an int as the seed, got {number!r}")
+        raise TypeError(f"{name}: expected an int as the seed, got {shown(number)}")
     if not 0 <= number < 2**64:
         raise ValueError(f"{name}: expected a seed from 0 to 2**64 - 1, got {number}")
     return int(number) if trace is None else trace.seed(seed)
@@ -339,9 +340,9 @@ def _seed(name: str, seed: Any) -> Any:
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
     lengths = (shape,) if _is_int(shape) else shape
     if not isinstance(lengths, (tuple, list)) or not all(map(_is_int, lengths)):
-        raise TypeError(f"{name}: expected an int or a tuple of ints as the shape, got {shape!r}")
+        raise TypeError(f"{name}: expected an int or a tuple of ints as the shape, got {shown(shape)}")
     if any(n < 0 for n in lengths):
-        raise ValueError(f"{name}: expected a shape without negative lengths, got {shape!r}")
+        raise ValueError(f"{name}: expected a shape without negative lengths, got {shown(shape)}")
     return tuple(map(int, lengths))
 
 
@@ -349,9 +350,10 @@ def _floating(name: str, dtype: Any) -> Any:
     if dtype is None:
         return get_default_dtype()
     try:
-        kind = np.dtype(dtype)
+        kind = standard(dtype)
     except TypeError:
         kind = int64
     if kind not in (float32, float64):
-        raise TypeError(f"{name}: expected a dtype of xgrad.float32 or xgrad.float64, got {dtype}")
+        got = dtype if isinstance(dtype, str) else shown(dtype)
+        raise TypeError(f"{name}: expected a dtype of xgrad.float32 or xgrad.float64, got {got}")
     return kind

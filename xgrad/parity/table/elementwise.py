@@ -25,7 +25,7 @@ ROWS: list[Op] = [
     unary("abs", EXACT, special=SPECIAL[:-1], complex=True),  # of NaN: as sign
     unary("square", ROUNDED, complex=True),
     unary("reciprocal", ROUNDED, low=0.5, complex=True),
-    binary("remainder", ROUNDED, low=0.6, low2=0.6, scalars=(), special=()),
+    binary("remainder", ROUNDED, low=0.6, low2=0.6, scalars=()),
     binary("maximum", SELECTED),
     binary("minimum", SELECTED),
     # exponentials, roots, trigonometry
@@ -74,7 +74,7 @@ ROWS: list[Op] = [
     *[binary(name, EXACT, torch_name, differentiable=False, complex=True) for name, torch_name in (("equal", "eq"), ("not_equal", "ne"))],
     *[binary(name, EXACT, torch_name, differentiable=False)
       for name, torch_name in [("less", "lt"), ("less_equal", "le"), ("greater", "gt"), ("greater_equal", "ge")]],
-    binary("floor_divide", EXACT, low2=0.5, differentiable=False, special=()),
+    binary("floor_divide", EXACT, low2=0.5, differentiable=False, special=(0.0, -0.0, 1.0, -1.0, NAN)),  # of infinities PyTorch follows Python
     *[unary(name, EXACT, differentiable=False, complex=True) for name in ("isnan", "isinf", "isfinite")],
     unary("signbit", EXACT, differentiable=False),
     *[row(name, EXACT, getattr(xgrad, name), name, Sample((ints(6, -5), ints(3, 1))), Sample((ints(6, -5), 2)), differentiable=False)

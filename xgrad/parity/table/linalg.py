@@ -40,6 +40,26 @@ def _cholesky(p: Any) -> Callable[..., Any]:
     return lambda x, upper=False: p.linalg.cholesky(_projector(p, x), upper=upper)
 
 
+def _eig(p: Any) -> Callable[..., Any]:
+    """Weigh the projectors on the vectors, which do not depend on their order."""
+
+    def call(x: Any) -> Any:
+        values, vectors = p.linalg.eig(x)
+        return (vectors * values[..., None, :]) @ _adjoint(p, vectors)
+
+    return call
+
+
+def _eigvals(p: Any) -> Callable[..., Any]:
+    """Sum powers, as eigenvalues have no order."""
+
+    def call(x: Any) -> Any:
+        values = p.linalg.eigvals(x)
+        return p.stack([(values**n).sum(-1) for n in (1, 2, 3)])
+
+    return call
+
+
 def _eigh(p: Any) -> Callable[..., Any]:
     def call(x: Any) -> Any:
         values, vectors = p.linalg.eigh(x + _adjoint(p, x))
@@ -131,7 +151,9 @@ ROWS: list[Op] = [
     row("matrix_rank", EXACT, linalg.matrix_rank, "linalg.matrix_rank", *RECTANGLES, Sample((SINGULAR,)), Sample((a(3, 2),), {"rtol": 0.9}), *EMPTY[:3], differentiable=False, complex=True),
     # decompositions
     _either("cholesky", _cholesky, *WIDE, Sample((a(3, 5),), {"upper": True}), Sample((a(0, 2, 2),)), Sample((a(2, 3),), {}, "transposed")),
+    _either("eig", _eig, *SQUARES[:3], SQUARES[-1]),
     _either("eigh", _eigh, *SQUARES[:3], SQUARES[-1]),
+    _either("eigvals", _eigvals, *SQUARES),
     _either("eigvalsh", _eigvalsh, *SQUARES),
     _either("qr", _qr, *RECTANGLES[:2], *SQUARES[1:3], RECTANGLES[-1]),
     row("qr with all columns", MATRICES, _qr(xgrad, "complete"), _completed(_qr(torch), lambda q, r: [q]), *RECTANGLES[:2], complex=True),

@@ -29,5 +29,5 @@ ROWS: list[Op] = [
         Sample((np.array([[0.0, -0.0, NAN]]),)), Sample((a(0, 3),)), differentiable=False, not_on=STRICT_FLAGS),
     row("searchsorted", EXACT, xgrad.searchsorted, pytorch.searchsorted, Sample((SORTED, np.array([0.5, -2.0, 3.0]))),
         Sample((SORTED, np.array([[0.5, 1.0], [2.0, -1.0]])), {"side": "right"}), Sample((SORTED[::-1].copy(), a(3)), {"sorter": ints(3, 2, 1, 0)}),
-        Sample((ints(1, 2, 4), ints(2, 3))), Sample((ints(1, 2, 4), np.array([1.5, 2.0]))), Sample((SORTED, a())), Sample((a(0), a(2))), differentiable=False),
+        Sample((ints(1, 2, 4), ints(2, 3))), Sample((ints(1, 2, 4), np.array([1.5, 2.0]))), Sample((SORTED, a())), Sample((SORTED, 0.5)), Sample((ints(1, 2, 4), 2), {"side": "right"}), Sample((a(0), a(2))), differentiable=False),
 ]  # fmt: skip

@@ -23,6 +23,10 @@ SAMPLES = (
 )
 
 ROWS: list[Op] = [
+    row("isin", EXACT, xgrad.isin, "isin", Sample((ints([3, 1], [2, 3]), ints(3, 5))), Sample((ints(1, 2, 4), ints([2], [3])), {"invert": True}), Sample((ints(1, 2), 2)),
+        Sample((2, ints(1, 2))), Sample((ints(3, 1), ints())), Sample((ints(), ints(1))), Sample((ints(1), ints(1)[0])), differentiable=False),
+    row("isin of floats", EXACT, xgrad.isin, "isin", Sample((REPEATED, np.array([3.0, NAN]))), Sample((a(2, 3), 0.5)), Sample((np.array([NAN, -0.0]), np.array([NAN, 0.0])), {"invert": True}),
+        differentiable=False, not_on={"strict": "its isin takes integers alone"}),
     row("unique_values", EXACT, xgrad.unique_values, lambda x: pytorch.unique_all(x)[0], Sample((a(5),)), Sample((a(2, 3),)), Sample((a(),)), Sample((a(0),)),
         Sample((a(2, 3),), {}, "transposed"), not_on=STRICT_FLAGS),
     row("unique_values of repeated ones", EXACT, xgrad.unique_values, lambda x: pytorch.unique_all(x)[0], Sample((REPEATED,)), not_on=STRICT_FLAGS, no_derivative=TIE),

@@ -10,20 +10,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Any
 
+DEEPEST = 300  # levels, for which the recursion limit of Python is far enough
+
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Return the leaves, each with its path.
+    """Return the leaves, each with its path; ValueError if a container is in itself, or nested too deep.
 
     Examples
     --------
     >>> list(leaves({"a": [1, 2], "b": None}))
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    parts = _parts(tree)
-    if parts is None:
-        yield path, tree
-    for step, child in parts or ():
-        yield from leaves(child, path + step)
+    stack = [(path, tree, 0)]
+    while stack:
+        path, tree, depth = stack.pop()
+        parts = _parts(tree)
+        if parts is None:
+            yield path, tree
+        elif parts and depth == DEEPEST:
+            raise ValueError(
+                f"expected containers nested at most {DEEPEST} deep, got deeper ones, or one that contains itself, at "
+                f"{path[:40]}..."
+            )
+        else:
+            stack += [(path + step, child, depth + 1) for step, child in reversed(parts)]
 
 
 def rebuild(tree: Any, values: Iterable[Any]) -> Any:

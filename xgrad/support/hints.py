@@ -284,6 +284,14 @@ def _instead(owner: str, name: str) -> str:
     return f": the nearest is {owner}.{near[0]}" if near else ""
 
 
+def shown(x: Any) -> str:
+    """Return the representation of an argument for an error, of any type and depth."""
+    try:
+        return repr(x)
+    except Exception as error:  # of an own __repr__, of lists nested too deep, of ints of too many digits
+        return f"a {type(x).__name__}, whose representation raises {type(error).__name__}"
+
+
 def keywords(given: Iterable[str], known: Iterable[str]) -> str:
     """Return what to write for the keywords that a function does not know, after a colon; nothing if there are none."""
     names = set(known)

@@ -1,0 +1,145 @@
+"""Containers, modules and graphs that are nested thousands deep, or contain themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn
+
+WRAP: dict[str, Callable[[Any], Any]] = {"dict": lambda x: {"a": x}, "list": lambda x: [x], "tuple": lambda x: (x,)}
+
+
+def nested(kind: str, depth: int, leaf: Any) -> Any:
+    for _ in range(depth):
+        leaf = WRAP[kind](leaf)
+    return leaf
+
+
+def innermost(x: Any) -> Any:
+    while isinstance(x, (dict, list, tuple)):
+        x = x["a"] if isinstance(x, dict) else x[0]
+    return x
+
+
+def square(x: Any) -> Any:
+    return xgrad.sum(innermost(x) ** 2)
+
+
+def cycle() -> list[Any]:
+    x: list[Any] = []
+    x += [x, x]
+    return x
+
+
+@pytest.mark.parametrize("kind", WRAP)
+def test_trees_work_to_a_documented_depth_and_are_refused_beyond(kind: str) -> None:
+    tree = nested(kind, 200, xgrad.asarray([3.0]))
+    assert innermost(xgrad.grad(square)(tree)).tolist() == [6]
+    assert innermost(xgrad.vjp(square, tree)[1](xgrad.asarray(1.0))).tolist() == [6]
+    tree = nested(kind, 3000, xgrad.asarray([3.0]))
+    for call in (
+        lambda: xgrad.grad(square)(tree),
+        lambda: xgrad.vjp(square, tree),
+        lambda: xgrad.jvp(square, (tree,), (tree,)),
+        lambda: xgrad.testing.gradcheck(square, tree),
+    ):
+        with pytest.raises(ValueError, match="expected containers nested at most 300 deep, got deeper ones"):
+            call()
+
+
+@pytest.mark.parametrize("call", [xgrad.asarray, xgrad.Tensor, lambda x: xgrad.ones(3)[x]])
+def test_sequences_of_more_axes_than_numpy_has_are_refused(call: Callable[[Any], Any]) -> None:
+    for values in (cycle(), [xgrad.ones(1), cycle()], nested("list", 3000, 1), nested("tuple", 3000, xgrad.ones(1))):
+        with pytest.raises(ValueError, match="expected at most 64 axes, got sequences nested deeper"):
+            call(values)
+    assert xgrad.asarray(nested("list", 60, 1.0)).shape == np.asarray(nested("list", 60, 1.0)).shape
+
+
+def test_a_tree_that_contains_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="or one that contains itself"):
+        xgrad.grad(square)(cycle())
+
+
+@pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
+@pytest.mark.parametrize("kind", WRAP)
+def test_captured_steps_take_deep_arguments_and_cycles(kind: str) -> None:
+    step = xgrad.capture(lambda x, other: square(x))
+    for _ in range(4):
+        assert step(nested(kind, 3000, xgrad.asarray([3.0])), cycle()).item() == 9
+
+
+def test_batches_of_deep_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="default_collate: expected samples not nested hundreds deep"):
+        xgrad.data.default_collate([nested("list", 3000, 1)])
+
+
+def chain(depth: int) -> nn.Sequential:
+    net: Any = nn.Linear(2, 2)
+    for _ in range(depth):
+        net = nn.Sequential(net, nn.ReLU())
+    return net  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("depth", [400, 1500])
+def test_modules_nested_deep_work(depth: int) -> None:
+    net, flat = chain(depth), chain(1)
+    name = "0." * depth + "weight"
+    state = net.state_dict()
+    assert list(state) == [name, name.replace("weight", "bias")]
+    assert net.load_state_dict(state) == ([], [])
+    assert not any(module.training for module in net.eval().modules())
+    assert net.to(xgrad.float64).to(xgrad.float32).train().training
+    flat.load_state_dict({key.replace("0." * depth, "0."): value for key, value in state.items()})
+    x = xgrad.asarray([[1.0, -2.0]])
+    assert net(x).tolist() == flat(x).tolist()
+    xgrad.sum(net(x)).backward()
+    assert len([p for p in net.parameters() if p.grad is not None]) == 2
+    seen: list[nn.Module] = []
+    net.apply(seen.append)
+    assert len(seen) == 2 * depth + 1 and type(seen[0]) is nn.Linear and seen[-1] is net
+    assert "Sequential(...)" in repr(net) and len(repr(net)) < 20_000
+    with pytest.raises(ValueError, match="functional_call: expected modules and containers that are not nested"):
+        nn.utils.functional_call(chain(1500), {}, x)
+
+
+def test_a_module_in_itself_is_shown_and_applied_to_once() -> None:
+    net = nn.Sequential(nn.ReLU())
+    net.again = net
+    assert repr(net) == "Sequential(\n  (0): ReLU()\n  (again): Sequential(...)\n)"
+    seen: list[nn.Module] = []
+    net.apply(seen.append)
+    assert seen == [net[0], net]
+    with pytest.raises(ValueError, match="Sequential: expected no module in itself"):
+        net(xgrad.ones(1))
+
+
+def test_an_own_repr_of_a_module_is_used_and_may_extend_that_of_the_base() -> None:
+    class Named(nn.Sequential):
+        def __repr__(self) -> str:
+            return f"<{super().__repr__()}>"
+
+    assert repr(nn.Sequential(Named(nn.ReLU()))) == "Sequential(\n  (0): <Named(\n    (0): ReLU()\n  )>\n)"
+
+
+def test_attributes_may_contain_themselves() -> None:
+    module, values = nn.Module(), cycle()
+    module.values = values
+    module.deep = nested("dict", 3000, 1)
+    values.append(nn.ReLU())
+    with pytest.warns(UserWarning, match="got modules in a list"):
+        module.values = values
+
+
+def test_graphs_of_many_ops_are_differentiated() -> None:
+    x = xgrad.asarray([1.0, 2.0], requires_grad=True)
+    y = x
+    for _ in range(20_000):
+        y = y * 1.0
+    assert "grad_fn" in repr(y)
+    xgrad.sum(y * y).backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 4]

@@ -1,0 +1,118 @@
+"""Matrices with NaN or infinity: an error where LAPACK may not end, NaN elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import linalg
+
+pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) encountered:RuntimeWarning")
+
+SINGULAR_VALUES: dict[str, Callable[[Any], Any]] = {
+    "svd": linalg.svd,
+    "svdvals": linalg.svdvals,
+    "pinv": linalg.pinv,
+    "matrix_rank": linalg.matrix_rank,
+    "matrix_norm nuc": lambda x: linalg.matrix_norm(x, ord="nuc"),
+    "matrix_norm 2": lambda x: linalg.matrix_norm(x, ord=2),
+    "matrix_norm -2": lambda x: linalg.matrix_norm(x, ord=-2),
+    "lstsq": lambda x: linalg.lstsq(x, x[..., :1]),
+}
+
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "eigh": linalg.eigh,
+    "eigvalsh": linalg.eigvalsh,
+    "qr": linalg.qr,
+    "cholesky": linalg.cholesky,
+    "inv": linalg.inv,
+    "solve": lambda x: linalg.solve(x, x),
+    "det": linalg.det,
+    "slogdet": linalg.slogdet,
+    "expm": linalg.expm,
+    "sqrtm": linalg.sqrtm,
+}
+
+
+def matrix(value: float, shape: tuple[int, ...] = (2, 3, 3), dtype: str = "float32") -> np.ndarray:
+    """Return random matrices, the last element of which is `value`."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[..., -1, -1] = value
+    return x
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", SINGULAR_VALUES)
+def test_singular_values_of_nonfinite_matrices_are_refused(name: str, value: float, device: str) -> None:
+    if device not in ("cpu", "strict"):
+        pytest.skip("PyTorch and CuPy have checks of their own")
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        x = xgrad.asarray(matrix(value, dtype=dtype), device=device)
+        with pytest.raises(
+            np.linalg.LinAlgError, match=r"expected finite numbers, found NaN or infinity \(got x of shape"
+        ):
+            SINGULAR_VALUES[name](x)
+
+
+@pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank"])
+def test_pytorch_refuses_the_same_matrices(name: str, torch: Any) -> None:
+    with pytest.raises(RuntimeError, match="non-finite values"):
+        getattr(torch.linalg, name)(torch.from_numpy(matrix(np.nan)))
+
+
+def test_a_matrix_for_which_lapack_does_not_end_is_refused() -> None:
+    code = """if True:
+        import numpy as np, xgrad
+        x = np.ones((3, 5))
+        x[0, 0] = np.inf
+        square = xgrad.asarray(np.diag([np.inf, 1.0, 1.0]) + np.ones((3, 3)), requires_grad=True)
+        for device in ("cpu", "strict"):
+            for f in (xgrad.linalg.svd, xgrad.linalg.pinv, lambda x: xgrad.linalg.det(square).backward()):
+                try:
+                    f(xgrad.asarray(x, device=device))
+                except np.linalg.LinAlgError:
+                    print("refused")
+    """
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=100, capture_output=True, text=True)
+    assert done.stdout.split() == ["refused"] * 6, done.stderr
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_functions_of_nonfinite_matrices_end(name: str, value: float, device: str) -> None:
+    for size in (1, 3, 40):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            OTHERS[name](xgrad.asarray(matrix(value, (size, size)), device=device))
+
+
+@pytest.mark.parametrize("name", ["inv", "solve", "det", "slogdet", "qr", "expm"])
+def test_nan_is_passed_on_as_in_pytorch(name: str, device: str, torch: Any) -> None:
+    theirs = {"solve": lambda x: torch.linalg.solve(x, x), "expm": torch.linalg.matrix_exp}
+    x = matrix(np.nan, (3, 3))
+    ours, expected = (
+        OTHERS[name](xgrad.asarray(x, device=device)),
+        theirs.get(name, getattr(torch.linalg, name, None))(torch.from_numpy(x)),
+    )
+    for a, b in zip(*[out if isinstance(out, tuple) else (out,) for out in (ours, expected)], strict=True):
+        assert bool(xgrad.any(xgrad.isnan(a))) == bool(b.isnan().any())
+
+
+def test_a_captured_step_refuses_nonfinite_matrices() -> None:
+    @xgrad.capture
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        return linalg.svdvals(x * 2)
+
+    for _ in range(4):
+        assert step(xgrad.asarray(matrix(1.0))).shape == (2, 3)
+    for value in (np.inf, np.nan):
+        with pytest.raises(np.linalg.LinAlgError, match="expected finite numbers"):
+            step(xgrad.asarray(matrix(value)))
+    expected = np.linalg.svd(2 * matrix(1.0), compute_uv=False)
+    np.testing.assert_allclose(step(xgrad.asarray(matrix(1.0))).numpy(), expected, rtol=1e-5)

@@ -1,0 +1,24 @@
+"""A check before LAPACK's singular value decomposition, which may not end where a matrix holds an infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+def finite_linalg(linalg: Any, to_host: Callable[[Any], np.ndarray]) -> SimpleNamespace:
+    """Return a namespace ``linalg``, whose functions of singular values raise LinAlgError for NaN and infinity."""
+
+    def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(x: Any, /, **options: Any) -> Any:
+            if not np.isfinite(to_host(x)).all():
+                raise np.linalg.LinAlgError("expected finite numbers, found NaN or infinity")
+            return function(x, **options)
+
+        return call
+
+    names = ("matrix_rank", "pinv", "svd", "svdvals")
+    return SimpleNamespace(**vars(linalg) | {name: checked(getattr(linalg, name)) for name in names})
