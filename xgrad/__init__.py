@@ -73,7 +73,6 @@ from xgrad.ops import (
     count_nonzero,
     cumulative_prod,
     cumulative_sum,
-    diff,
     divide,
     empty,
     empty_like,
@@ -86,7 +85,6 @@ from xgrad.ops import (
     flip,
     floor,
     floor_divide,
-    from_dlpack,
     full,
     full_like,
     greater,
@@ -185,7 +183,8 @@ if _TYPE_CHECKING:
     from xgrad.ops.comparing import allclose, isclose
     from xgrad.ops.contractions import einsum
     from xgrad.ops.diagonals import diag, diagonal
-    from xgrad.ops.differences import gradient
+    from xgrad.ops.differences import diff, gradient
+    from xgrad.ops.dlpack import from_dlpack
     from xgrad.ops.encoding import one_hot
     from xgrad.ops.padding import pad
     from xgrad.ops.products import kron, outer
@@ -208,7 +207,8 @@ _FUNCTIONS = {
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
     "ops.diagonals": ("diag", "diagonal"),
-    "ops.differences": ("gradient",),
+    "ops.differences": ("diff", "gradient"),
+    "ops.dlpack": ("from_dlpack",),
     "ops.encoding": ("one_hot",),
     "ops.padding": ("pad",),
     "ops.products": ("kron", "outer"),

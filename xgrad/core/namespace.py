@@ -16,9 +16,19 @@ if TYPE_CHECKING:
 else:
     namespace = sys.modules[__name__.partition(".")[0]]
 
-__all__ = ["Tensor", "namespace", "numpy_protocol"]
+__all__ = ["Tensor", "dlpack", "namespace", "namespace_of", "numpy_protocol"]
 
 
 def numpy_protocol() -> Any:
     """Return the module of NumPy's protocols, which is loaded at its first use."""
     return import_module("xgrad.core.numpy_protocol")
+
+
+def dlpack() -> Any:
+    """Return the module of the exchange by DLPack, which is loaded at its first use."""
+    return import_module("xgrad.ops.dlpack")
+
+
+def namespace_of(version: str | None) -> Any:
+    """Return the namespace for a version of the standard, by default the newest."""
+    return namespace if version in (None, "2025.12") else import_module("xgrad.standard_2024_12")

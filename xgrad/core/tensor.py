@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any
 from weakref import ref
 
@@ -16,7 +15,7 @@ from xgrad.core.dtypes import defaults
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
 from xgrad.core.lost_gradients import blame, lost, warn_missing_gradient
-from xgrad.core.namespace import namespace
+from xgrad.core.namespace import dlpack, namespace, namespace_of
 from xgrad.core.views import base_of, has_family, link
 from xgrad.support.hints import shown
 
@@ -129,7 +128,7 @@ class Tensor(Aliases):
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
             raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {shown(api_version)}")
-        return namespace if api_version in (None, "2025.12") else import_module("xgrad.standard_2024_12")
+        return namespace_of(api_version)
 
     def __dlpack__(
         self,
@@ -140,7 +139,7 @@ class Tensor(Aliases):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        return namespace.ops.dlpack.export(self, stream, max_version, dl_device, copy)
+        return dlpack().export(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         place: tuple[Any, int] = self._data.__dlpack_device__()

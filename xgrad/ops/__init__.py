@@ -18,7 +18,6 @@ from xgrad.ops.creation import (
     zeros_like,
 )
 from xgrad.ops.data_types import can_cast, finfo, iinfo, isdtype, result_type
-from xgrad.ops.dlpack import from_dlpack
 from xgrad.ops.elementwise import (
     abs,
     acos,
@@ -113,9 +112,21 @@ from xgrad.ops.manipulation import (
 from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.products import matmul, tensordot, vecdot
 from xgrad.ops.searching import argmax, argmin, argsort, count_nonzero, nonzero, searchsorted, sort, where
-from xgrad.ops.statistical import cumulative_prod, cumulative_sum, logsumexp, max, mean, min, prod, std, sum, var
+from xgrad.ops.statistical import (
+    all,
+    any,
+    cumulative_prod,
+    cumulative_sum,
+    logsumexp,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    var,
+)
 from xgrad.ops.storage import astype, to_device
-from xgrad.ops.utility import all, any, diff
 from xgrad.ops.writing import put
 from xgrad.support import hints
 
@@ -158,7 +169,6 @@ __all__ = [
     "cross_entropy",
     "cumulative_prod",
     "cumulative_sum",
-    "diff",
     "divide",
     "empty",
     "empty_like",
@@ -171,7 +181,6 @@ __all__ = [
     "flip",
     "floor",
     "floor_divide",
-    "from_dlpack",
     "full",
     "full_like",
     "getitem",

@@ -1,4 +1,4 @@
-"""The standard's statistical functions: sums, means, extrema, products, variances, and running sums and products."""
+"""Reductions: the standard's statistical functions, running sums and products, and `all` and `any`."""
 
 from __future__ import annotations
 
@@ -189,4 +189,24 @@ cumulative_prod = cumulative(
     doc="Return the running product along an axis.",
     example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
     notes="The derivatives are exact at zeros too, at any order.",
+)
+
+any = reduction(
+    "any",
+    None,
+    section="utility",
+    doc="Return whether some element along axes is true, or not 0.",
+    example="[False, True] -> True",
+    takes="Of any shape and dtype",
+    returns="Bools, of the shape of `x` without the reduced axes.",
+)
+
+all = reduction(
+    "all",
+    None,
+    section="utility",
+    doc="Return whether all elements along axes are true, or not 0.",
+    example="[False, True] -> False",
+    takes="Of any shape and dtype",
+    returns="Bools, of the shape of `x` without the reduced axes.",
 )
