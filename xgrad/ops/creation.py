@@ -17,12 +17,16 @@ from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor, wrap
 from xgrad.core.views import unlink
-from xgrad.ops.conversion import asarray, check_range
+from xgrad.ops.conversion import asarray, astype, check_cast, check_range, native_dtype
 from xgrad.ops.data_types import result_type
 from xgrad.ops.declare import public
 from xgrad.ops.manipulation import broadcast_to, reshape
-from xgrad.ops.storage import astype, check_cast, native_dtype
 from xgrad.support.hints import explained, shown
+
+__all__ = [
+    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "tril",
+    "triu", "zeros", "zeros_like",
+]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 Number = bool | int | float | complex | Tensor

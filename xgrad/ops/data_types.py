@@ -12,6 +12,8 @@ from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
 
+__all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
 
 class FloatLimits(NamedTuple):
     """What `finfo` returns; all but `bits` and `dtype` are Python floats."""

@@ -7,7 +7,7 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.backend.devices import transfer
 from xgrad.core.tensor import Tensor, wrap
-from xgrad.ops.storage import native_dtype
+from xgrad.ops.conversion import native_dtype
 
 # DLPack's numbers for kinds of memory: those of the host, and those of a GPU with CUDA.
 _CPU = 1

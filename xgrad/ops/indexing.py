@@ -19,6 +19,8 @@ from xgrad.core.views import link
 from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import derivative, in_rule
 
+__all__ = ["take", "take_along_axis"]
+
 _PLAIN = frozenset({int, type(None), type(...)})  # parts of keys that need no conversion
 
 

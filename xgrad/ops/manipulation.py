@@ -20,6 +20,11 @@ from xgrad.ops.declare import derivative
 from xgrad.ops.indexing import getitem_function, take
 from xgrad.support.hints import explained, shown
 
+__all__ = [
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip", "matrix_transpose",
+    "moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile", "unstack",
+]  # fmt: skip
+
 Axes = int | tuple[int, ...]
 
 

@@ -13,6 +13,8 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.support.hints import shown
 
+__all__ = ["matmul", "tensordot", "vecdot"]
+
 
 def conjugate(xp: Any, x: Any) -> Any:
     """Return the conjugate, of real numbers without a copy."""

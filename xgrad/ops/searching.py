@@ -13,6 +13,8 @@ from xgrad.ops.declare import derivative, in_rule
 from xgrad.ops.indexing import put_along_axis, take
 from xgrad.support.hints import shown
 
+__all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "where"]
+
 argmax = reduction(
     "argmax",
     None,

@@ -9,6 +9,10 @@ from xgrad.core.dtypes import FLOATING, INTEGER, is_complex
 from xgrad.ops.axes import CORRECTION, DTYPE, Axis, count, cumulative, cut, normalized, reduction, restored, spread
 from xgrad.ops.declare import derivative
 
+__all__ = [
+    "all", "any", "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "std", "sum", "var",
+]  # fmt: skip
+
 sum = reduction(
     "sum",
     lambda g, xp, x_shape, axis: spread(xp, g, x_shape, axis),
