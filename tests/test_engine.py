@@ -361,9 +361,9 @@ def test_only_what_a_rule_asks_for_is_kept() -> None:
     out = middle + constant  # the rules of add need nothing
     del middle
     assert alive() is None
-    assert out.grad_fn.kept == out.grad_fn.edges
+    assert out.grad_fn.saved == out.grad_fn.edges
     product = x * constant  # the rule for x needs the constant, that for the constant is not run
-    values = [part for part in product.grad_fn.kept if isinstance(part, np.ndarray)]
+    values = [part for part in product.grad_fn.saved if isinstance(part, np.ndarray)]
     assert values == [constant._data]
 
 

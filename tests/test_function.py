@@ -13,7 +13,7 @@ import pytest
 import xgrad
 from xgrad import Function, Tensor
 from xgrad.core.dtypes import FLOATING
-from xgrad.ops.declare import public
+from xgrad.ops.declare import make_callable
 from xgrad.testing import gradcheck, gradgradcheck
 
 
@@ -351,7 +351,7 @@ def test_a_call_that_leaves_the_short_way_runs_its_forward_rule_once_and_shows_o
             raise ValueError("shapes")
         return x1 + x2
 
-    op = public(Function.of("twice", twice, (lambda g: g, lambda g: g), lowest=FLOATING), "", __name__)
+    op = make_callable(Function.of("twice", twice, (lambda g: g, lambda g: g), lowest=FLOATING), "", __name__)
     x, y = xgrad.ones(2), xgrad.ones(2, dtype=xgrad.float64)
     op(x, x), op(y, y)
     called.clear()

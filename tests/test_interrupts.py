@@ -119,9 +119,9 @@ def higher_order() -> Iterator[Any]:
 
 def stepping(make: Callable[..., Any], steps: int, piece: int | None = None) -> Iterator[Any]:
     backend = Device("cpu").backend
-    before = backend.piece
+    before = backend.tile_size
     try:
-        backend.piece = piece or before
+        backend.tile_size = piece or before
         model, optimizer = training(make, steps)
         complete = {frozenset(state) for state in training(make, 1)[1].state_dict()["state"].values()}
         known = optimizer.state_dict()["state"]
@@ -142,7 +142,7 @@ def stepping(make: Callable[..., Any], steps: int, piece: int | None = None) -> 
                 each.step()
             assert snapshot(everything(model, optimizer)) == snapshot(everything(other, fresh))
     finally:
-        backend.piece = before
+        backend.tile_size = before
 
 
 def rule(xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
@@ -176,7 +176,7 @@ def moving_a_module() -> Iterator[Any]:
     model, optimizer = training(partial(optim.Adam, lr=0.1), 1)
     yield partial(model.to, dtype=xgrad.float64)
     for p in model.parameters():
-        assert p._place.dtype == p._data.dtype == p._leaf.place.dtype
+        assert p._placement.dtype == p._data.dtype == p._leaf.place.dtype
         assert p.grad is None or p.grad.dtype == p.dtype
     model.to(dtype=xgrad.float64)
     optimizer.step()

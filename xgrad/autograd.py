@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from xgrad.backend.device import Place, tracing
+from xgrad.backend.device import Placement, tracing
 from xgrad.core.arguments import check_tensors
-from xgrad.core.engine import walk
+from xgrad.core.engine import run_backward
 from xgrad.core.graph import Edge
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support import hints
 
 __all__ = ["backward", "grad"]
@@ -58,7 +58,7 @@ def backward(
     Tensor([2., 4.])
     """
     keep = create_graph if retain_graph is None else retain_graph or create_graph
-    walk(_start("backward", tensors, grad_tensors), None, retain_graph=keep, create_graph=create_graph)
+    run_backward(_start("backward", tensors, grad_tensors), None, retain_graph=keep, create_graph=create_graph)
 
 
 def grad(
@@ -117,7 +117,7 @@ def grad(
         edges.append(x._edge)
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
-    found = walk(start, set(edges), retain_graph=keep, create_graph=create_graph)
+    found = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph)
     unused = [i for i, edge in enumerate(edges) if edge not in found]
     if unused and not allow_unused:
         raise RuntimeError(
@@ -127,11 +127,11 @@ def grad(
 
 
 @lru_cache(64)
-def _ones(place: Place, shape: tuple[int, ...]) -> Any:
+def _ones(placement: Placement, shape: tuple[int, ...]) -> Any:
     """Return the gradient of a scalar; broadcast, which NumPy makes read-only, since it is used again."""
-    device = place.device
+    device = placement.device
     with device.active():
-        return device.xp.broadcast_to(device.xp.ones((), dtype=place.dtype, device=device.native), shape)
+        return device.xp.broadcast_to(device.xp.ones((), dtype=placement.dtype, device=device.native), shape)
 
 
 def _start(
@@ -161,7 +161,7 @@ def _start(
                     "real part, an absolute value or the like of it, or give a gradient"
                 )
             ones = _ones if tracing.get() is None else _ones.__wrapped__  # arrays of a trace belong to it alone
-            gradient = placed(ones(tensor._place, tensor._data.shape), tensor._place)
+            gradient = from_placement(ones(tensor._placement, tensor._data.shape), tensor._placement)
         else:
             tensor._check_gradient(name, gradient)
         earlier = start.get(tensor._edge)

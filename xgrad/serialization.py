@@ -129,10 +129,10 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
         raise FileNotFoundError(f"load: file not found: {source}: expected a safetensors file")
     if not os.access(source, os.R_OK):  # which safetensors takes for a file that does not exist
         raise PermissionError(f"load: expected a file that can be read, got {source}: change its mode")
-    place = current_device() if device is None else Device(device)
+    target = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:
-            return {name: _from_file(file, name, source, place) for name in file.keys()}  # noqa: SIM118
+            return {name: _from_file(file, name, source, target) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(
             f"load: expected a safetensors file, got {source}, which is damaged or of another kind: {error}"

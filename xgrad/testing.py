@@ -278,8 +278,8 @@ class _Check:
         """Return the derivatives of a result by each wanted input, with a row for each of its reals."""
         rows = [self._gradients([out], [_like(unit, out)]) for unit in np.eye(len(_reals(out)))]
         return {
-            i: np.array([row[place] for row in rows]).reshape(len(rows), len(_reals(self.inputs[i])))
-            for place, i in enumerate(self.wanted)
+            i: np.array([row[position] for row in rows]).reshape(len(rows), len(_reals(self.inputs[i])))
+            for position, i in enumerate(self.wanted)
         }
 
     def _check_entries(self, k: int, path: str, out: Tensor, i: int, by_backward: np.ndarray) -> None:
@@ -416,9 +416,9 @@ def _like(reals: np.ndarray, x: Tensor) -> Tensor:
     return asarray(reals.astype(_reals(x).dtype).view(x.dtype).reshape(x.shape), device=x.device)
 
 
-def _entry(place: int, x: Tensor) -> str:
+def _entry(position: int, x: Tensor) -> str:
     """Return where in a tensor one of its `_reals` is."""
-    element, part = divmod(place, _parts(x))
+    element, part = divmod(position, _parts(x))
     if x.ndim == 0:
         return ", the imaginary part" if part else ""
     entry = ", ".join(str(int(n)) for n in np.unravel_index(element, x.shape))

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from xgrad import autograd
-from xgrad.core.backward_spec import Plan
+from xgrad.core.backward_spec import BackwardSpec
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, clock, record
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
 from xgrad.support.hints import shown
 from xgrad.support.trees import leaves, matched, rebuild
@@ -408,13 +408,13 @@ class _Call:
         self.own: set[Edge] = set()
         self.closed: set[Edge] = set()  # edges that are known to depend on nothing outside
         self.one = not isinstance(argnums, Iterable)
-        given, places = list(args), _places(title, argnums, len(args))
-        self.inputs, self.trees = [], [args[i] for i in places]
-        for i, tree in zip(places, self.trees, strict=True):
+        given, positions = list(args), _positions(title, argnums, len(args))
+        self.inputs, self.trees = [], [args[i] for i in positions]
+        for i, tree in zip(positions, self.trees, strict=True):
             own = [self.input(_lifted(title, f"argument {i}{path}", x)) for path, x in leaves(tree)]
             self.inputs += own
             # Not the same tensors, for the function may assign to them.
-            given[i] = rebuild(tree, [placed(x._data, x._place, x._edge) for x in own])
+            given[i] = rebuild(tree, [from_placement(x._data, x._placement, x._edge) for x in own])
         with enable_grad():
             result, aux = fn(*given, **kwargs), None
         if has_aux:
@@ -433,13 +433,13 @@ class _Call:
     def input(self, x: Tensor) -> Tensor:
         """Return a tensor that stands for another in this call."""
         edge = x._edge if self.recording else None
-        node = record(_Input(), _plan(edge is not None), (edge,), x._data.shape, x._place)
+        node = record(_Input(), _plan(edge is not None), (edge,), x._data.shape, x._placement)
         self.own.add(node)
-        return placed(x._data, x._place, node)
+        return from_placement(x._data, x._placement, node)
 
     def seen(self, x: Tensor) -> Tensor:
         """Return a tensor as it is seen outside: with its graph only if that leads out there."""
-        return placed(x._data, x._place, x._edge if self._depends_on_outside(x) else None)
+        return from_placement(x._data, x._placement, x._edge if self._depends_on_outside(x) else None)
 
     def arranged(self, gradients: Sequence[Tensor]) -> Any:
         """Return what there is for each input in the containers of the arguments, as it is seen outside."""
@@ -518,8 +518,8 @@ class _Call:
 
 
 @cache
-def _plan(linked: bool) -> Plan:
-    return Plan(Function.of("input", lambda xp, x: x, [lambda g: g]), [linked])
+def _plan(linked: bool) -> BackwardSpec:
+    return BackwardSpec(Function.of("input", lambda xp, x: x, [lambda g: g]), [linked])
 
 
 def _pull(
@@ -574,16 +574,16 @@ def _fitting(title: str, like: Tensor, x: Any) -> Tensor | None:
     return tensor
 
 
-def _places(title: str, argnums: Argnums, count: int) -> list[int]:
+def _positions(title: str, argnums: Argnums, count: int) -> list[int]:
     """Return the numbers of the arguments that are differentiated."""
     try:
         asked = [index(n) for n in (argnums if isinstance(argnums, Iterable) else [argnums])]
     except TypeError:
         raise TypeError(f"{title}: expected argnums of an int or a sequence of them, got {shown(argnums)}") from None
-    places = [n + count if n < 0 else n for n in asked]
-    if any(not 0 <= n < count for n in places) or len(set(places)) < len(places):
+    positions = [n + count if n < 0 else n for n in asked]
+    if any(not 0 <= n < count for n in positions) or len(set(positions)) < len(positions):
         raise ValueError(f"{title}: expected argnums among the {count} positional arguments, each once, got {argnums}")
-    return places
+    return positions
 
 
 def _as_arguments(given: Any) -> tuple[Any, ...]:

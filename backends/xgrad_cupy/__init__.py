@@ -55,7 +55,7 @@ class CupyBackend(Backend):
 
     library = "cupy"
     asynchronous = True
-    writes = True
+    supports_out = True
     executor = "xgrad_cupy.cuda_graph"
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class CupyBackend(Backend):
     def index_of(self, x: Any) -> int:
         return int(x.device.id)
 
-    def guard(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
+    def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
         if len(self._devices) == 1:
             return None
         device = self._devices[index]  # can be entered many times over: it keeps a stack for each thread
@@ -158,17 +158,17 @@ class CupyBackend(Backend):
             stream().wait_event(read)  # only then may the memory of `x` have another use
         return moved
 
-    def coercer(self, index: int) -> Callable[[Any], Any]:
+    def array_converter(self, index: int) -> Callable[[Any], Any]:
         def coerce(value: Any) -> Any:
             with self._devices[index]:
                 return self._cp.asarray(value)
 
         return coerce
 
-    def references(self, x: Any) -> int:
+    def buffer_refcount(self, x: Any) -> int:
         return getrefcount(x)  # the base of every view, and of every view of a view
 
-    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+    def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         return x.copy() if copy and min(x.strides, default=0) < 0 else x.view()  # see xgrad_numpy
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:

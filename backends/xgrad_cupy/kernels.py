@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.overridable import PARTS
+from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, softplus
 from xgrad.ops.dropout import _dropout, dropout_scale
 from xgrad.ops.nn import _cross_entropy
@@ -112,7 +112,7 @@ class Kernels:
         }
         functions: dict[Any, Any] = {op.function: kernel for op, kernel in ops.items()}  # type: ignore[attr-defined]
         table = {function.name: self._for_floats(kernel, function.forward) for function, kernel in functions.items()}
-        table |= {name: self._for_floats(kernel, PARTS[name].generic) for name, kernel in parts.items()}
+        table |= {name: self._for_floats(kernel, OVERRIDABLE[name].generic) for name, kernel in parts.items()}
         return table | {"uniform": self.uniform}
 
     def _for_floats(self, kernel: Callable[..., Any], generic: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,10 +144,10 @@ class Kernels:
         out, mask = (self._cp.empty(x.shape, x.dtype) for _ in range(2))
         if x.size:
             words = map(self._word, (seed, call))
-            placed = [(word, np.uint64(0)) if self._is_array(word) else (None, word) for word in words]
+            from_placement = [(word, np.uint64(0)) if self._is_array(word) else (None, word) for word in words]
             given = self._cp.ascontiguousarray(x), out, mask, np.int32(threshold), np.float64(scale), np.int64(x.size)
             kernel = self._raw("dropout", x.dtype.name, "int64")
-            kernel((-(-x.size // (16 * _DROPPING)),), (_DROPPING,), (*placed[0], *placed[1], *given))
+            kernel((-(-x.size // (16 * _DROPPING)),), (_DROPPING,), (*from_placement[0], *from_placement[1], *given))
         return out, mask
 
     def _word(self, value: Any) -> Any:
@@ -215,14 +215,14 @@ class Kernels:
         cp, shape = self._cp, arrays[0].shape
         axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         last = tuple(range(-len(axes), 0))
-        placed = bool(shape) and axes in ((-1,), (len(shape) - 1,))
-        moved = arrays if placed else [cp.moveaxis(x, axes, last) for x in arrays]
+        from_placement = bool(shape) and axes in ((-1,), (len(shape) - 1,))
+        moved = arrays if from_placement else [cp.moveaxis(x, axes, last) for x in arrays]
         length = math.prod([shape[i] for i in axes])
         if not length or _idle(arrays[0].size // length, length):
             return NotImplemented
         out = cp.empty(moved[0].shape, moved[0].dtype)
         self._launch(name, out, np.dtype("int64"), (*map(cp.ascontiguousarray, moved), out), length)
-        return out if placed else cp.moveaxis(out, last, axes)
+        return out if from_placement else cp.moveaxis(out, last, axes)
 
     def _launch(self, name: str, x: Any, classes: Any, given: tuple[Any, ...], length: int) -> None:
         """Run a kernel on rows of a length, of which there are as many as in `x`."""

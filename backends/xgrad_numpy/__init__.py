@@ -53,8 +53,8 @@ class NumpyBackend(Backend):
 
     library = "numpy"
     array_type = np.ndarray
-    writes = True
-    piece = 1 << 16
+    supports_out = True
+    tile_size = 1 << 16
     executor = "xgrad_numpy.executor"
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class NumpyBackend(Backend):
     def from_host(self, x: np.ndarray, index: int) -> np.ndarray:
         return x
 
-    def coercer(self, index: int) -> Callable[[Any], np.ndarray]:
+    def array_converter(self, index: int) -> Callable[[Any], np.ndarray]:
         return np.asarray
 
     references: Any = staticmethod(getrefcount)  # of the base of every view, and of every view of a view
@@ -82,7 +82,7 @@ class NumpyBackend(Backend):
     def is_exclusive(self, arrays: list[np.ndarray]) -> bool:
         return is_exclusive(arrays)
 
-    def lend(self, x: np.ndarray, *, read_only: bool, copy: bool) -> np.ndarray:
+    def export_buffer(self, x: np.ndarray, *, read_only: bool, copy: bool) -> np.ndarray:
         # PyTorch ends the process where it meets a negative stride.
         if copy and (min(x.strides, default=0) < 0 or not (read_only or x.flags.writeable)):
             return x.copy()

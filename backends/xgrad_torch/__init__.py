@@ -40,7 +40,7 @@ class TorchBackend(Backend):
     """PyTorch without its autograd, through array-api-compat."""
 
     library = "torch"
-    writes = True
+    supports_out = True
 
     def __init__(self) -> None:
         try:
@@ -100,7 +100,7 @@ class TorchBackend(Backend):
     def transfer(self, x: Any, index: int) -> Any:
         return x.to(self._devices[index])
 
-    def coercer(self, index: int) -> Callable[[Any], Any]:
+    def array_converter(self, index: int) -> Callable[[Any], Any]:
         return lambda value: self._torch.asarray(value, device=self._devices[index])
 
     def dtype(self, dtype: Any) -> Any:
@@ -114,7 +114,7 @@ class TorchBackend(Backend):
         x.view(-1).index_add_(0, places.reshape(-1), values.reshape(-1))
         return x
 
-    def references(self, x: Any) -> int | None:
+    def buffer_refcount(self, x: Any) -> int | None:
         return self._uses and self._uses(x.untyped_storage()._cdata)
 
     def shares_memory(self, x: Any, y: Any) -> bool:
@@ -125,7 +125,7 @@ class TorchBackend(Backend):
             raise BufferError("from_dlpack: PyTorch has no arrays with negative strides: copy them")
         return self._torch.from_dlpack(x)
 
-    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+    def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         return x.detach()  # a capsule holds this, which counts as another user of the memory; `x` itself would not
 
     def synchronize(self, index: int) -> None:

@@ -17,7 +17,7 @@ import pytest
 import xgrad
 import xgrad_cupy
 from xgrad.backend import DeviceError
-from xgrad.backend.overridable import PARTS
+from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops.products import product
 from xgrad.optim.flat import Layout
 from xgrad_cupy.kernels import Kernels
@@ -225,11 +225,11 @@ def test_whoever_looks_at_a_buffer_is_noticed(look: Callable[[Any, Any], Any]) -
     xp = backend.xp = xgrad_cupy.namespace(cupy)
     place: Any = SimpleNamespace(device=SimpleNamespace(xp=xp), dtype=np.float32)
     views = Layout([(10, 10), (10, 10), ()], place).views(buffer)
-    before = backend.references(buffer)
+    before = backend.buffer_refcount(buffer)
     seen = look(xp, views[1])
-    meanwhile = backend.references(buffer)
+    meanwhile = backend.buffer_refcount(buffer)
     del seen
-    afterwards = backend.references(buffer)  # in no assertion is an array that a failure would read
+    afterwards = backend.buffer_refcount(buffer)  # in no assertion is an array that a failure would read
     assert afterwards == before < meanwhile
 
 
@@ -244,7 +244,7 @@ def test_cupy_reads_the_declarations_of_the_kernels() -> None:
     """They are compiled when they are first called, which takes a GPU."""
     cupy = pytest.importorskip("cupy")
     kernels = Kernels(cupy, xgrad_cupy.namespace(cupy))
-    assert set(kernels.table()) >= set(PARTS)
+    assert set(kernels.table()) >= set(OVERRIDABLE)
 
 
 # TF32

@@ -128,7 +128,7 @@ class PlacedBackend(Backend):
     def index_of(self, x: Placed) -> int:
         return x.place
 
-    def guard(self, index: int) -> Callable[[], AbstractContextManager[Any]]:
+    def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]]:
         return lambda: on(index)
 
     def to_host(self, x: Placed) -> np.ndarray:

@@ -21,7 +21,7 @@ import host_cuda
 import xgrad
 from reference_philox import stream
 from xgrad.backend.device import Device
-from xgrad.backend.overridable import PARTS, fusable
+from xgrad.backend.overridable import OVERRIDABLE, overridable
 from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.ops import elementwise, nn
 from xgrad.ops.dropout import dropout_mask
@@ -89,8 +89,8 @@ def test_every_kernel_replaces_an_op_or_a_part(kernels: Kernels) -> None:
         found.function.name for module in (nn, elementwise) for found in vars(module).values()
         if hasattr(found, "function")
     }  # fmt: skip
-    assert set(kernels.table()) <= functions | set(PARTS)
-    assert set(PARTS) <= set(kernels.table())
+    assert set(kernels.table()) <= functions | set(OVERRIDABLE)
+    assert set(OVERRIDABLE) <= set(kernels.table())
 
 
 def test_a_part_has_a_name_of_its_own() -> None:
@@ -98,16 +98,16 @@ def test_a_part_has_a_name_of_its_own() -> None:
         return g
 
     with pytest.raises(ValueError, match="'relu_gradient' twice"):
-        fusable(relu_gradient)
+        overridable(relu_gradient)
     with pytest.raises(ValueError, match=r"other has no arguments \['x'\]: expected some of \['g', 'out'\]"):
-        fusable(relu_gradient, "other", changes=("x",))
+        overridable(relu_gradient, "other", changes=("x",))
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES.values() if case.kernel in PARTS], ids=lambda case: case.kernel
+    "case", [case for case in CASES.values() if case.kernel in OVERRIDABLE], ids=lambda case: case.kernel
 )
 def test_a_part_changes_what_it_says(case: Case) -> None:
-    part, given, kept = PARTS[case.kernel], case.arguments("float32"), case.arguments("float32")
+    part, given, kept = OVERRIDABLE[case.kernel], case.arguments("float32"), case.arguments("float32")
     part.generic(Device("cpu").xp, *given)
     names = list(inspect.signature(part.generic).parameters)[1:]
     same = [not isinstance(x, np.ndarray) or np.array_equal(x, before) for x, before in zip(given, kept, strict=True)]
@@ -196,7 +196,7 @@ def test_special_values(name: str, dtype: str, kernels: Kernels) -> None:
     rtol = 8 * np.finfo(dtype).eps
     np.testing.assert_allclose(kernels.table()[name](rows, **given), out, rtol=rtol, strict=True)
     gradient = f"{name}_gradient"
-    expected = PARTS[gradient].generic(xp, rows, out, *given.values())
+    expected = OVERRIDABLE[gradient].generic(xp, rows, out, *given.values())
     got = kernels.table()[gradient](rows, out, *given.values())
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=0, strict=True)
 
@@ -230,7 +230,7 @@ def test_special_values_of_losses(dtype: str, kernels: Kernels) -> None:
         for ours, theirs in zip(kept, scale, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=rtol, strict=True)
         g = np.ones(len(rows), dtype)
-        expected = PARTS["cross_entropy_gradient"].generic(xp, g, rows, target, "none", smoothing, scale)
+        expected = OVERRIDABLE["cross_entropy_gradient"].generic(xp, g, rows, target, "none", smoothing, scale)
         got = kernels.cross_entropy_gradient(g, rows, target, "none", smoothing, scale)
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol, strict=True)
 
@@ -238,7 +238,7 @@ def test_special_values_of_losses(dtype: str, kernels: Kernels) -> None:
 @needs_compiler
 def test_the_gradient_of_relu_has_the_same_bits(kernels: Kernels) -> None:
     g, out = (np.array(x, "float32") for x in zip(*itertools.product(SPECIAL, repeat=2), strict=True))
-    expected = PARTS["relu_gradient"].generic(Device("cpu").xp, g, out)
+    expected = OVERRIDABLE["relu_gradient"].generic(Device("cpu").xp, g, out)
     assert kernels.table()["relu_gradient"](g, out).tobytes() == expected.tobytes()
 
 
@@ -295,7 +295,7 @@ def test_a_few_huge_rows_are_left_to_the_generic_rules(name: str, kernels: Kerne
     forward = getattr(xgrad.ops, name).function.forward
     out = forward(Device("cpu").xp, x, axis=-1)
     assert kernels.table()[name](x, axis=-1).tobytes() == out.tobytes()
-    expected = PARTS[f"{name}_gradient"].generic(Device("cpu").xp, x, out, -1)
+    expected = OVERRIDABLE[f"{name}_gradient"].generic(Device("cpu").xp, x, out, -1)
     assert kernels.table()[f"{name}_gradient"](x, out, -1).tobytes() == expected.tobytes()
     loss, (top, total) = kernels.table()["cross_entropy"](x, np.array([3, 5]), reduction="none", label_smoothing=0.0)
     assert loss.shape == (2,) and top.shape == total.shape == (2, 1)

@@ -115,8 +115,8 @@ def assert_concrete(*things: Any) -> None:
     assert tracing.get() is None
     for thing in things:
         if isinstance(thing, xgrad.Tensor):
-            assert type(thing._data) is np.ndarray and type(thing._place.device) is Device
-            assert thing._leaf is None or type(thing._leaf.place.device) is Device
+            assert type(thing._data) is np.ndarray and type(thing._placement.device) is Device
+            assert thing._leaf is None or type(thing._leaf.placement.device) is Device
             assert_concrete(getattr(thing._leaf, "grad", None))
         elif isinstance(thing, nn.Module):
             assert_concrete(*thing.parameters(), *thing.buffers())
@@ -127,7 +127,7 @@ def assert_concrete(*things: Any) -> None:
                 assert all(isinstance(x, (int, float, str, type(None), np.generic, np.ndarray)) for x in options)
             for _, laid in thing.laid():
                 for flat in laid.flats:
-                    assert type(flat.device) is type(flat.layout.place.device) is Device
+                    assert type(flat.device) is type(flat.layout.placement.device) is Device
                     assert_concrete(flat.buffer, flat.gradients.buffer, *flat.gradients.views, *flat.arrays.values())
                     assert all(isinstance(x, (int, float, np.generic)) for x in flat.numbers.values())
 

@@ -30,17 +30,17 @@ class Backend:
         The array API namespace that rules run on. Its ``special`` has the special functions, by SciPy's names;
         where it has none, SciPy's own are put there, for which arrays pass through the host.
     array_type : type
-        The class of its arrays. A result of any other type passes through `coercer`.
+        The class of its arrays. A result of any other type passes through `array_converter`.
     kernels : mapping of str to callable
         Fused kernels that replace generic rules: the forward rule of an op, by its name, or a part that is declared
-        `fused.fusable`, by its own. Each takes the same arguments without `xp`.
+        `fused.overridable`, by its own. Each takes the same arguments without `xp`.
     asynchronous : bool
         Whether to read a value is to wait for the device, so that checks of values are left out.
-    writes : bool
+    supports_out : bool
         Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
     tf32 : bool
         Whether products of float32 may take 10 bits of mantissa: see `set_tf32`.
-    piece : int, optional
+    tile_size : int, optional
         How many elements at a time elementwise work on large arrays should take, to stay in a cache.
     executor : str, optional
         The module whose ``Executor`` runs the programs of `xgrad.capture`; without one steps run eagerly.
@@ -51,9 +51,9 @@ class Backend:
     array_type: type
     kernels: Mapping[str, Callable[..., Any]] = {}
     asynchronous: bool = False
-    writes: bool = False
+    supports_out: bool = False
     tf32: bool = False
-    piece: int | None = None
+    tile_size: int | None = None
     executor: ClassVar[str | None] = None
 
     def count(self) -> int:
@@ -72,7 +72,7 @@ class Backend:
         """Return the index of the device that holds the array `x`."""
         return 0
 
-    def guard(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
+    def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
         """Return what makes the device current, or None where a library has no current device."""
         return None
 
@@ -88,7 +88,7 @@ class Backend:
         """Return the array `x` of this library on another of its devices."""
         return self.from_host(self.to_host(x), index)
 
-    def coercer(self, index: int) -> Callable[[Any], Any]:
+    def array_converter(self, index: int) -> Callable[[Any], Any]:
         """Return what makes an array of an op's result: some libraries give scalars for 0-d results."""
         return lambda value: self.from_host(np.asarray(value), index)
 
@@ -107,11 +107,11 @@ class Backend:
         """Return `x`, which may be overwritten, with `values` added at `key`; repeated indices add up."""
         raise NotImplementedError
 
-    def holds(self, condition: Any) -> bool:
+    def check_true(self, condition: Any) -> bool:
         """Return whether an array of one bool is true, which is the check of an argument."""
         return bool(condition)
 
-    def references(self, x: Any) -> int | None:
+    def buffer_refcount(self, x: Any) -> int | None:
         """Return a number that grows when another array comes to share the memory of `x`, or None if none is known."""
         return None
 
@@ -131,8 +131,8 @@ class Backend:
         """Return what an object with ``__dlpack__`` holds as an array, without a copy; BufferError if it needs one."""
         return self.xp.from_dlpack(x)
 
-    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
-        """Return an array in the memory of `x`, to be given away: one more that `references` counts.
+    def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+        """Return an array in the memory of `x`, to be given away: one more that `buffer_refcount` counts.
 
         If the library can say of arrays that they are, it is to be `read_only`; of what is read-only and cannot be
         given away as that, a copy is, if it may be made. So it is of what other libraries cannot take.

@@ -45,11 +45,11 @@ class Device:
     backend: Backend
     xp: Any
     array_type: Any
-    coerce: Callable[[Any], Any]
+    as_array: Callable[[Any], Any]
     floats: tuple[Any, ...]
-    guard: Callable[[], AbstractContextManager[Any]] | None
+    device_context: Callable[[], AbstractContextManager[Any]] | None
     native: Any
-    places: Places
+    placements: Placements
 
     def __new__(cls, name: str | Device) -> Device:
         device, trace = cls._find(name), tracing.get()
@@ -82,10 +82,11 @@ class Device:
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
             device.xp.special = SciPyKernels(backend)
-        device.xp.kernels = backend.kernels  # where `fused.fusable` finds them
+        device.xp.kernels = backend.kernels  # where `overridable` finds them
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
-        device.coerce = backend.coercer(index)
-        device.guard, device.native, device.places = backend.guard(index), backend.native_device(index), Places(device)
+        device.as_array = backend.array_converter(index)
+        device.device_context, device.native = backend.device_context(index), backend.native_device(index)
+        device.placements = Placements(device)
         return device
 
     def __str__(self) -> str:
@@ -99,7 +100,7 @@ class Device:
 
     def active(self) -> AbstractContextManager[Any]:
         """Return a context in which this is the current device of its library."""
-        return nullcontext() if self.guard is None else self.guard()
+        return nullcontext() if self.device_context is None else self.device_context()
 
     def synchronize(self) -> None:
         """Wait until the device has done all that was asked of it: call this before reading a clock."""
@@ -110,8 +111,8 @@ class Device:
         return self.backend.memory(self.index)
 
 
-class Place:
-    """A device and a dtype of its library: of each pair there is one, so that two are compared at a glance."""
+class Placement:
+    """A device and a dtype of its library. Interned: equality is identity."""
 
     __slots__ = ("complex", "device", "dtype", "floating")
 
@@ -124,11 +125,11 @@ class Place:
         return f"{self.dtype} on {self.device}"
 
 
-class Places(dict[Any, Place]):
-    """The places of a device, by dtype: made when they are asked for."""
+class Placements(dict[Any, Placement]):
+    """The placements of a device by dtype, each made at its first use."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
 
-    def __missing__(self, dtype: Any) -> Place:
-        return self.setdefault(dtype, Place(self.device, dtype))
+    def __missing__(self, dtype: Any) -> Placement:
+        return self.setdefault(dtype, Placement(self.device, dtype))

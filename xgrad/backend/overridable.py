@@ -1,7 +1,7 @@
 """Parts of rules that a backend may have as one kernel, each with the generic form that it replaces.
 
 What replaces the forward rule of an op, a backend's `kernels` have under the op's name. What is less than an op, such
-as a derivative rule or the update of an optimizer, is declared `fusable` here, in the place where it belongs, and a
+as a derivative rule or the update of an optimizer, is declared `overridable` here, in the place where it belongs, and a
 backend's `kernels` may have that too, under its own name.
 """
 
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Part:
-    """What is declared `fusable`: its generic form, and the names of the arguments that it changes in place."""
+class Overridable:
+    """What is declared `overridable`: its generic form, and the names of the arguments that it changes in place."""
 
     __slots__ = ("changes", "generic")
 
@@ -24,10 +24,10 @@ class Part:
 
 
 #: All parts, by name.
-PARTS: dict[str, Part] = {}
+OVERRIDABLE: dict[str, Overridable] = {}
 
 
-def fusable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
+def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     """Declare a function of a namespace and arrays that a backend may have as one kernel.
 
     Where the backend's `kernels` have an entry of its name, that is called in place of the function, with the same
@@ -66,12 +66,12 @@ def fusable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     >>> del PARTS["doubled"]
     """
     name, code = name or generic.__name__.lstrip("_"), generic.__code__
-    if name in PARTS:
+    if name in OVERRIDABLE:
         raise ValueError(f"fusable: expected a name of its own for each part, got {name!r} twice")
     first, *rest = code.co_varnames[: code.co_argcount]
     if unknown := set(changes) - set(rest):
         raise ValueError(f"fusable: {name} has no arguments {sorted(unknown)}: expected some of {rest}")
-    PARTS[name] = Part(generic, changes)
+    OVERRIDABLE[name] = Overridable(generic, changes)
     chosen = _choice((first, *rest))(generic, name)
     update_wrapper(chosen, generic)
     return chosen  # type: ignore[no-any-return]

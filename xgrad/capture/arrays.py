@@ -80,7 +80,7 @@ class TracedArray:
 
 
 class TracedScalar(TracedArray):
-    """A NumPy scalar, which is no array of the device: `Device.coerce` makes one of it, as it does without a trace."""
+    """A NumPy scalar, which is no array of the device: `Device.as_array` makes one of it, as without a trace."""
 
     __slots__ = ()
 

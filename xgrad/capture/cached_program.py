@@ -184,7 +184,7 @@ class CachedProgram:
 
 def in_layout(flat: Flat) -> bool:
     """Return whether parameters have the strides that they have in their buffer."""
-    return all(p._data.strides == place._data.strides for p, place in zip(flat.params, flat.places, strict=True))
+    return all(p._data.strides == segment._data.strides for p, segment in zip(flat.params, flat.segments, strict=True))
 
 
 def _find_given(writer: CodeWriter, recording: Recording) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.backend.device import Place
+from xgrad.backend.device import Placement
 from xgrad.capture.arrays import TracedArray
 from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.errors import Unusable
@@ -13,7 +13,7 @@ from xgrad.capture.program import Value
 from xgrad.capture.recording import Recording
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.core.graph import Leaf, Node, clock
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, has_family, link
 from xgrad.ops.writing import refresh, replace
 from xgrad.support import trees
@@ -33,10 +33,10 @@ class Effects:
     """
 
     def __init__(self, writer: CodeWriter, recording: Recording) -> None:
-        writer.scope.update(change=clock.change, placed=placed, rebuild=trees.rebuild)
+        writer.scope.update(change=clock.change, from_placement=from_placement, rebuild=trees.rebuild)
         writer.scope.update(replace=replace, has_family=has_family, refresh=refresh, link=link)
         self.outputs: list[Value] = []
-        self._writer, self._recording, self._places = writer, recording, recording.trace.real.places
+        self._writer, self._recording, self._placements = writer, recording, recording.trace.real.placements
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
         self._packed = {id(tensor): (part, i) for part in gradients for i, tensor in enumerate(part.tensors)}
         self._known = {id(slot.owner) for slot in recording.slots.all if slot.kind == "array"}
@@ -117,14 +117,14 @@ class Effects:
             return self._writer.name(tensor)
         if id(tensor) not in self._made:
             self._made[id(tensor)] = name = f"t{len(self._made)}"
-            self._writer.effect(f"{name} = placed({self._output(tensor._data)}, {{}})", self._place(tensor))
+            self._writer.effect(f"{name} = placed({self._output(tensor._data)}, {{}})", self._placement_of(tensor))
             if (base := base_of(tensor)) is not None:
                 _, function, options = tensor._view  # type: ignore[misc]
                 self._writer.effect(f"link({self._tensor(base)}, {name}, {{}}, {{}})", function, options)
         return self._made[id(tensor)]
 
-    def _place(self, tensor: Tensor) -> Place:
-        return self._places[tensor._place.dtype]
+    def _placement_of(self, tensor: Tensor) -> Placement:
+        return self._placements[tensor._placement.dtype]
 
     def _output(self, array: TracedArray) -> str:
         """Return an expression for an array that the program hands out."""
@@ -135,11 +135,11 @@ class Effects:
     def _array(self, tensor: Tensor, after: Any) -> None:
         if not isinstance(after, TracedArray):
             raise Unusable("a tensor is given an array that the step has not made")
-        output, place = self._output(after), self._place(tensor)
+        output, placement = self._output(after), self._placement_of(tensor)
         if (tensor._edge or tensor._leaf) is not None:
-            self._writer.effect(f"replace({{}}, {output}, {{}})", tensor, place)
+            self._writer.effect(f"replace({{}}, {output}, {{}})", tensor, placement)
         else:
-            self._writer.effect(f"{{0}}._data, {{0}}._place = {output}, {{1}}", tensor, place)
+            self._writer.effect(f"{{0}}._data, {{0}}._placement = {output}, {{1}}", tensor, placement)
         self._writer.effect("if has_family({0}): refresh({0})", tensor)
 
     def _gradient(self, leaf: Leaf, after: Tensor | None) -> None:

@@ -8,7 +8,7 @@ from sys import getrefcount
 from types import FrameType
 from typing import Any
 
-from xgrad.backend.device import Place, Places
+from xgrad.backend.device import Placement, Placements
 from xgrad.capture.arrays import TracedArray
 from xgrad.capture.numbers import Number
 from xgrad.capture.recording import Recording
@@ -65,18 +65,18 @@ def replace_everywhere(trace: Trace) -> None:
     trace.forget()
     held: list[Any] = [*alive(trace), *[x for x in gc.get_referrers(trace) if type(x) is Number]]
     new: dict[int, Any] = {id(x): x.value if type(x) is Number else x.array for x in held}
-    targets: list[Any] = [*held, trace.device, *trace.device.places.values()]
+    targets: list[Any] = [*held, trace.device, *trace.device.placements.values()]
     new[id(trace.device)] = trace.real
-    new |= {id(place): trace.real.places[place.dtype] for place in trace.device.places.values()}
-    keep = {id(x) for x in (held, targets, new, TracingDevice._devices, trace.device.places)}
-    keep |= {id(vars(x)) for x in (trace, trace.device, trace.device.places)}
+    new |= {id(placement): trace.real.placements[placement.dtype] for placement in trace.device.placements.values()}
+    keep = {id(x) for x in (held, targets, new, TracingDevice._devices, trace.device.placements)}
+    keep |= {id(vars(x)) for x in (trace, trace.device, trace.device.placements)}
     for holder in gc.get_referrers(*targets):
         if id(holder) not in keep:
             _replace(holder, new)
 
 
 def _replace(holder: Any, new: dict[int, Any]) -> None:
-    if isinstance(holder, (Place, Places, TracedArray, Number, Trace, TracingDevice)):
+    if isinstance(holder, (Placement, Placements, TracedArray, Number, Trace, TracingDevice)):
         return
     if isinstance(holder, dict):
         holder.update({key: new[id(value)] for key, value in holder.items() if id(value) in new})

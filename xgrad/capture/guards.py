@@ -51,12 +51,12 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
             guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
     for flat in flats:
         guard("len({}.arrays) != {}", flat, len(flat.arrays))
-    places = {id(x): id(x) for x in tensors if id(x) not in given}
+    placements = {id(x): id(x) for x in tensors if id(x) not in given}
     for slot, _ in recording.changes():
-        if slot.kind == "array" and id(slot.owner) in places.keys() | given:
-            known = shared_with(slot.owner, places, recording.given)  # which are written to as well
+        if slot.kind == "array" and id(slot.owner) in placements.keys() | given:
+            known = shared_with(slot.owner, placements, recording.given)  # which are written to as well
             test = "shared_with({0}, {1}, args) != {2}"
-            guard(test if len(known) > 1 else "has_family({0}) and " + test, slot.owner, places, known)
+            guard(test if len(known) > 1 else "has_family({0}) and " + test, slot.owner, placements, known)
     holders: dict[int, Any] = {}
     for x in tensors:  # those that hold one array have one value in the program
         if (first := holders.setdefault(numbers[id(x)], x)) is not x:
@@ -80,7 +80,9 @@ def _guard_links(writer: CodeWriter, recording: Recording, used: set[int]) -> No
             writer.guard(f"{text} is not {{}}", *objects, value)
         elif isinstance(value, Tensor):
             device = getattr(value.device, "real", value.device)
-            writer.guard(f"not alike({text}, {{}}, {{}})", *objects, device.places[value._place.dtype], value.shape)
+            writer.guard(
+                f"not alike({text}, {{}}, {{}})", *objects, device.placements[value._placement.dtype], value.shape
+            )
         elif not found:
             writer.guard(f"type({text}) is not {{}}", *objects, type(value))
 
@@ -90,7 +92,7 @@ def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
     for i, (tensor, expected) in enumerate(zip(recording.given, recording.alike, strict=True)):
         leaf = tensor._leaf
         writer.guard(
-            f"type(a{i}) is not {{}} or a{i}._place is not {{}} or (a{i}._edge is not None) is not {{}} or "
+            f"type(a{i}) is not {{}} or a{i}._placement is not {{}} or (a{i}._edge is not None) is not {{}} or "
             f"a{i}._data.shape != {{}} or a{i}._data.strides != {{}}", *expected,
         )  # fmt: skip
         for j in first.setdefault(expected, []):
@@ -121,8 +123,8 @@ def _guard_leaf(
     elif slot is None or numbers.get(id(gradient)) not in uses:
         guard("{}.grad is None", leaf)
     else:
-        within = slot.gradients.tensors[slot.place] is gradient
-        guard("{0}.grad is None or ({1}.gradients.tensors[{2}] is {0}.grad) is not {3}", leaf, slot, slot.place, within)
+        within = slot.gradients.tensors[slot.index] is gradient
+        guard("{0}.grad is None or ({1}.gradients.tensors[{2}] is {0}.grad) is not {3}", leaf, slot, slot.index, within)
     if gradient is not None and id(gradient) in recording.state.tensors:
         guard("{}.grad is not {}", leaf, gradient)
 
@@ -145,18 +147,18 @@ def like(leaf: Leaf | None, had: bool, hooks: list[Any]) -> bool:
     return list((leaf.hooks or {}).values()) == hooks
 
 
-def shared_with(x: Tensor, places: dict[int, Any], args: Sequence[Any]) -> dict[Any, Any]:
+def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> dict[Any, Any]:
     """Return the tensors that share the memory of one, by their id or number, each with how it is taken of another."""
-    places = places | {id(arg): i for i, arg in enumerate(args)}
+    placements = placements | {id(arg): i for i, arg in enumerate(args)}
     found: dict[Any, Any] = {}
     for member in family_of(x):
-        if id(member) in places:
+        if id(member) in placements:
             base = base_of(member)
-            known = base is not None and id(base) in places
-            found[places[id(member)]] = (places[id(base)], *(member._view or ())[1:]) if known else None
+            known = base is not None and id(base) in placements
+            found[placements[id(member)]] = (placements[id(base)], *(member._view or ())[1:]) if known else None
     return found
 
 
-def alike(x: Any, place: Any, shape: tuple[int, ...]) -> bool:
+def alike(x: Any, placement: Any, shape: tuple[int, ...]) -> bool:
     """Return whether something is a tensor of a place and shape."""
-    return isinstance(x, Tensor) and x._place is place and x.shape == shape
+    return isinstance(x, Tensor) and x._placement is placement and x.shape == shape

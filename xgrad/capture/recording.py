@@ -41,7 +41,7 @@ class Recording:
     def __init__(self, state: State, slots: Slots, trace: Trace, given: list[Tensor], structure: Any) -> None:
         self.state, self.slots, self.trace, self.given, self.structure = state, slots, trace, given, structure
         self.modes_before: list[Any] = [(mode, mode.get()) for mode in (grad_enabled, _default, default_dtype)]
-        self.alike = [(type(x), x._place, x._edge is not None, x._data.shape, x._data.strides) for x in given]
+        self.alike = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in given]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}
         self.hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
@@ -112,10 +112,14 @@ class Recording:
         self.made = {id(x): x for x in found if id(x) not in known}
         for x in self.made.values() if captured else ():
             self.numbers[id(x)] = x._data.value.number
-            place, edge = real.places[x._place.dtype], x._edge if type(x._edge) is Leaf else None
-            sets += [(setattr, x, "_data", x._data.array), (setattr, x, "_place", place), (setattr, x, "_edge", edge)]
+            placement, edge = real.placements[x._placement.dtype], x._edge if type(x._edge) is Leaf else None
+            sets += [
+                (setattr, x, "_data", x._data.array),
+                (setattr, x, "_placement", placement),
+                (setattr, x, "_edge", edge),
+            ]
             if edge is not None:
-                sets.append((setattr, edge, "place", place))
+                sets.append((setattr, edge, "placement", placement))
         modes = [(_default.set, real)] if _default.get() is self.trace.device else []
         return [sets, modes, [(tracing.set, None)]]
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from xgrad.backend.device import Device, Place
+from xgrad.backend.device import Device, Placement
 from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
@@ -46,8 +46,8 @@ class Slot(NamedTuple):
         if self.kind == "array":
             return trace.lift(value, kind, self.name) if isinstance(value, trace.real.array_type) else value
         if self.kind == "device":
-            if isinstance(value, Place):
-                return trace.device.places[value.dtype] if value.device is trace.real else value
+            if isinstance(value, Placement):
+                return trace.device.placements[value.dtype] if value.device is trace.real else value
             return trace.device_for(value)
         return trace.read(value, self.owner, self.key) if self.kind == "number" else value
 
@@ -55,8 +55,8 @@ class Slot(NamedTuple):
         """Return what the slot holds after the step without a trace, given what it holds after the step with one."""
         if after is traced:
             return before
-        if self.kind == "device" and isinstance(after, Place):
-            return device.places[after.dtype] if isinstance(after.device, TracingDevice) else after
+        if self.kind == "device" and isinstance(after, Placement):
+            return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
         return getattr(after, "array", after) if self.kind == "array" else plain(after)
 
 
@@ -115,11 +115,11 @@ class Slots:
             else:
                 self._flat(flat)  # before the parameter: its buffers stand for those in them
         self._add("array", x, "_data", name)
-        self._add("device", x, "_place", name)
+        self._add("device", x, "_placement", name)
         self._add("other", x, "_edge", f"{name}.requires_grad")
         if leaf is not None:
             self.leaves[id(x)] = x, leaf, name
-            self._add("device", leaf, "place", name)
+            self._add("device", leaf, "placement", name)
             self._add("grad", leaf, "grad", f"{name}.grad")
             self._tensor(leaf.grad, f"{name}.grad")
 
@@ -129,13 +129,13 @@ class Slots:
             return
         self.flats[id(flat)] = flat
         mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        for owner, key in (flat, "device"), (flat.layout, "device"), (flat.layout, "place"):
+        for owner, key in (flat, "device"), (flat.layout, "device"), (flat.layout, "placement"):
             self._add("device", owner, key, "an optimizer")
         whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
-        for i, (place, view, own) in enumerate(zip(flat.places, gradients.views, gradients.tensors, strict=True)):
-            self._tensor(place, f"params{mark}[{i}]")
+        for i, (segment, view, own) in enumerate(zip(flat.segments, gradients.views, gradients.tensors, strict=True)):
+            self._tensor(segment, f"params{mark}[{i}]")
             self._tensor(view, f"grads{mark}[{i}]")
             self._tensor(own, f"grads{mark}[{i}]")
         self._numbers(flat.numbers, f"{{}}{mark}")
@@ -144,7 +144,7 @@ class Slots:
 def buffers_of(flat: Flat) -> list[Tensor]:
     """Return the tensors that hold packed parameters, their gradients and moments."""
     gradients = flat.gradients
-    buffers = [flat.buffer, *flat.places, *flat.arrays.values(), gradients.buffer]
+    buffers = [flat.buffer, *flat.segments, *flat.arrays.values(), gradients.buffer]
     return [*buffers, *gradients.views, *gradients.tensors]
 
 

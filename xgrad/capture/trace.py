@@ -17,7 +17,7 @@ from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Storage, Value, owner_of
 from xgrad.capture.source_location import describe, locate
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.optim.flat import Flat
 
 _PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), np.dtype, type})
@@ -298,27 +298,27 @@ class Trace:
 
     def admit(self, name: str, inputs: Sequence[Any]) -> list[Any] | None:
         """Return inputs of an op with constants for foreign tensors, which refuses the capture; None without any."""
-        foreign = [x for x in inputs if isinstance(x, Tensor) and x._place.device is not self.device]
+        foreign = [x for x in inputs if isinstance(x, Tensor) and x._placement.device is not self.device]
         if not foreign:
             return None
         first = foreign[0]
-        if first._place.device is self.real:
+        if first._placement.device is self.real:
             fault = f"shape {first.shape} {_FOREIGN}: pass it as an argument, or name it in state="
             self.refuse(f"{name} is given a tensor of {fault}")
         else:
             self.refuse(f"{name} is given a tensor on {first.device}, and the step runs on {self.real}: move it before")
-        if all(x._place.device is not self.real for x in foreign):
+        if all(x._placement.device is not self.real for x in foreign):
             return None
         return [
-            placed(self.constant(x._data), self.device.places[x._data.dtype], x._edge)
-            if isinstance(x, Tensor) and x._place.device is self.real
+            from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
+            if isinstance(x, Tensor) and x._placement.device is self.real
             else x
             for x in inputs
         ]
 
     def admit_key(self, key: Tensor, device: Device) -> Any:
         """Return the array of a key of an index on a device, if the key or what it indexes is foreign; else None."""
-        if device is self.real and key._place.device is self.device:
+        if device is self.real and key._placement.device is self.device:
             self.refuse(f"a tensor is indexed {_FOREIGN}: pass it as an argument, or name it in state=")
             return key._data.array
         admitted = self.admit("indexing", [key]) if device is self.device else None

@@ -6,8 +6,8 @@ import types
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from xgrad.backend.device import Device, Places, tracing
-from xgrad.backend.overridable import PARTS
+from xgrad.backend.device import Device, Placements, tracing
+from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.capture.arrays import TracedArray, record
 from xgrad.capture.numbers import Number
@@ -20,7 +20,7 @@ def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Cal
 
 
 def _recorded_kernel(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    part = PARTS.get(name)
+    part = OVERRIDABLE.get(name)
     parameters = part.generic.__code__.co_varnames[1:] if part else ()
     return _recorded(kernel, tuple([parameters.index(p) for p in part.changes]) if part else ())
 
@@ -54,7 +54,7 @@ class TracingBackend:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
 
-    def holds(self, condition: Any) -> bool:
+    def check_true(self, condition: Any) -> bool:
         """Return whether a check of an argument holds, and make it a check of the program."""
         return bool(tracing.get().check(condition))
 
@@ -75,9 +75,9 @@ class TracingBackend:
         tracing.get().refuse("an array of another library is taken through DLPack: pass a tensor as an argument")
         return tracing.get().constant(self.real.from_dlpack(x, index))
 
-    def lend(self, x: Any, *, read_only: bool, copy: bool) -> Any:
+    def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         """Return an array to be given away, which refuses the capture."""
-        return self.real.lend(x.read(), read_only=read_only, copy=copy)
+        return self.real.export_buffer(x.read(), read_only=read_only, copy=copy)
 
 
 class TracingDevice(Device):
@@ -98,20 +98,20 @@ class TracingDevice(Device):
     def _make(cls, real: Device) -> TracingDevice:
         self = object.__new__(cls)
         vars(self).update(vars(real), real=real, backend=TracingBackend(real.backend), array_type=TracedArray)
-        self.xp = TracingNamespace(real.xp, kernels=self.backend.kernels)  # where `fused.fusable` looks for them
-        self.places = Places(self)
-        del self.coerce
+        self.xp = TracingNamespace(real.xp, kernels=self.backend.kernels)  # where `fused.overridable` looks for them
+        self.placements = Placements(self)
+        del self.as_array
         add_package(type(real.backend).__module__)
         return self
 
     def coerce(self, x: Any) -> Any:
         """Return an array of what a rule made: a traced scalar, or a constant."""
         if isinstance(x, TracedArray):
-            return record(self.real.coerce, (x,))
+            return record(self.real.as_array, (x,))
         if type(x) is Number:
             tracing.get().refuse("a number of an optimizer or a generator becomes a tensor")
             x = x.value
-        return tracing.get().constant(self.real.coerce(x))
+        return tracing.get().constant(self.real.as_array(x))
 
     def __eq__(self, other: object) -> bool:
         return self is other or self.real is other

@@ -70,8 +70,8 @@ def gather() -> dict[str, Any]:
             devices.append({"name": kind, "usable": False, "description": str(error).removeprefix(f"{kind}: ")})
     try:
         found = mnist(download=False)
-        place = os.environ.get("XGRAD_DATA") or "the user's cache"
-        data = f"{len(found.train)} training and {len(found.test)} test images, found in {place}"
+        source = os.environ.get("XGRAD_DATA") or "the user's cache"
+        data = f"{len(found.train)} training and {len(found.test)} test images, found in {source}"
     except (DataError, OSError) as error:
         data = f"not usable: {str(error).partition(';')[0]}"
     return {

@@ -181,8 +181,8 @@ class Aliases(Operators, HintedTensor):
     def expand(self: Any, *sizes: Any) -> Tensor:
         """Return this tensor broadcast to a shape, in which -1 keeps a length."""
         shape = _shape(sizes)
-        kept = (None,) * (len(shape) - self.ndim) + self.shape
-        return namespace.broadcast_to(self, tuple(old if n == -1 else n for n, old in zip(shape, kept, strict=False)))
+        saved = (None,) * (len(shape) - self.ndim) + self.shape
+        return namespace.broadcast_to(self, tuple(old if n == -1 else n for n, old in zip(shape, saved, strict=False)))
 
     def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Return this tensor with the axes from `start_dim` to `end_dim` as one."""

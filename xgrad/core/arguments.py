@@ -52,7 +52,7 @@ def as_int(op: str, name: str, value: Any) -> int:
     return operator.index(value)
 
 
-def lift(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
+def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
     """Make tensors of the arrays among the inputs of a call, and of its first scalar where there are only scalars."""
     lifted = []
     trace = tracing.get()

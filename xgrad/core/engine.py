@@ -8,19 +8,19 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any
 
-from xgrad.backend.device import Place, tracing
+from xgrad.backend.device import Placement, tracing
 from xgrad.core import errors
 from xgrad.core.dtypes import is_complex
 from xgrad.core.grad_mode import grad_enabled
-from xgrad.core.graph import Edge, Leaf, Node, Output, clock
+from xgrad.core.graph import Edge, Leaf, Node, OutputEdge, clock
 from xgrad.core.namespace import namespace
 from xgrad.core.op import Rule
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.tensor import Tensor, from_placement
 
 _lock = Lock()
 
 
-def walk(
+def run_backward(
     gradients: dict[Edge, Tensor], wanted: Collection[Edge] | None, *, retain_graph: bool, create_graph: bool
 ) -> dict[Edge, Tensor]:
     """Carry `gradients`, given for the edges of results, back through the graph, newest node first.
@@ -29,7 +29,7 @@ def walk(
     In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors, and
     are recorded themselves.
     """
-    needed = None if wanted is None else _leading_to(wanted, gradients)
+    needed = None if wanted is None else _reachable(wanted, gradients)
     adds = wanted is None and not create_graph  # then rules may write where an optimizer keeps the gradient of a leaf
     found: dict[Edge, Tensor] = {}
     leaves: list[tuple[Leaf, Any]] = []
@@ -51,14 +51,14 @@ def walk(
             if type(node) is Leaf:
                 leaves.append((node, g))
                 continue
-            kept = node.kept
-            if kept is None:
+            saved = node.saved
+            if saved is None:
                 raise RuntimeError(
                     f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
                     "retain_graph=True to the first pass, or compute the result again"
                 )
-            if type(node) is Output:
-                parent: Any = kept[0]
+            if type(node) is OutputEdge:
+                parent: Any = saved[0]
                 if parent not in pending:
                     pending[parent] = [None] * len(parent.shape)
                     heappush(newest, (-parent.order, parent))
@@ -66,26 +66,26 @@ def walk(
                 continue
             if clock.last_change > node.order:
                 errors.check_unchanged(node)
-            if node.place.device is not here:
-                here = node.place.device
+            if node.placement.device is not here:
+                here = node.placement.device
                 if (trace := tracing.get()) is not None and here is not trace.device:
                     trace.refuse("a graph from before the step is walked")
                 if guard is not None:
                     left, guard = guard, None
                     left.__exit__(None, None, None)
-                if here.guard is not None:
-                    guard = here.guard()
+                if here.device_context is not None:
+                    guard = here.device_context()
                     guard.__enter__()
                 xp = namespace if create_graph else here.xp
             plan = node.plan
-            values = plan.tensors(node) if create_graph else kept
+            values = plan.tensors(node) if create_graph else saved
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
-            steps = _shared(node, plan.steps[0][1](g, xp, values, None)) if plan.joint else plan.steps
+            vjp_calls = _shared(node, plan.vjp_calls[0][1](g, xp, values, None)) if plan.joint else plan.vjp_calls
             if plan.op.replaces and node.edges[0] is not None:
                 replaced.append(node.edges[0])
-            for i, rule, writes in steps:
-                edge = kept[i]
+            for i, rule, writes in vjp_calls:
+                edge = saved[i]
                 if needed is not None and edge not in needed:
                     continue
                 into = None
@@ -93,14 +93,14 @@ def walk(
                     with _lock:  # what a hook is given may be kept
                         into = edge.slot.reserve(edge, running)
                 result = rule(g, xp, values, into)
-                if result.shape != edge.shape or result.dtype is not edge.place.dtype:
-                    result = _fit(node, edge, result, xp)
+                if result.shape != edge.shape or result.dtype is not edge.placement.dtype:
+                    result = _unbroadcast_and_cast(node, edge, result, xp)
                 if edge not in pending:
                     pending[edge] = result
                     heappush(newest, (-edge.order, edge))
                     continue
-                if edge.place.device is not here:  # of a transfer
-                    with edge.place.device.active():
+                if edge.placement.device is not here:  # of a transfer
+                    with edge.placement.device.active():
                         pending[edge] = pending[edge] + result
                 elif edge in sums:
                     pending[edge] += result
@@ -109,7 +109,7 @@ def walk(
                     if not create_graph:
                         sums.add(edge)
             if not retain_graph:
-                node.kept = None
+                node.saved = None
         if replaced:
             _add_zeros(replaced, found, leaves, wanted, retain_graph)
         if wanted is None:
@@ -144,20 +144,20 @@ def _add_zeros(
             continue
         seen.add(edge)
         if type(edge) is Leaf if wanted is None else edge in wanted:
-            device, shape = edge.place.device, edge.shape
+            device, shape = edge.placement.device, edge.shape
             with device.active():
-                zeros: Any = device.xp.zeros(shape, dtype=edge.place.dtype, device=device.native)
+                zeros: Any = device.xp.zeros(shape, dtype=edge.placement.dtype, device=device.native)
             zeros = _run_hooks(edge, zeros, False) if edge.hooks else zeros
             if type(edge) is Leaf and wanted is None:
                 leaves.append((edge, zeros))
             else:
-                found[edge] = placed(zeros, edge.place)
+                found[edge] = from_placement(zeros, edge.placement)
         replaced += [behind for behind in edge.edges if behind is not None]
-        if not retain_graph and isinstance(edge, Node) and type(edge) is not Output:
-            edge.kept = None
+        if not retain_graph and isinstance(edge, Node) and type(edge) is not OutputEdge:
+            edge.saved = None
 
 
-def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
+def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
     """Return the edges behind the roots from which a wanted one can be reached; the others need no gradient."""
     nodes = list(roots)
     seen = set(nodes)
@@ -168,7 +168,7 @@ def _leading_to(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
                 seen.add(edge)
                 nodes.append(edge)
     # A node that was freed may have led there: the walk is to come to it, and refuse.
-    needed = {*wanted, *(node for node in nodes if not isinstance(node, Leaf) and node.kept is None)}
+    needed = {*wanted, *(node for node in nodes if not isinstance(node, Leaf) and node.saved is None)}
     for node in sorted(nodes, key=attrgetter("order")):
         if not needed.isdisjoint(node.edges):
             needed.add(node)
@@ -188,12 +188,12 @@ def _shared(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
 
 def _zeros(node: Any, i: int, create_graph: bool) -> Any:
     """Return the gradient of a result that nothing depends on."""
-    place: Place = node.places[i]
-    raw = place.device.xp.zeros(node.shape[i], dtype=place.dtype, device=place.device.native)
-    return placed(raw, place) if create_graph else raw
+    placement: Placement = node.placements[i]
+    raw = placement.device.xp.zeros(node.shape[i], dtype=placement.dtype, device=placement.device.native)
+    return from_placement(raw, placement) if create_graph else raw
 
 
-def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
+def _unbroadcast_and_cast(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
     """Sum a gradient over the axes along which its input was broadcast, and give it the input's dtype.
 
     A real input moves along the real axis alone: it gets the real part.
@@ -211,7 +211,7 @@ def _fit(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
             axes += tuple(i for i, n in enumerate(shape, lead) if n == 1 != got[i])
         g = xp.sum(g, axis=axes)
         g = g if g.shape == shape else xp.reshape(g, shape)
-    dtype = edge.place.dtype
+    dtype = edge.placement.dtype
     if getattr(g, "_data", g).dtype == dtype:
         return g
     return xp.astype(xp.real(g) if is_complex(g.dtype) and not is_complex(dtype) else g, dtype)
@@ -229,9 +229,9 @@ def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
 
 def _tensor(node: Edge, g: Any) -> Tensor:
     if isinstance(g, Tensor):
-        return placed(g._data, g._place, g._edge)  # one of its own, that may be assigned to
-    device = node.place.device
-    return placed(g if type(g) is device.array_type else device.coerce(g), node.place)
+        return from_placement(g._data, g._placement, g._edge)  # one of its own, that may be assigned to
+    device = node.placement.device
+    return from_placement(g if type(g) is device.array_type else device.as_array(g), node.placement)
 
 
 def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:

@@ -31,15 +31,15 @@ def _describe(op: Op, inputs: Sequence[Any]) -> str:
 
 
 def mixed_devices(op: Op, inputs: Sequence[Any]) -> str:
-    places = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
-    return f"{op.name}: expected tensors of one device, got {', '.join(places)}: move them with .to(device)"
+    devices = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
+    return f"{op.name}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)"
 
 
 def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
     """Raise DeviceError; while a step is traced, return inputs in which foreign tensors are constants of the trace."""
     trace = tracing.get()
     admitted: Sequence[Any] | None = None if trace is None else trace.admit(op.name, inputs)
-    if trace is None and any(hasattr(x._place.device, "real") for x in inputs if isinstance(x, Tensor)):
+    if trace is None and any(hasattr(x._placement.device, "real") for x in inputs if isinstance(x, Tensor)):
         raise CaptureError(
             f"{op.name}: a tensor is used that another thread's step is being traced with: wait for that step, "
             "or give each thread tensors of its own"
@@ -80,19 +80,19 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
 
 def check_unchanged(node: Node) -> None:
     """Refuse to use a saved value if the tensor that it came from has since been given another."""
-    plan, names, edges, kept = node.plan, list(node.inputs), node.edges, node.kept or ()
+    plan, names, edges, saved = node.plan, list(node.inputs), node.edges, node.saved or ()
     for edge in edges:
         if type(edge) is Leaf and edge.moved > node.order:
             raise RuntimeError(
                 f"backward: {node.name} was applied to a leaf that has since been given shape {tuple(edge.shape)} on "
-                f"{edge.place.device} through .data: change it after the backward pass"
+                f"{edge.placement.device} through .data: change it after the backward pass"
             )
-    used = range(len(edges)) if "all" in plan.roles else [role for role in plan.roles if type(role) is int]
+    used = range(len(edges)) if "all" in plan.saved_roles else [role for role in plan.saved_roles if type(role) is int]
     stale = [names[i] for i in used if (edge := edges[i]) is not None and edge.changed > node.order]
-    for i, constant in zip(plan.constants, kept[len(plan.roles) : plan.first], strict=True):
+    for i, constant in zip(plan.constants, saved[len(plan.saved_roles) : plan.first], strict=True):
         if constant is not None and getattr(constant(), "_changed", 0) > node.order:
             stale.append(names[i])
-    if "out" in plan.roles and node.changed > node.order:
+    if "out" in plan.saved_roles and node.changed > node.order:
         stale.append("result")
     if stale:
         described = ", ".join(f"{name!r} ({_origin(node, name)})" for name in stale)

@@ -20,15 +20,15 @@ _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.
 _NONE: Any = {1: None, 2: None, 3: None}  # plans of ops without rules, which are not recorded
 
 
-def for_one(name: str, find: Callable[[], Any], views: Views = False) -> Callable[..., Any]:
+def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) -> Callable[..., Any]:
     """Return a call of one input, of this name, which finds its function when it has to."""
     ways: dict[Any, Any] = {}  # what is to be known in a place
 
     def call_with_one(x: Any, /, *more: Any, **given: Any) -> Any:
         try:
-            a, place, edge = x._data, x._place, x._edge
-            kernel, plans, array_type, tensor, function = ways[place]
-            if (trace := _tracing()) is not None and place.device is not trace.device:
+            a, placement, edge = x._data, x._placement, x._edge
+            kernel, plans, array_type, tensor, function = ways[placement]
+            if (trace := _tracing()) is not None and placement.device is not trace.device:
                 raise LookupError
             options = function.defaults
             if more or given:
@@ -38,7 +38,7 @@ def for_one(name: str, find: Callable[[], Any], views: Views = False) -> Callabl
             if len(options) != len(function.options):
                 raise LookupError
             out = kernel(a, **options) if options else kernel(a)
-            if out.dtype is not place.dtype:
+            if out.dtype is not placement.dtype:
                 raise LookupError
             plan = None if edge is None or not _recording() else plans[1]
         except Exception:
@@ -46,31 +46,31 @@ def for_one(name: str, find: Callable[[], Any], views: Views = False) -> Callabl
         else:
             result = _new(tensor)
             if type(out) is not array_type:
-                out = place.device.coerce(out)
-            result._data, result._place, result._edge = out, place, None
+                out = placement.device.as_array(out)
+            result._data, result._placement, result._edge = out, placement, None
             if plan is not None:
                 result._edge = node = Node()
-                node.kept = plan.keep(out, (a,), (x,), options, None, (edge,)) if plan.first else (edge,)
-                node.plan, node.shape, node.place = plan, out.shape, place
+                node.saved = plan.save(out, (a,), (x,), options, None, (edge,)) if plan.first else (edge,)
+                node.plan, node.shape, node.placement = plan, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             if views and (views is True or is_view(x, out)):
                 link(x, result, function, options)
             return result
-        return _long(find(), ways, (x, *more), given)
+        return _slow_path(find(), ways, (x, *more), given)
 
     call_with_one.__name__ = call_with_one.__qualname__ = name
     return call_with_one
 
 
-def for_two(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
+def binary_fast_path(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
     """Return a call of two inputs, of which the second may be a number."""
     ways: dict[Any, Any] = {}
 
     def call_with_two(x1: Any, x2: Any, /) -> Any:
         try:
-            a, place, e1 = x1._data, x1._place, x1._edge
-            kernel, plans, array_type, tensor, dtype = ways[place]
-            if (trace := _tracing()) is not None and place.device is not trace.device:
+            a, placement, e1 = x1._data, x1._placement, x1._edge
+            kernel, plans, array_type, tensor, dtype = ways[placement]
+            if (trace := _tracing()) is not None and placement.device is not trace.device:
                 raise LookupError
             kind = type(x2)
             if kind is float or kind is int:
@@ -80,7 +80,7 @@ def for_two(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
                     raise LookupError
             else:
                 b, e2 = x2._data, x2._edge
-                if x2._place is not place:
+                if x2._placement is not placement:
                     raise LookupError
                 out = kernel(a, b)
             if (e1 is None and e2 is None) or not _recording():
@@ -92,41 +92,43 @@ def for_two(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
         else:
             result = _new(tensor)
             if type(out) is not array_type:
-                out = place.device.coerce(out)
-            made = place if plans is not _NONE else place.device.places[dtype]
-            result._data, result._place, result._edge = out, made, None
+                out = placement.device.as_array(out)
+            made = placement if plans is not _NONE else placement.device.placements[dtype]
+            result._data, result._placement, result._edge = out, made, None
             if plan is not None:
                 result._edge = node = Node()
-                node.kept = plan.keep(out, (a, b), (x1, x2), None, None, (e1, e2)) if plan.first else (e1, e2)
-                node.plan, node.shape, node.place = plan, out.shape, place
+                node.saved = plan.save(out, (a, b), (x1, x2), None, None, (e1, e2)) if plan.first else (e1, e2)
+                node.plan, node.shape, node.placement = plan, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
-        return _long(find(), ways, (x1, x2), {})
+        return _slow_path(find(), ways, (x1, x2), {})
 
     call_with_two.__name__ = call_with_two.__qualname__ = name
     return call_with_two
 
 
-def _long(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _slow_path(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function the long way, and remember the short one for the next time.
 
     There is one if the result is in the place of the inputs, or, of an op without rules, if no promotion precedes it.
     What is remembered has no place in it, for capture replaces those of a trace in any tuple.
     """
     result = function(*inputs, **options)
-    place: Any = getattr(inputs[0], "_place", None)
-    if place is None or place in ways or type(result) is tuple:
+    placement: Any = getattr(inputs[0], "_placement", None)
+    if placement is None or placement in ways or type(result) is tuple:
         return result
-    device, made = place.device, result._place
+    device, made = placement.device, result._placement
     rules = any(function.rules)
-    short = made is place if rules else place.dtype in device.floats and (made is place or not made.floating)
+    short = (
+        made is placement if rules else placement.dtype in device.floats and (made is placement or not made.floating)
+    )
     if (
         short
         and made.device is device
-        and device.guard is None
-        and all(getattr(x, "_place", place) is place for x in inputs)
+        and device.device_context is None
+        and all(getattr(x, "_placement", placement) is placement for x in inputs)
     ):
-        plans = function.plans[place.complex and function.holomorphic] if rules else _NONE
+        plans = function.plans[placement.complex and function.holomorphic] if rules else _NONE
         last = function if len(function.inputs) == 1 else made.dtype
-        ways[place] = function.kernel(device, not place.complex), plans, device.array_type, type(result), last
+        ways[placement] = function.kernel(device, not placement.complex), plans, device.array_type, type(result), last
     return result

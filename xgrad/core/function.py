@@ -10,15 +10,15 @@ from typing import Any
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import transfer
 from xgrad.core import errors
-from xgrad.core.arguments import lift
-from xgrad.core.backward_spec import Plan, outputs, reads
+from xgrad.core.arguments import to_tensors
+from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.grad_mode import grad_enabled
-from xgrad.core.graph import Branching, Node, record
+from xgrad.core.graph import MultiOutputNode, Node, record
 from xgrad.core.namespace import namespace
 from xgrad.core.op import Op, Rule
 from xgrad.core.promotion import are_bools, promote
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import is_view, link
 from xgrad.support import hints
 
@@ -110,18 +110,18 @@ class Function(Op):
         """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
         if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
             inputs, options = self.bind(inputs, options)
-        device = dtype = aside = None
+        device = dtype = residual = None
         mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._undecisive
         for x in inputs:
             if isinstance(x, Tensor):
-                raw, place, edge = x._data, x._place, x._edge
-                if place.device is not device:
+                raw, placement, edge = x._data, x._placement, x._edge
+                if placement.device is not device:
                     if device is not None:
                         return self(*errors.on_one_device(self, inputs), **options)
-                    device = place.device
+                    device = placement.device
                 if not bit & exempt:
-                    mixed = mixed or (dtype is not None and place.dtype is not dtype)
-                    dtype = place.dtype
+                    mixed = mixed or (dtype is not None and placement.dtype is not dtype)
+                    dtype = placement.dtype
                 if edge is not None:
                     mask |= bit
                 raws.append(raw)
@@ -131,10 +131,10 @@ class Function(Op):
                 raws.append(x)
                 edges.append(None)
             else:
-                return self(*lift(self, inputs), **options)
+                return self(*to_tensors(self, inputs), **options)
             bit += bit
         if device is None:
-            return self(*lift(self, inputs, scalars=True), **options)
+            return self(*to_tensors(self, inputs, scalars=True), **options)
         trace = tracing.get()
         if trace is not None and device is not trace.device and (admitted := trace.admit(self.name, inputs)):
             return self(*admitted, **options)
@@ -147,56 +147,56 @@ class Function(Op):
 
         kernel = self._kernels.get(device) or self._kernels.setdefault(device, self.kernel(device))
         try:
-            if device.guard is None:
+            if device.device_context is None:
                 out = kernel(*raws, **options)
             else:
-                with device.guard():
+                with device.device_context():
                     out = kernel(*raws, **options)
         except Exception as error:
             explained = errors.explain(self, error, inputs)
             if explained is error:
                 raise
             raise explained from error
-        if self.aside:
-            out, aside = out
-        if self.crosses:
+        if self.residual:
+            out, residual = out
+        if self.cross_device:
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
             out = _settle(self, out, device)
 
         mask &= self._differentiable
         if type(out) is tuple:
-            places = [device.places[part.dtype] for part in out]
+            placements = [device.placements[part.dtype] for part in out]
             if not mask or not out or not grad_enabled.get():
-                return tuple(map(placed, out, places))
-            plan = self._plan(mask, len(inputs), any(place.complex for place in places))
-            kept = plan.keep(out, raws, inputs, options, aside, edges)
-            node = record(Branching(), plan, kept, [part.shape for part in out], places[0])
-            node.outputs, node.places = [lambda: None] * len(out), places
+                return tuple(map(from_placement, out, placements))
+            plan = self._plan(mask, len(inputs), any(placement.complex for placement in placements))
+            saved = plan.save(out, raws, inputs, options, residual, edges)
+            node = record(MultiOutputNode(), plan, saved, [part.shape for part in out], placements[0])
+            node.outputs, node.placements = [lambda: None] * len(out), placements
             return outputs(node, out)
-        place = device.places[out.dtype]
-        if not mask or not place.floating or not grad_enabled.get():
-            result = placed(out, place)
+        placement = device.placements[out.dtype]
+        if not mask or not placement.floating or not grad_enabled.get():
+            result = from_placement(out, placement)
         else:
-            plan = self._plan(mask, len(inputs), place.complex)
-            kept = plan.keep(out, raws, inputs, options, aside, edges)
-            result = placed(out, place, record(Node(), plan, kept, out.shape, place))
+            plan = self._plan(mask, len(inputs), placement.complex)
+            saved = plan.save(out, raws, inputs, options, residual, edges)
+            result = from_placement(out, placement, record(Node(), plan, saved, out.shape, placement))
         if self.views and (self.views is True or is_view(inputs[0], out)):
             link(inputs[0], result, self, options)
         return result
 
-    def _plan(self, mask: int, count: int, of_complex: bool) -> Plan:
+    def _plan(self, mask: int, count: int, of_complex: bool) -> BackwardSpec:
         conjugates, key = of_complex and self.holomorphic, -1 if self.variadic else mask
         if key not in self.plans[conjugates]:
-            self.plans[conjugates][key] = Plan(self, [bool(mask >> i & 1) for i in range(count)], conjugates)
-        plan: Plan = self.plans[conjugates][key]
+            self.plans[conjugates][key] = BackwardSpec(self, [bool(mask >> i & 1) for i in range(count)], conjugates)
+        plan: BackwardSpec = self.plans[conjugates][key]
         return plan
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:
     """Return a result, or each of several, as the device's own kind of array."""
     if hasattr(out, "dtype"):
-        return out if type(out) is device.array_type else device.coerce(out)
+        return out if type(out) is device.array_type else device.as_array(out)
     if isinstance(out, (tuple, list)):
         return tuple([_settle(function, part, device) for part in out])
     if type(out) in SCALARS:

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, TypeVar
 from weakref import ref
 
-from xgrad.backend.device import Place
+from xgrad.backend.device import Placement
 
 Hook = Callable[[Any], Any]
 N = TypeVar("N", bound="Node")
@@ -31,13 +31,13 @@ clock = Clock()
 class Leaf:
     """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
 
-    __slots__ = ("changed", "grad", "hooks", "moved", "order", "place", "shape", "slot", "viewed")
+    __slots__ = ("changed", "grad", "hooks", "moved", "order", "placement", "shape", "slot", "viewed")
     name = "leaf"
     edges = ()
 
-    def __init__(self, shape: tuple[int, ...], place: Place) -> None:
+    def __init__(self, shape: tuple[int, ...], placement: Placement) -> None:
         self.order = -next(clock.numbers)  # before every recording
-        self.shape, self.place = shape, place
+        self.shape, self.placement = shape, placement
         self.grad: Any = None
         self.slot: Any = None  # where an optimizer keeps the gradient
         self.hooks: dict[Any, Hook] | None = None
@@ -47,41 +47,41 @@ class Leaf:
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"
 
-    def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
+    def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
         """Follow a tensor to another value; its gradient goes along to another device or dtype, not shape."""
-        if shape != self.shape or place is not self.place:
+        if shape != self.shape or placement is not self.placement:
             grad = None
             if self.grad is not None and shape == self.shape:
-                grad = self.grad.detach().to(place.device, dtype=place.dtype)
-            if shape != self.shape or place.device is not self.place.device:
+                grad = self.grad.detach().to(placement.device, dtype=placement.dtype)
+            if shape != self.shape or placement.device is not self.placement.device:
                 self.moved = when
             self.grad, self.slot = grad, None  # with no call from here on, after which a signal handler could run
-        self.shape, self.place, self.changed = shape, place, when
+        self.shape, self.placement, self.changed = shape, placement, when
 
 
 class Node:
     """One recorded call of a function: what its rules need, and where their results go.
 
-    `kept` is one tuple: the values for the rules, weak references to those of them that are constants, and an
+    `saved` is one tuple: the values for the rules, weak references to those of them that are constants, and an
     edge for each input, None where no gradient is needed. The walk lets go of it. A node holds arrays and other
     nodes, never its own output, so a graph has no reference cycle.
     """
 
     # One tuple, not several, and few slots: Python's collector visits them all.
-    __slots__ = ("changed", "hooks", "kept", "order", "place", "plan", "shape")
+    __slots__ = ("changed", "hooks", "order", "placement", "plan", "saved", "shape")
 
     plan: Any
-    kept: tuple[Any, ...] | None
+    saved: tuple[Any, ...] | None
     order: int
     shape: Any
-    place: Place
+    placement: Placement
     hooks: dict[Any, Hook] | None
     changed: int
 
     @property
     def edges(self) -> tuple[Edge | None, ...]:
         """Where the gradients of the inputs go, none once the node was freed."""
-        return () if self.kept is None else self.kept[self.plan.first :]
+        return () if self.saved is None else self.saved[self.plan.first :]
 
     @property
     def name(self) -> str:
@@ -97,45 +97,45 @@ class Node:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
         return f"<{self.name} {self.shape}: {inputs or 'freed'}>"
 
-    def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
+    def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
         """Note when the result was given another value."""
-        if shape != self.shape or place is not self.place:
+        if shape != self.shape or placement is not self.placement:
             raise ValueError(
-                f"data: expected shape {tuple(self.shape)}, {self.place} for a computed tensor, got {tuple(shape)}, "
-                f"{place}: use .detach()"
+                f"data: expected shape {tuple(self.shape)}, {self.placement} for a computed tensor, got "
+                f"{tuple(shape)}, {placement}: use .detach()"
             )
         self.changed = when
 
 
-def record(node: N, plan: Any, kept: tuple[Any, ...], shape: Any, place: Place) -> N:
+def record(node: N, plan: Any, saved: tuple[Any, ...], shape: Any, placement: Placement) -> N:
     """Fill in a new node."""
-    node.plan, node.kept, node.shape, node.place = plan, kept, shape, place
+    node.plan, node.saved, node.shape, node.placement = plan, saved, shape, placement
     node.order, node.hooks, node.changed = next(clock.numbers), None, 0
     return node
 
 
-class Branching(Node):
+class MultiOutputNode(Node):
     """A call that had several results. It knows their edges while they live, to find them again."""
 
-    __slots__ = ("outputs", "places")
-    outputs: list[Callable[[], Output | None]]
-    places: list[Place]
+    __slots__ = ("outputs", "placements")
+    outputs: list[Callable[[], OutputEdge | None]]
+    placements: list[Placement]
 
-    def edge(self, slot: int) -> Output:
+    def edge(self, slot: int) -> OutputEdge:
         """Return the edge of one result."""
-        edge: Output | None = self.outputs[slot]()
+        edge: OutputEdge | None = self.outputs[slot]()
         if edge is None:
-            edge = record(Output(), self.plan, (self,), self.shape[slot], self.places[slot])
+            edge = record(OutputEdge(), self.plan, (self,), self.shape[slot], self.placements[slot])
             edge.slot = slot
             self.outputs[slot] = ref(edge)
         return edge
 
 
-class Output(Node):
+class OutputEdge(Node):
     """One result of a function that has several: it passes its gradient on to its place in the node's."""
 
     __slots__ = ("__weakref__", "slot")
-    kept: tuple[Branching]
+    saved: tuple[MultiOutputNode]
     slot: int
 
     @property
@@ -146,17 +146,17 @@ class Output(Node):
     @property
     def edges(self) -> tuple[Edge | None, ...]:
         """The node, freed or not."""
-        return self.kept
+        return self.saved
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name."""
-        return self.kept[0].inputs
+        return self.saved[0].inputs
 
-    def change(self, shape: tuple[int, ...], place: Place, when: int) -> None:
+    def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
         """Note when this result was given another value."""
-        super().change(shape, place, when)
-        self.kept[0].changed = when
+        super().change(shape, placement, when)
+        self.saved[0].changed = when
 
 
 Edge = Node | Leaf

@@ -41,8 +41,8 @@ class Info:
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
         """Return the standard's dtypes, by name, that a device has; of some kinds: see `xgrad.isdtype`."""
-        place = current_device() if device is None else Device(device)
-        return {name: np.dtype(name) for name in _library(place).dtypes(device=place.native, kind=kind)}
+        target = current_device() if device is None else Device(device)
+        return {name: np.dtype(name) for name in _library(target).dtypes(device=target.native, kind=kind)}
 
     def devices(self) -> tuple[Device, ...]:
         """Return every device that can be used, the CPU first: see `xgrad.devices`."""

@@ -43,7 +43,7 @@ class warn_lost_gradients(Mode[bool]):
         super().__init__(_warns, True)
 
 
-def lost(how: str) -> None:
+def warn_lost_gradient(how: str) -> None:
     """Warn that a gradient is lost by a conversion, if that is wanted."""
     if _warns.get():
         message = (
@@ -67,7 +67,7 @@ def warn_user(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=_caller()[1])
 
 
-def blame() -> str:
+def user_location() -> str:
     """Return the line of code that is neither ours nor NumPy's, as ``file:line``."""
     frame = _caller()[0]
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.lost_gradients import blame
+from xgrad.core.lost_gradients import user_location
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.support.trees import leaves, rebuild
@@ -80,7 +80,7 @@ def _find(name: str) -> Callable[..., Any]:
             return found  # type: ignore[no-any-return]
     raise TypeError(
         f"{name}: xgrad has no counterpart of this function, and a gradient would be lost: compute it by functions of "
-        f"xgrad, or give .detach().numpy(), at {blame()}"
+        f"xgrad, or give .detach().numpy(), at {user_location()}"
     )
 
 
@@ -117,7 +117,7 @@ def _checked(name: str, options: Mapping[str, Any], found: Callable[..., Any]) -
         if option not in _parameters(found):
             raise TypeError(
                 f"{name}: xgrad has no counterpart of NumPy's option {option}=, and a gradient would be lost: leave it "
-                f"out, or give .detach().numpy(), at {blame()}"
+                f"out, or give .detach().numpy(), at {user_location()}"
             )
     return options
 

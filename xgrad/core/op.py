@@ -32,8 +32,8 @@ class Op:
     highest = COMPLEX  # the highest kind that it takes
     scipy_promotion = False  # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`
     broadcasts = False  # whether inputs must broadcast against each other
-    crosses = False  # whether the result goes to another device, given by the option `device`
-    aside = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
+    cross_device = False  # whether the result goes to another device, given by the option `device`
+    residual = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
     _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
     replaces = False  # whether of the first input no value is left in the result: what is behind it gets zeros

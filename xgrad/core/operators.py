@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xgrad.core.fast_paths import for_one, for_two
+from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
 from xgrad.core.namespace import namespace, numpy_protocol
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def _one(name: str) -> Callable[[Any], Tensor]:
     """Return an op as a method: the op itself, without a call around it."""
-    return for_one(name, lambda: getattr(namespace, name).function)
+    return unary_fast_path(name, lambda: getattr(namespace, name).function)
 
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
-    return for_two(name, lambda: getattr(namespace, name).function)
+    return binary_fast_path(name, lambda: getattr(namespace, name).function)
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:

@@ -9,12 +9,12 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.backend.device import Device, Place, tracing
+from xgrad.backend.device import Device, Placement, tracing
 from xgrad.core.aliases import Aliases
 from xgrad.core.dtypes import defaults
 from xgrad.core.grad_mode import grad_enabled
-from xgrad.core.graph import Edge, HookHandle, Leaf, Node, Output, RetainedGradient
-from xgrad.core.lost_gradients import blame, lost, warn_missing_gradient
+from xgrad.core.graph import Edge, HookHandle, Leaf, Node, OutputEdge, RetainedGradient
+from xgrad.core.lost_gradients import user_location, warn_lost_gradient, warn_missing_gradient
 from xgrad.core.namespace import dlpack, namespace, namespace_of
 from xgrad.core.views import base_of, has_family, link
 from xgrad.support.hints import shown
@@ -63,11 +63,11 @@ class Tensor(Aliases):
 
     # _view and _views are set by `views.link`, _changed by writes behind the graph's back, _frozen by
     # requires_grad_(False).
-    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_frozen", "_place", "_view", "_views")
+    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_frozen", "_placement", "_view", "_views")
 
-    _rebinds = True  # whether the graph need not know of writes under no_grad() to what has no gradient
+    _updates_out_of_place = True  # whether the graph need not know of writes under no_grad() to what has no gradient
     _data: Any
-    _place: Place  # the device, and the dtype of the array
+    _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
     _frozen: Leaf
     _view: tuple[Any, Any, dict[str, Any]] | None  # the base, function and options of a view; None for an element
@@ -83,7 +83,7 @@ class Tensor(Aliases):
                 f"{type(self).__name__}: expected values, got tensors that require a gradient, from which this one "
                 "would be cut off: use xgrad.asarray, which keeps the graph, or .detach()"
             )
-        self._data, self._place, self._edge = made._data, made._place, None
+        self._data, self._placement, self._edge = made._data, made._placement, None
         self.requires_grad_(requires_grad)
 
     # fmt: off
@@ -101,7 +101,7 @@ class Tensor(Aliases):
     @property
     def device(self) -> Device:
         """Where the data is."""
-        return self._place.device
+        return self._placement.device
 
     @property
     def ndim(self) -> int:
@@ -142,8 +142,8 @@ class Tensor(Aliases):
         return dlpack().export(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        place: tuple[Any, int] = self._data.__dlpack_device__()
-        return place
+        device: tuple[Any, int] = self._data.__dlpack_device__()
+        return device
 
     def __repr__(self) -> str:
         name, host = type(self).__name__, self._to_host()
@@ -174,7 +174,7 @@ class Tensor(Aliases):
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
-            leaf = self._leaf or Leaf(self.shape, self._place)
+            leaf = self._leaf or Leaf(self.shape, self._placement)
             leaf.viewed = leaf.viewed or has_family(self)
             self._edge = leaf
         elif not requires_grad:
@@ -191,7 +191,7 @@ class Tensor(Aliases):
         return self._edge is None or type(self._edge) is Leaf
 
     @property
-    def grad_fn(self) -> Node | Output | Any:
+    def grad_fn(self) -> Node | OutputEdge | Any:
         """The recorded call that made this tensor, with its ``name`` and ``inputs``; None for a leaf."""
         return None if self.is_leaf else self._edge
 
@@ -262,7 +262,7 @@ class Tensor(Aliases):
             raise TypeError(
                 f"{name}: expected a tensor for a gradient, got {type(other).__name__}: use xgrad.asarray"
             )
-        if other._place is not self._place or other.shape != self.shape:
+        if other._placement is not self._placement or other.shape != self.shape:
             expected, got = (f"shape {t.shape}, {t.dtype} on {t.device}" for t in (self, other))
             raise ValueError(f"{name}: expected a gradient of {expected}, got {got}")
 
@@ -291,7 +291,7 @@ class Tensor(Aliases):
 
     def detach(self) -> Tensor:
         """Return the same values without their history, which later writes do not change."""
-        return placed(self._data, self._place)
+        return from_placement(self._data, self._placement)
 
     @property
     def data(self) -> Tensor:
@@ -350,7 +350,7 @@ class Tensor(Aliases):
         if self._edge is not None:
             raise RuntimeError(
                 "NumPy conversion: this tensor needs a gradient, which would be lost: use .detach(), or a function of "
-                f"xgrad in the place of NumPy's, at {blame()}"
+                f"xgrad in the place of NumPy's, at {user_location()}"
             )
         view = self._to_host().view()
         view.flags.writeable = False
@@ -359,14 +359,14 @@ class Tensor(Aliases):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.device.type != "cpu":
             raise TypeError(
-                f"NumPy conversion: this tensor is on {self.device}: use .detach().cpu().numpy(), at {blame()}"
+                f"NumPy conversion: this tensor is on {self.device}: use .detach().cpu().numpy(), at {user_location()}"
             )
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def tolist(self) -> Any:
         """Return the values as nested lists of Python scalars."""
         if self._edge is not None:
-            lost("tolist")
+            warn_lost_gradient("tolist")
         return self._to_host().tolist()
 
     def item(self) -> Any:
@@ -376,7 +376,7 @@ class Tensor(Aliases):
     def _number(self, how: str) -> Any:
         """Return the only element for a conversion, of which `bool`, `int` and `format` lose no gradient."""
         if self._edge is not None and how in ("item", "float", "complex"):
-            lost(how)
+            warn_lost_gradient(how)
         host = self._to_host()
         if host.size != 1:
             raise ValueError(f"{how}: expected one element, got shape {self.shape}: {_OF_SEVERAL.get(how, _OF_ALL)}")
@@ -433,18 +433,18 @@ class Tensor(Aliases):
     # fmt: on
 
 
-def wrap(raw: Any, device: Device, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
+def from_array(raw: Any, device: Device, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor around an array that is on `device` already."""
-    return placed(raw, device.places[raw.dtype], edge, cls)
+    return from_placement(raw, device.placements[raw.dtype], edge, cls)
 
 
-def placed(raw: Any, place: Place, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
+def from_placement(raw: Any, placement: Placement, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor around an array that is known to be of a device and a dtype."""
     tensor: Tensor = _new(cls)
-    tensor._data, tensor._place, tensor._edge = raw, place, edge
+    tensor._data, tensor._placement, tensor._edge = raw, placement, edge
     return tensor
 
 
 def _rebuild(cls: type[Tensor], host: np.ndarray, device: Device, requires_grad: bool) -> Tensor:
     made = namespace.asarray(host, device=device)
-    return wrap(made._data, device, cls=cls).requires_grad_(requires_grad)
+    return from_array(made._data, device, cls=cls).requires_grad_(requires_grad)

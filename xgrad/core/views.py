@@ -25,7 +25,7 @@ def is_view(x: Any, out: Any) -> bool:
     if getattr(out, "base", None) is x._data:
         return True
     leaf = x._leaf
-    return (leaf is not None and leaf.slot is not None) or x._place.device.backend.shares_memory(x._data, out)
+    return (leaf is not None and leaf.slot is not None) or x._placement.device.backend.shares_memory(x._data, out)
 
 
 def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
@@ -77,7 +77,7 @@ def functional_call(
         if tensor.shape != own[name].shape:
             raise ValueError(f"functional_call: expected shape {own[name].shape} for {name!r}, got {tensor.shape}")
         cls = Parameter if isinstance(own[name], Parameter) else Tensor
-        replaced[id(own[name])] = placed(tensor._data, tensor._place, tensor._edge, cls)
+        replaced[id(own[name])] = from_placement(tensor._data, tensor._placement, tensor._edge, cls)
     try:
         call = _replace(module, replaced)
     except RecursionError:

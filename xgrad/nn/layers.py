@@ -23,7 +23,7 @@ from xgrad.support.hints import shown
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
     """Return the input of a layer as a tensor, which must have the dtype of the weight: others would promote it all."""
     input = as_tensor(layer, "input", input)
-    if input._place is not weight._place and input.dtype != weight.dtype:
+    if input._placement is not weight._placement and input.dtype != weight.dtype:
         hint = f"use input.astype(xgrad.{weight.dtype})"
         if input.dtype.kind in "fc":
             hint += f", or model.to(dtype=xgrad.{input.dtype})"

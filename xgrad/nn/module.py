@@ -299,12 +299,12 @@ class Module:
         """
         if not isinstance(device, (str, Device, type(None))):  # to(float64), as PyTorch has it
             device, dtype = None, device
-        place = None if device is None else Device(device)
+        target = None if device is None else Device(device)
         if dtype is not None and standard(dtype).kind != "f":
             raise TypeError(f"{type(self).__name__}.to: expected a floating dtype, got {dtype}")
         for _, tensor in self._named_state():
             cast = dtype if tensor.dtype.kind == "f" else None
-            moved = tensor.detach().to(place, dtype=cast)
+            moved = tensor.detach().to(target, dtype=cast)
             if moved.device is tensor.device and moved.dtype == tensor.dtype:
                 continue
             tensor.data = moved  # the gradient goes along

@@ -70,7 +70,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     norm = sqrt(square_sum)
     scale = minimum(max_norm / (norm + 1e-6), 1.0)
     if flat is not None:
-        with leaves[0].place.device.active():
+        with leaves[0].placement.device.active():
             buffer = flat.buffer._data
             buffer *= scale._data
     else:

@@ -11,7 +11,7 @@ from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import public
+from xgrad.ops.declare import make_callable
 
 Axis = int | tuple[int, ...] | None
 
@@ -119,7 +119,7 @@ def along_axes(
     )
     defaults = {name: default for name, default, *_ in options}
     function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, _keywords=defaults, native=not some)
-    return public(function, text, "xgrad.ops." + section)
+    return make_callable(function, text, "xgrad.ops." + section)
 
 
 def reduction(name: str, rule: Rule | None, *more: Option, axis: Option = AXES, **rest: Any) -> Callable[..., Tensor]:

@@ -71,8 +71,8 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     shapes = tuple([x.shape for x in tensors])
     terms, result, sizes = _parsed(subscripts, shapes)
     if any(x.device != tensors[0].device for x in tensors):
-        places = ", ".join([str(x.device) for x in tensors])
-        raise DeviceError(f"einsum: expected operands on one device, got {places}: move them with .to(device)")
+        devices = ", ".join([str(x.device) for x in tensors])
+        raise DeviceError(f"einsum: expected operands on one device, got {devices}: move them with .to(device)")
     dtype = namespace.result_type(*tensors)
     dtype = namespace.int64 if dtype.kind == "b" else dtype
     parts = [

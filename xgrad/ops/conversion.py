@@ -12,7 +12,7 @@ from xgrad.backend.devices import current_device, device_of, transfer
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex
 from xgrad.core.function import Function
-from xgrad.core.tensor import Tensor, wrap
+from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.data_types import result_type
 from xgrad.ops.declare import derivative
 from xgrad.ops.manipulation import stack
@@ -83,7 +83,7 @@ def asarray(
         if copy is False and made is not obj:
             raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
         return made
-    tensor = wrap(*_to_raw(obj, dtype=dtype, device=device, copy=copy))
+    tensor = from_array(*_to_raw(obj, dtype=dtype, device=device, copy=copy))
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -248,7 +248,7 @@ def _bring_back(g: Any, x_device: Device, device: Device) -> Any:
 class _ToDevice(Function):
     """The one op whose result is on another device than its input."""
 
-    name, crosses, holomorphic = "to_device", True, False
+    name, cross_device, holomorphic = "to_device", True, False
 
     @staticmethod
     def forward(xp: Any, x: Any, *, device: Device) -> Any:

@@ -15,11 +15,11 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
-from xgrad.core.tensor import Tensor, wrap
+from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
 from xgrad.ops.conversion import asarray, astype, check_cast, check_range, native_dtype
 from xgrad.ops.data_types import result_type
-from xgrad.ops.declare import public
+from xgrad.ops.declare import make_callable
 from xgrad.ops.manipulation import broadcast_to, reshape
 from xgrad.support.hints import explained, shown
 
@@ -102,17 +102,17 @@ def _make(
     name: str, *args: Any, dtype: Any, device: str | Device | None, requires_grad: bool, **options: Any
 ) -> Tensor:
     """Call the creation function of a device's namespace, with the device as the current one."""
-    place = current_device() if device is None else Device(device)
-    options |= {"dtype": native_dtype(get_default_dtype() if dtype is None else dtype, place), "device": place.native}
-    function = getattr(place.xp, name)
+    target = current_device() if device is None else Device(device)
+    options |= {"dtype": native_dtype(get_default_dtype() if dtype is None else dtype, target), "device": target.native}
+    function = getattr(target.xp, name)
     try:
-        with place.active():
+        with target.active():
             raw = function(*args, **options)
     except Exception as error:
         if type(error).__module__ != "builtins":
             raise
         raise type(error)(f"{name}: {error}") from error
-    tensor = wrap(raw, place)
+    tensor = from_array(raw, target)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -196,8 +196,8 @@ def full(
     dtype = value_dtype if dtype is None else dtype
     check_cast("full", value_dtype, dtype)
     if isinstance(fill_value, int):  # which NumPy before 2.1 would cut off
-        place = current_device() if device is None else Device(device)
-        check_range("full", np.asarray(fill_value), place.backend.numpy_dtype(native_dtype(dtype, place)))
+        target = current_device() if device is None else Device(device)
+        check_range("full", np.asarray(fill_value), target.backend.numpy_dtype(native_dtype(dtype, target)))
     return _make("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -472,7 +472,7 @@ def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
         return getattr(xp, name)(x, k=k)
 
     function = Function.of(name, forward, (lambda g, xp, k: getattr(xp, name)(g, k=k),))
-    return public(function, _TRIANGLE.format(name=name, which=which, shown=shown), __name__)
+    return make_callable(function, _TRIANGLE.format(name=name, which=which, shown=shown), __name__)
 
 
 tril = _triangle("tril", "lower", "Tensor([[1., 0.],\n        [1., 1.]])")

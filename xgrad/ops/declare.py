@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
 from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES, SCALARS
-from xgrad.core.fast_paths import for_one, for_two
+from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.signatures import LazySignature
@@ -21,7 +21,7 @@ def derivative(
     kind: int | None = None,
     highest: int = COMPLEX,
     broadcasts: bool = False,
-    aside: str = "",
+    residual: str = "",
     holomorphic: bool = True,
     scipy_promotion: bool = False,
     views: Views = False,
@@ -55,20 +55,22 @@ def derivative(
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
         name = forward.__name__.lstrip("_")
-        function = Function.of(name, forward, rules, broadcasts=broadcasts, aside=aside, views=views, **flags)
-        return public(function, forward.__doc__, forward.__module__)
+        function = Function.of(name, forward, rules, broadcasts=broadcasts, residual=residual, views=views, **flags)
+        return make_callable(function, forward.__doc__, forward.__module__)
 
     return declare
 
 
-def public(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
+def make_callable(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return a function's callable with the name, signature and documentation that users look up."""
     f, count = function, len(function.inputs)
     one = count == 1 and "dtype" not in f.positional
     two = count == 2 and f.lowest is not None and not f.options
     call: Any
-    if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (f.joint or f.aside or f.crosses):
-        call = for_two(f.name, lambda: function) if two else for_one(f.name, lambda: function, f.views)
+    if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (
+        f.joint or f.residual or f.cross_device
+    ):
+        call = binary_fast_path(f.name, lambda: function) if two else unary_fast_path(f.name, lambda: function, f.views)
     else:
         call = lambda *inputs, **options: function(*inputs, **options)  # noqa: E731
     function.public = call
@@ -78,7 +80,7 @@ def public(function: Function, doc: str | None, module: str) -> Callable[..., Te
     return call  # type: ignore[no-any-return]
 
 
-def in_rule(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
+def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
     """Use an op of ours in a rule: on tensors the op, so that it is recorded; on arrays its forward rule."""
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
@@ -155,7 +157,7 @@ def elementwise(
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
     function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
-    return public(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
+    return make_callable(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
 
 
 def _unary(name: str) -> Callable[..., Any]:

@@ -100,5 +100,5 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     start = k if k >= 0 else -k * n
     zeros = namespace.zeros(n * n, dtype=x.dtype, device=x.device)
     stop = min(start + x.shape[0] * (n + 1), n * n)  # the standard has no slices beyond the end
-    placed = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
-    return namespace.reshape(placed, (n, n))
+    from_placement = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
+    return namespace.reshape(from_placement, (n, n))

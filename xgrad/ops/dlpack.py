@@ -6,12 +6,12 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.backend.devices import transfer
-from xgrad.core.tensor import Tensor, wrap
+from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.conversion import native_dtype
 
 # DLPack's numbers for kinds of memory: those of the host, and those of a GPU with CUDA.
 _CPU = 1
-_PLACES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
+_DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 
 
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
@@ -60,23 +60,23 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         got = type(x).__name__
         raise AttributeError(f"from_dlpack: expected an array with __dlpack__ and __dlpack_device__, got {got}")
-    place, number = map(int, x.__dlpack_device__())
+    kind, number = map(int, x.__dlpack_device__())
     if isinstance(x, Tensor):
         _check_free(x)
     target = None if device is None else Device(device)
     raw, made = None, False
     if isinstance(x, Tensor) and target in (None, x.device):
         raw, target = x._data, x.device
-    elif target is not None and _place(target) == (place, number):
+    elif target is not None and _dlpack_device(target) == (kind, number):
         try:
             raw = _taken(x, target)
         except BufferError:
             if copy is False:
                 raise
     if raw is None:
-        if place not in _PLACES:
-            raise BufferError(f"from_dlpack: expected memory of the host or of CUDA, got DLPack's device {place}")
-        source = x.device if isinstance(x, Tensor) else Device(f"{_PLACES[place]}:{number}")
+        if kind not in _DEVICE_TYPES:
+            raise BufferError(f"from_dlpack: expected memory of the host or of CUDA, got DLPack's device {kind}")
+        source = x.device if isinstance(x, Tensor) else Device(f"{_DEVICE_TYPES[kind]}:{number}")
         target = source if target is None else target
         made = target is not source
         if made and copy is False:
@@ -87,7 +87,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     if copy and not made:
         with target.active():
             raw = target.xp.asarray(raw, copy=True)
-    return wrap(raw, target)
+    return from_array(raw, target)
 
 
 def _taken(x: Any, device: Device) -> Any:
@@ -95,11 +95,11 @@ def _taken(x: Any, device: Device) -> Any:
         return device.backend.from_dlpack(x, device.index)
 
 
-def _place(device: Device) -> tuple[int, int]:
+def _dlpack_device(device: Device) -> tuple[int, int]:
     """Return DLPack's device for one of ours."""
     with device.active():
-        place, number = device.xp.empty((0,), dtype=device.floats[0], device=device.native).__dlpack_device__()
-    return int(place), int(number)
+        kind, number = device.xp.empty((0,), dtype=device.floats[0], device=device.native).__dlpack_device__()
+    return int(kind), int(number)
 
 
 def _check_free(x: Tensor) -> None:
@@ -120,10 +120,10 @@ def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool 
     signals = max_version is not None and max_version[0] >= 1
     with x.device.active():
         own = x.device.xp.asarray(raw, copy=True) if copy else None
-        lent = backend.lend(raw, read_only=signals, copy=copy is None) if own is None else own
+        lent = backend.export_buffer(raw, read_only=signals, copy=copy is None) if own is None else own
         if max_version is not None:
             try:
                 return lent.__dlpack__(stream=stream, max_version=max_version)
             except (TypeError, NotImplementedError):  # of a library from before DLPack 1.0, such as NumPy 2.0
-                lent = backend.lend(raw, read_only=False, copy=copy is None) if own is None else own
+                lent = backend.export_buffer(raw, read_only=False, copy=copy is None) if own is None else own
         return lent.__dlpack__(stream=stream)

@@ -8,7 +8,7 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.arguments import as_tensor
-from xgrad.core.tensor import Tensor, wrap
+from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
 from xgrad.support.hints import shown
@@ -27,7 +27,7 @@ def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float
     """Return what `dropout` multiplies an array or a tensor by: 0 with probability `p`, else ``1 / (1 - p)``."""
     threshold, scale = dropout_scale(p)
     bits = device.backend.random_bits(seed, call, 16, math.prod(x.shape), device.index)
-    mask = xp.astype((wrap(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
+    mask = xp.astype((from_array(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
     mask *= scale
     return xp.reshape(mask, x.shape)
 
@@ -36,7 +36,7 @@ def _dropout_rule(g: Any, xp: Any, mask: Any, seed: Any, call: Any, device: Devi
     return g * (dropout_mask(xp, g, seed, call, device, p) if mask is None else mask)
 
 
-@derivative(_dropout_rule, aside="mask")
+@derivative(_dropout_rule, residual="mask")
 def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float) -> Any:
     mask = dropout_mask(xp, x, seed, call, device, p)
     return x * mask, mask

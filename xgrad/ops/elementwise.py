@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.backend.overridable import fusable
+from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.core.tensor import Tensor
 from xgrad.ops.conversion import astype
-from xgrad.ops.declare import arrays, derivative, elementwise, in_rule
+from xgrad.ops.declare import arrays, call_op, derivative, elementwise
 
 __all__ = [
     "abs",
@@ -93,7 +93,7 @@ def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
 
 def _share(g: Any, xp: Any, x: Any) -> Any:
     """The part that the first of two has in a sum of exponentials, given the difference of their logarithms."""
-    return g * in_rule(sigmoid, xp, x)
+    return g * call_op(sigmoid, xp, x)
 
 
 def _logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
@@ -200,7 +200,7 @@ reciprocal = elementwise("reciprocal", lambda g, out: -g * out * out,
 floor_divide = elementwise("floor_divide", None, None,
     doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]", highest=FLOATING,
     forward=_floor_divide)
-remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * in_rule(_times, xp, x2, x1),
+remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * call_op(_times, xp, x2, x1),
     doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING,
     forward=_remainder)
 maximum = elementwise("maximum",
@@ -260,7 +260,7 @@ sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
     doc="Return the hyperbolic sine.", example="[0.0, 1.0] -> [0.       , 1.1752...]", kind=FLOATING)
 cosh = elementwise("cosh", lambda g, xp, x: g * xp.sinh(x),
     doc="Return the hyperbolic cosine.", example="[0.0, 1.0] -> [1.       , 1.5430...]", kind=FLOATING)
-tanh = elementwise("tanh", fusable(lambda xp, g, out: g * (1 - out * out), "tanh_gradient"),
+tanh = elementwise("tanh", overridable(lambda xp, g, out: g * (1 - out * out), "tanh_gradient"),
     doc="Return the hyperbolic tangent.", example="[0.0, 0.5] -> [0.        , 0.4621...]", kind=FLOATING,
     forward=_tanh, native_of_reals=True)
 asinh = elementwise("asinh", lambda g, xp, x: g / xp.sqrt(1 + x * x),
@@ -455,7 +455,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     return astype(out, x.dtype, copy=False) if narrower else out
 
 
-@derivative(fusable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING)
+@derivative(overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING)
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, without overflow.
 
@@ -483,7 +483,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, small, 1) / (1 + small)
 
 
-@derivative(fusable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"), kind=INTEGER, highest=FLOATING)
+@derivative(overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"), kind=INTEGER, highest=FLOATING)
 def relu(xp: Any, x: Any, /) -> Any:
     """Return positive elements, and 0 for the others; its derivative at 0 is 0.
 
@@ -506,7 +506,7 @@ def relu(xp: Any, x: Any, /) -> Any:
     return xp.maximum(x, 0)
 
 
-@derivative(fusable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"), kind=FLOATING, highest=FLOATING)
+@derivative(overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"), kind=FLOATING, highest=FLOATING)
 def softplus(xp: Any, x: Any, /) -> Any:
     """Return ``log(1 + exp(x))``, without overflow.
 

@@ -62,7 +62,7 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x = namespace.astype(x, namespace.int64, copy=False)  # the range of uint8 may be too short for the classes
     backend = x.device.backend
     outside = namespace.any((x < 0) | (x >= num_classes))
-    if not backend.asynchronous and backend.holds(outside._data):
+    if not backend.asynchronous and backend.check_true(outside._data):
         raise IndexError(
             f"one_hot: expected x below {num_classes}, and not below 0, got values from {namespace.min(x).item()} to "
             f"{namespace.max(x).item()}"

@@ -19,7 +19,7 @@ from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.ops.conversion import asarray
-from xgrad.ops.declare import derivative, in_rule, public
+from xgrad.ops.declare import call_op, derivative, make_callable
 from xgrad.support.hints import shown
 
 _DOC = """{summary}
@@ -109,53 +109,53 @@ def _twice(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
 
 
 def _fft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    return _resize(xp, in_rule(fft, xp, g, axis=axis, norm=norm), x_shape, (axis,))
+    return _resize(xp, call_op(fft, xp, g, axis=axis, norm=norm), x_shape, (axis,))
 
 
 def _ifft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    return _resize(xp, in_rule(ifft, xp, g, axis=axis, norm=norm), x_shape, (axis,))
+    return _resize(xp, call_op(ifft, xp, g, axis=axis, norm=norm), x_shape, (axis,))
 
 
 def _rfft(g: Any, xp: Any, x_shape: Any, n: int | None, axis: int, norm: str) -> Any:
-    g = in_rule(fft, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)  # the other half being zeros
+    g = call_op(fft, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)  # the other half being zeros
     return _resize(xp, g, x_shape, (axis,))
 
 
 def _ihfft(g: Any, xp: Any, x_shape: Any, n: int | None, axis: int, norm: str) -> Any:
-    g = in_rule(ifft, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)
+    g = call_op(ifft, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)
     return _resize(xp, g, x_shape, (axis,))
 
 
 def _irfft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    half = _twice(xp, in_rule(rfft, xp, g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
+    half = _twice(xp, call_op(rfft, xp, g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
     return _resize(xp, half, x_shape, (axis,))
 
 
 def _hfft(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    half = _twice(xp, in_rule(ihfft, xp, g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
+    half = _twice(xp, call_op(ihfft, xp, g, axis=axis, norm=_OPPOSITE[norm]), g.shape[axis], axis)
     return _resize(xp, half, x_shape, (axis,))
 
 
 def _fftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
-    return _resize(xp, in_rule(fftn, xp, g, axes=tuple(lengths), norm=norm), x_shape, lengths)
+    return _resize(xp, call_op(fftn, xp, g, axes=tuple(lengths), norm=norm), x_shape, lengths)
 
 
 def _ifftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
-    return _resize(xp, in_rule(ifftn, xp, g, axes=tuple(lengths), norm=norm), x_shape, lengths)
+    return _resize(xp, call_op(ifftn, xp, g, axes=tuple(lengths), norm=norm), x_shape, lengths)
 
 
 def _rfftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
-    g = in_rule(fftn, xp, g, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
+    g = call_op(fftn, xp, g, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
     return _resize(xp, g, x_shape, lengths)
 
 
 def _irfftn(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
     last = tuple(lengths)[-1]
-    half = in_rule(rfftn, xp, g, axes=tuple(lengths), norm=_OPPOSITE[norm])
+    half = call_op(rfftn, xp, g, axes=tuple(lengths), norm=_OPPOSITE[norm])
     return _resize(xp, _twice(xp, half, g.shape[last], last), x_shape, lengths)
 
 
@@ -193,12 +193,12 @@ def _along_one(name: str, rule: Rule, **words: str) -> Callable[..., Tensor]:
     """Declare a transform along one axis."""
 
     def forward(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
-        ((place, length),) = _lengths(x.shape, None, (axis,)).items()
+        ((only_axis, length),) = _lengths(x.shape, None, (axis,)).items()
         points = n if n is not None else 2 * (length - 1) if name in _OF_HALVES else length
-        _check(norm, {place: points})
+        _check(norm, {only_axis: points})
         x = _prepared(xp, x, name)
         if 0 in x.shape:
-            return _of_nothing(xp, x, name, {place: points})
+            return _of_nothing(xp, x, name, {only_axis: points})
         return getattr(xp.fft, name)(x, n=points, axis=axis, norm=norm)
 
     return _declared(name, forward, rule, _ONE, words)
@@ -251,7 +251,7 @@ def _declared(
         value=value,
         dtype=", dtype=complex64" if "j" in value else "",
     )
-    return public(function, doc, "xgrad.fft")
+    return make_callable(function, doc, "xgrad.fft")
 
 
 _SAME = "Complex, of the shape of `x` but for lengths that are given"

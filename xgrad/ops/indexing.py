@@ -17,7 +17,7 @@ from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
 from xgrad.ops.data_types import as_operand
-from xgrad.ops.declare import derivative, in_rule
+from xgrad.ops.declare import call_op, derivative
 
 __all__ = ["take", "take_along_axis"]
 
@@ -74,13 +74,13 @@ def _number(part: Any) -> int | None:
     return None if part is None else operator.index(part)
 
 
-def _place(x: Any) -> Any:
+def _native_device(x: Any) -> Any:
     """Return where an array is; NumPy's scalars, which may stand for 0-d arrays, do not know before NumPy 2.1."""
     return getattr(x, "device", None)
 
 
 def _getitem_rule(g: Any, xp: Any, x_shape: tuple[int, ...], key: Any) -> Any:
-    return in_rule(_scatter, xp, g, key=key, shape=x_shape)
+    return call_op(_scatter, xp, g, key=key, shape=x_shape)
 
 
 @derivative(_getitem_rule)
@@ -137,7 +137,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 @derivative(lambda g, key: g[key])
 def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
-    zeros = xp.zeros(shape, dtype=x.dtype, device=_place(x))
+    zeros = xp.zeros(shape, dtype=x.dtype, device=_native_device(x))
     return xp.index_add(zeros, key, x)
 
 
@@ -169,7 +169,7 @@ def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
 
 def _without(g: Any, xp: Any, key: Any) -> Any:
     """Return a gradient with zeros at a key."""
-    return in_rule(_setitem, xp, g, 0, key=key)
+    return call_op(_setitem, xp, g, 0, key=key)
 
 
 def _assigned(g: Any, xp: Any, key: Any) -> Any:
@@ -178,9 +178,9 @@ def _assigned(g: Any, xp: Any, key: Any) -> Any:
     parts = key if isinstance(key, tuple) else (key,)
     if not any("int" in str(getattr(part, "dtype", "")) for part in parts):
         return taken
-    numbers = xp.reshape(xp.arange(math.prod(taken.shape), dtype=xp.int64, device=_place(g)), taken.shape)
-    nobody = xp.full(g.shape, -1, dtype=xp.int64, device=_place(g))
-    return xp.where(in_rule(_setitem, xp, nobody, numbers, key=key)[key] == numbers, taken, 0)
+    numbers = xp.reshape(xp.arange(math.prod(taken.shape), dtype=xp.int64, device=_native_device(g)), taken.shape)
+    nobody = xp.full(g.shape, -1, dtype=xp.int64, device=_native_device(g))
+    return xp.where(call_op(_setitem, xp, nobody, numbers, key=key)[key] == numbers, taken, 0)
 
 
 def _written(xp: Any, x: Any, value: Any, key: Any) -> Any:
@@ -278,7 +278,7 @@ def _is_all(key: Any, x: Tensor) -> bool:
         parts = key if isinstance(key, tuple) else (key,)
         return all(part is Ellipsis or (type(part) is slice and part == slice(None)) for part in parts)
     mask = hasattr(key, "dtype") and x.device.backend.numpy_dtype(key.dtype).kind == "b"
-    return mask and x.device.backend.holds(x.device.xp.all(key))
+    return mask and x.device.backend.check_true(x.device.xp.all(key))
 
 
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
@@ -330,12 +330,12 @@ def _checked(xp: Any, indices: Any) -> Any:
 @derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
 def _put(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with slices added at indices along an axis: the derivative of `take`."""
-    zeros = xp.zeros(shape, dtype=x.dtype, device=_place(x))
+    zeros = xp.zeros(shape, dtype=x.dtype, device=_native_device(x))
     return xp.index_add(zeros, (*(slice(None),) * axis, _checked(xp, indices)), x)
 
 
 def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int | None) -> Any:
-    return in_rule(_put, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
+    return call_op(_put, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
 
 
 @derivative(_take_rule, None)
@@ -382,15 +382,17 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with elements added at indices along an axis: the derivative of `take_along_axis`."""
     key = [
-        xp.reshape(xp.arange(n, dtype=xp.int64, device=_place(x)), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a))
+        xp.reshape(
+            xp.arange(n, dtype=xp.int64, device=_native_device(x)), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a)
+        )
         for a, n in enumerate(shape)
     ]
     key[axis] = _checked(xp, indices)
-    return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=_place(x)), tuple(key), x)
+    return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=_native_device(x)), tuple(key), x)
 
 
 def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int) -> Any:
-    return in_rule(put_along_axis, xp, g, indices, axis=axis % len(x_shape), shape=x_shape)
+    return call_op(put_along_axis, xp, g, indices, axis=axis % len(x_shape), shape=x_shape)
 
 
 @derivative(_take_along_axis_rule, None)

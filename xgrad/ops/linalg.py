@@ -12,7 +12,7 @@ from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import Axis, count, restored
-from xgrad.ops.declare import derivative, in_rule
+from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
 from xgrad.support.hints import explained, shown
@@ -33,7 +33,7 @@ def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> An
     size, start = rows * columns, offset if offset >= 0 else -offset * columns
     stop = start + g.shape[-1] * (columns + 1)
     key = (..., slice(min(start, size), min(stop, size), columns + 1))
-    return xp.reshape(in_rule(_scatter, xp, g, key=key, shape=(*batch, size)), x_shape)
+    return xp.reshape(call_op(_scatter, xp, g, key=key, shape=(*batch, size)), x_shape)
 
 
 @derivative(_diagonal_rule)
@@ -144,7 +144,7 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
     return phase * ((u * without[..., None, :]) @ vh)
 
 
-@derivative(lambda g, xp, x: g[..., None, None] * in_rule(_cofactors, xp, x), kind=FLOATING)
+@derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), kind=FLOATING)
 def det(xp: Any, x: Any, /) -> Any:
     """Return the determinants.
 
@@ -273,14 +273,14 @@ def inv(xp: Any, x: Any, /) -> Any:
 
 def _solve_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...]) -> Any:
     vector = len(x2_shape) == 1
-    out = in_rule(solve, xp, xp.matrix_transpose(x1), g[..., None] if vector else g)
+    out = call_op(solve, xp, xp.matrix_transpose(x1), g[..., None] if vector else g)
     return out[..., 0] if vector else out
 
 
 def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -> Any:
     if len(x2_shape) == 1:
         g, out = g[..., None], out[..., None]
-    turned = in_rule(solve, xp, xp.matrix_transpose(x1), g)
+    turned = call_op(solve, xp, xp.matrix_transpose(x1), g)
     if len(x1.shape) == 2 < len(out.shape):  # not a gradient for each of a batch, to add up then
         summed = (*range(len(out.shape) - 2), len(out.shape) - 1)
         return -xp.tensordot(turned, out, axes=(summed, summed))

@@ -334,9 +334,9 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
             [1, 2]])
     """
     tensors = [as_tensor("broadcast_arrays", f"arrays[{i}]", x) for i, x in enumerate(arrays)]
-    if len(places := {x.device: None for x in tensors}) > 1:
+    if len(devices := {x.device: None for x in tensors}) > 1:
         raise DeviceError(
-            f"broadcast_arrays: expected tensors of one device, got {', '.join(map(str, places))}: move them with "
+            f"broadcast_arrays: expected tensors of one device, got {', '.join(map(str, devices))}: move them with "
             ".to(device)"
         )
     shape = _common_shape("broadcast_arrays", [x.shape for x in tensors])

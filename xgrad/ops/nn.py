@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.overridable import fusable
+from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER
 from xgrad.core.tensor import Tensor
@@ -73,7 +73,7 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return out if len(rows) == 2 else xp.reshape(out, (*rows[:-1], shape[0]))
 
 
-@fusable
+@overridable
 def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
 
@@ -106,7 +106,7 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
-@fusable
+@overridable
 def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
@@ -154,7 +154,7 @@ def _class_axis(x: Any) -> int:
     return 0 if len(x.shape) == 1 else 1
 
 
-@fusable
+@overridable
 def _cross_entropy_gradient(
     xp: Any, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any
 ) -> Any:
@@ -171,7 +171,7 @@ def _cross_entropy_gradient(
     return (probabilities - wanted) * g
 
 
-@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, aside="scale")
+@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale")
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
     if not input.shape[axis] and 0 not in target.shape:
@@ -251,10 +251,10 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     with device.active():
         # Below 0 is counted from the end, and above the last is out of bounds, unless it wraps around.
         if kind == "i":
-            wrong = not checked and device.backend.holds(device.xp.min(raw) < 0)
+            wrong = not checked and device.backend.check_true(device.xp.min(raw) < 0)
         else:
             checked = checked or np.iinfo(device.backend.numpy_dtype(raw.dtype)).max <= last
-            wrong = not checked and device.backend.holds(device.xp.max(raw) > last)
+            wrong = not checked and device.backend.check_true(device.xp.max(raw) > last)
     try:
         if not wrong:
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)

@@ -27,9 +27,9 @@ def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[An
     xp, x = namespace, as_tensor(name, "x", x)
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
-    places = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
+    indices = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
     found = (known == _scanned(xp, combine, known, axis)) | (known != known)
-    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(found, places, 0), axis), axis=axis)
+    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(found, indices, 0), axis), axis=axis)
 
 
 def _logaddexp(x1: Any, x2: Any) -> Any:

@@ -9,7 +9,7 @@ from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
 from xgrad.ops.axes import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
 from xgrad.ops.data_types import as_operand
-from xgrad.ops.declare import derivative, in_rule
+from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import put_along_axis, take
 from xgrad.support.hints import shown
 
@@ -195,7 +195,7 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
 def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
     """Put each gradient where its element was."""
     order = xp.argsort(x, axis=axis, descending=descending)
-    return in_rule(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
+    return call_op(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
 
 
 sort = along_axes(

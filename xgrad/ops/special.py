@@ -15,7 +15,7 @@ from xgrad.core.dtypes import COMPLEX, FLOATING, SCALARS
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import arrays, derivative, in_rule, public
+from xgrad.ops.declare import arrays, call_op, derivative, make_callable
 from xgrad.support.hints import shown
 
 _DOC = """{summary}
@@ -75,7 +75,7 @@ def kernel(
     forward.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
     flags = {"lowest": FLOATING, "highest": highest, "broadcasts": True, "scipy_promotion": True}
     function = Function.of(name, forward, rules, **flags)
-    return public(function, _document(function, parameters, doc, example), "xgrad.special")
+    return make_callable(function, _document(function, parameters, doc, example), "xgrad.special")
 
 
 def _document(function: Function, names: list[str], summary: str, example: str) -> str:
@@ -326,7 +326,7 @@ def _sinc_series(xp: Any, t: Any, order: int) -> Any:
 
 
 def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
-    return g * in_rule(_sinc, xp, x, order=order + 1)
+    return g * call_op(_sinc, xp, x, order=order + 1)
 
 
 @derivative(_sinc_rule, kind=FLOATING)

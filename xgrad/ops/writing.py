@@ -10,10 +10,10 @@ from xgrad.backend.device import tracing
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
-from xgrad.core.lost_gradients import blame
-from xgrad.core.tensor import Tensor, placed
+from xgrad.core.lost_gradients import user_location
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, family_of, has_family, unlink, views_of, with_views
-from xgrad.ops.declare import derivative, in_rule
+from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import assign_to, prepare, setitem
 
 
@@ -22,7 +22,7 @@ def _viewed(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
 
 
 def _outside(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
-    return in_rule(_put, xp, g, 0, view=view, options=options)
+    return call_op(_put, xp, g, 0, view=view, options=options)
 
 
 @derivative(_outside, _viewed, holomorphic=False)
@@ -83,7 +83,7 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     if function.name == "broadcast_to" and value.size != x.size:
         raise ValueError(
             f"in place: x was made by broadcast_to, and its elements share their memory: write to a copy of it, "
-            f"xgrad.asarray(x, copy=True), at {blame()}"
+            f"xgrad.asarray(x, copy=True), at {user_location()}"
         )
     made: Tensor = (_put if x.is_leaf or value.size < x.size else _put_all)(x, value, view=function, options=options)
     return made
@@ -113,7 +113,7 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
             with suppress(ValueError), x.device.active():  # what was broadcast is read-only
                 x._data[...] = new._data
                 return x
-    elif not x._data.shape and x._rebinds and x._edge is None and x._leaf is None:
+    elif not x._data.shape and x._updates_out_of_place and x._edge is None and x._leaf is None:
         return new  # numbers are values, as NumPy's
     assign(x, new)
     return x
@@ -172,7 +172,7 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         if not hidden:
             _check_leaf(x)
         base = base_of(x)
-        if base is None or x._view is None or (base._place.device is not x._place.device and _is_outside(x)):
+        if base is None or x._view is None or (base._placement.device is not x._placement.device and _is_outside(x)):
             break
         _, function, options = x._view
         if function is None:  # of .data
@@ -185,8 +185,8 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
 
 def _is_outside(x: Tensor) -> bool:
     """Return whether a traced step leaves the base of a tensor to the replay, as the step has no other view of it."""
-    device, own = x._place.device, set(map(id, with_views(x)))
-    if any(member._place.device is device and id(member) not in own for member in family_of(x)):
+    device, own = x._placement.device, set(map(id, with_views(x)))
+    if any(member._placement.device is device and id(member) not in own for member in family_of(x)):
         tracing.get().refuse(
             "a tensor is assigned to that shares its memory with another argument, as views of one that is none: pass "
             "that too, or name it in state="
@@ -196,7 +196,7 @@ def _is_outside(x: Tensor) -> bool:
 
 def set_data(x: Tensor, new: Tensor) -> None:
     """Give a tensor another value behind the graph's back; one of another shape or dtype is no longer that of views."""
-    if new._place is not x._place or new.shape != x.shape:
+    if new._placement is not x._placement or new.shape != x.shape:
         for view in views_of(x):
             unlink(view)
         link = getattr(x, "_view", None)
@@ -206,17 +206,17 @@ def set_data(x: Tensor, new: Tensor) -> None:
 
 
 def _detached(x: Tensor) -> Tensor:
-    return placed(x._data, x._place)
+    return from_placement(x._data, x._placement)
 
 
 def _spread(x: Tensor, new: Tensor, hidden: bool) -> None:
     """Give a tensor another value, and take its views anew."""
     edge = x._edge or x._leaf
-    known = edge is not None or not x._rebinds
+    known = edge is not None or not x._updates_out_of_place
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
-        replace(x, new._data, new._place)
+        replace(x, new._data, new._placement)
     else:
-        x._data, x._place, x._edge = new._data, new._place, new._edge
+        x._data, x._placement, x._edge = new._data, new._placement, new._edge
         if edge is not None and edge.hooks and new._edge is not None and RetainedGradient in edge.hooks:
             new._edge.hooks = {RetainedGradient: edge.hooks[RetainedGradient]}  # of the value from now on
             del edge.hooks[RetainedGradient]
@@ -227,20 +227,20 @@ def _spread(x: Tensor, new: Tensor, hidden: bool) -> None:
         raise
 
 
-def replace(x: Tensor, raw: Any, place: Any) -> None:
+def replace(x: Tensor, raw: Any, placement: Any) -> None:
     """Give a tensor another array behind the graph's back, and note when, for the graph to compare."""
     edge, when = x._edge or x._leaf, clock.change()
     if (trace := tracing.get()) is not None:
         trace.check_device(x.device, "a tensor is assigned to")
     if edge is not None:
-        edge.change(raw.shape, place, when)  # which may refuse
-    x._data, x._place, x._changed = raw, place, when
+        edge.change(raw.shape, placement, when)  # which may refuse
+    x._data, x._placement, x._changed = raw, placement, when
 
 
 def refresh_views(x: Tensor, hidden: bool = True) -> None:
     """Take the views of a tensor anew."""
     for view in views_of(x):
-        if view._place.device is not x._place.device:  # outside a traced step: the replay writes to it
+        if view._placement.device is not x._placement.device:  # outside a traced step: the replay writes to it
             continue
         _, function, options = view._view  # type: ignore[misc]
         if function is None:

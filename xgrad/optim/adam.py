@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from xgrad.backend.overridable import fusable
+from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
 from xgrad.support.hints import shown
@@ -119,7 +119,7 @@ class Adam(Optimizer):
         return p
 
 
-@partial(fusable, changes=("p", "m", "v", "largest"))
+@partial(overridable, changes=("p", "m", "v", "largest"))
 def adam_step(
     xp: Any,
     p: Any,

@@ -20,10 +20,10 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.backend.device import Device, Place, tracing
+from xgrad.backend.device import Device, Placement, tracing
 from xgrad.backend.devices import transfer
 from xgrad.core.graph import Leaf, clock
-from xgrad.core.tensor import Tensor, placed, wrap
+from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.core.views import has_family, with_views
 from xgrad.ops import astype
 from xgrad.ops.writing import refresh
@@ -79,7 +79,7 @@ class State(dict[str, Any]):
     def tensors(self) -> dict[str, Any]:
         """Return a copy, with tensors for arrays."""
         return {
-            key: astype(wrap(value, self.device), value.dtype) if self.is_array(key) else value
+            key: astype(from_array(value, self.device), value.dtype) if self.is_array(key) else value
             for key, value in self.items()
         }
 
@@ -90,13 +90,13 @@ class Layout:
     Transposed, the weight of a linear layer lies as (in, out), which is what BLAS is fastest with.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]], place: Place) -> None:
-        self.shapes, self.place, self.device = shapes, place, place.device
+    def __init__(self, shapes: Sequence[tuple[int, ...]], placement: Placement) -> None:
+        self.shapes, self.placement, self.device = shapes, placement, placement.device
         self.size = sum(map(math.prod, shapes))
 
     def empty(self) -> Any:
         """Return a new buffer."""
-        return self.device.xp.empty((self.size,), dtype=self.place.dtype, device=self.device.native)
+        return self.device.xp.empty((self.size,), dtype=self.placement.dtype, device=self.device.native)
 
     def views(self, buffer: Any) -> list[Any]:
         """Return the arrays in a buffer."""
@@ -114,45 +114,45 @@ class Gradients:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.buffer, *self.views = [placed(None, layout.place) for _ in (None, *layout.shapes)]
+        self.buffer, *self.views = [from_placement(None, layout.placement) for _ in (None, *layout.shapes)]
         self.renew()
 
     def renew(self) -> None:
         """Leave the buffer to whoever looks at it, and take another."""
-        buffer, place = self.layout.empty(), self.layout.place
+        buffer, placement = self.layout.empty(), self.layout.placement
         views = self.layout.views(buffer)
         for mine, view in zip(self.views, views, strict=True):
             mine._data = view
-        tensors = [placed(view, place) for view in views]
+        tensors = [from_placement(view, placement) for view in views]
         self.tensors, self.buffer._data, self.seen = tensors, buffer, False  # last: who is stopped before does it again
 
 
 class Slot:
-    """The place of a leaf's gradient among others. It does not know the leaf, so that there is no reference cycle."""
+    """The index of a leaf's gradient in the buffer. It does not know the leaf, so that there is no reference cycle."""
 
-    __slots__ = ("flat", "gradients", "place", "reserved")
+    __slots__ = ("flat", "gradients", "index", "reserved")
 
-    def __init__(self, flat: Flat, gradients: Gradients, place: int) -> None:
-        self.flat, self.gradients, self.place = ref(flat), gradients, place
+    def __init__(self, flat: Flat, gradients: Gradients, index: int) -> None:
+        self.flat, self.gradients, self.index = ref(flat), gradients, index
         self.reserved: Sequence[bool] = ()  # not empty while a walk may write to the gradient
 
     def holds(self, gradient: Tensor) -> bool:
         """Return whether a gradient is here, not an array from elsewhere."""
-        mine = self.gradients.tensors[self.place]
-        return gradient is mine and mine._data is self.gradients.views[self.place]._data
+        mine = self.gradients.tensors[self.index]
+        return gradient is mine and mine._data is self.gradients.views[self.index]._data
 
     def reserve(self, leaf: Leaf, walk: Sequence[bool]) -> Any:
         """Return the array that is to be the gradient, for a walk to write to until it is empty; None if it cannot."""
-        if self.reserved or leaf.grad is not None or not leaf.place.device.backend.writes:
+        if self.reserved or leaf.grad is not None or not leaf.placement.device.backend.supports_out:
             return None
         if self.gradients.seen:
             self.gradients.renew()
         self.reserved = walk
-        return self.gradients.views[self.place]._data
+        return self.gradients.views[self.index]._data
 
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
-        guard = leaf.place.device.guard
+        guard = leaf.placement.device.device_context
         if guard is None:
             self._receive(leaf, g)
         else:
@@ -160,21 +160,21 @@ class Slot:
                 self._receive(leaf, g)
 
     def _receive(self, leaf: Leaf, g: Any) -> None:
-        gradients, place = self.gradients, self.place
+        gradients, index = self.gradients, self.index
         if leaf.grad is None:
             if gradients.seen:
                 gradients.renew()
-            if g is not gradients.views[place]._data:
+            if g is not gradients.views[index]._data:
                 if self.reserved:  # by another thread's walk
-                    leaf.grad = placed(leaf.place.device.xp.asarray(g, copy=True), leaf.place)
+                    leaf.grad = from_placement(leaf.placement.device.xp.asarray(g, copy=True), leaf.placement)
                     return
-                gradients.views[place]._data[...] = g
-            leaf.grad = gradients.tensors[place]
+                gradients.views[index]._data[...] = g
+            leaf.grad = gradients.tensors[index]
         elif self.holds(leaf.grad) and not gradients.seen:
-            held = gradients.views[place]._data
+            held = gradients.views[index]._data
             held += g
         else:
-            leaf.grad = leaf.grad + placed(g, leaf.place)
+            leaf.grad = leaf.grad + from_placement(g, leaf.placement)
 
 
 class Flat:
@@ -196,7 +196,7 @@ class Flat:
         first, self.stepped = params[0], stepped
         self.params, self.elementwise, self.device = params, elementwise, first.device
         self.leaves: list[Any] = [p._leaf for p in params]
-        self.layout = Layout([p.shape for p in params], first._place)
+        self.layout = Layout([p.shape for p in params], first._placement)
         with self.device.active():
             self.gradients = Gradients(self.layout)
             # What is remembered: numbers, and arrays as an update sees them
@@ -204,11 +204,11 @@ class Flat:
             self.arrays: dict[str, Tensor] = {}
             for key in [key for key in states[0] if key not in self.numbers]:
                 arrays = [state[key] for state in states]
-                self.arrays[key] = wrap(self._filled(arrays) if elementwise else arrays[0], self.device)
-            self.buffer, *self.places = [placed(None, first._place) for _ in (None, *params)]
+                self.arrays[key] = from_array(self._filled(arrays) if elementwise else arrays[0], self.device)
+            self.buffer, *self.segments = [from_placement(None, first._placement) for _ in (None, *params)]
             self._settle()
-            for place, leaf in enumerate(self.leaves):  # when all is there for who finds it by a leaf
-                leaf.slot = Slot(self, self.gradients, place)
+            for index, leaf in enumerate(self.leaves):  # when all is there for who finds it by a leaf
+                leaf.slot = Slot(self, self.gradients, index)
 
     def _whole(self, buffer: Any) -> Any:
         """Return what an update sees of a buffer."""
@@ -228,13 +228,13 @@ class Flat:
         self.private, self._memory, self._views, self.buffer._data = None, memory, views, memory
         del memory, views
         watchers = self.watchers()  # while nobody else can see them
-        for p, place, view in zip(self.params, self.places, self._views, strict=True):
-            p._data = place._data = view
+        for p, segment, view in zip(self.params, self.segments, self._views, strict=True):
+            p._data = segment._data = view
         self.private = watchers and (watchers[0], watchers[1] + 2 * len(self._views))
 
     def watchers(self) -> tuple[int, int] | None:
         """Return how many references there are to the memory and to the views: more than `private`, if others look."""
-        memory = self.device.backend.references(self._memory)
+        memory = self.device.backend.buffer_refcount(self._memory)
         return None if memory is None else (memory, sum(map(getrefcount, self._views)))
 
     def is_private(self) -> bool:
@@ -256,7 +256,9 @@ class Flat:
             for key, array in self.arrays.items()
         }
         return [
-            State(self.device, self.layout.place.dtype, self.numbers | {key: views[i] for key, views in apart.items()})
+            State(
+                self.device, self.layout.placement.dtype, self.numbers | {key: views[i] for key, views in apart.items()}
+            )
             for i in range(len(self.params))
         ]
 
@@ -285,7 +287,7 @@ class Flat:
         p, g = self._whole(self.buffer._data), self._whole(self.gradients.buffer._data)
         numbers, options = read(self.numbers), read(options)
         arrays = {key: x._data for key, x in self.arrays.items()}
-        size, piece = self.layout.size, self.device.backend.piece
+        size, piece = self.layout.size, self.device.backend.tile_size
         try:
             if not self.elementwise or piece is None or size <= piece:
                 state = self._updated(update, p, g, numbers | arrays, options)
@@ -309,10 +311,10 @@ class Flat:
 
     def _updated(self, update: Update, p: Any, g: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> State:
         """Run the rule, see that what it returns is good, and return what is to be remembered."""
-        state = State(self.device, self.layout.place.dtype, given)
+        state = State(self.device, self.layout.placement.dtype, given)
         new = update(self.device.xp, p, g, state, options)
         if new is not p:
-            new = new if hasattr(new, "dtype") or new is None else self.device.coerce(new)
+            new = new if hasattr(new, "dtype") or new is None else self.device.as_array(new)
             if new is None or new.shape != p.shape or new.dtype != p.dtype:
                 got = "None" if new is None else f"shape {tuple(new.shape)}, {new.dtype}"
                 name = getattr(update, "__qualname__", "update")
@@ -332,10 +334,10 @@ class Flat:
             if not hasattr(value, "shape"):
                 numbers[key] = value
             elif key not in given:
-                new[key] = wrap(value, self.device)
+                new[key] = from_array(value, self.device)
             elif value is not given[key]:
                 changes.append((setattr, self.arrays[key], "_data", value))
-                changes.append((setattr, self.arrays[key], "_place", self.device.places[value.dtype]))
+                changes.append((setattr, self.arrays[key], "_placement", self.device.placements[value.dtype]))
         changes += [(self.numbers.pop, key) for key in self.numbers if key not in numbers]
         changes += [(self.arrays.pop, key) for key in given if key in numbers or key not in state]
         if new or changes:
@@ -352,8 +354,8 @@ class Flat:
             if trace.is_private(self):
                 return False
         elif self.is_private():
-            for p, place in zip(self.params, self.places, strict=True):
-                if p._data is not place._data:
+            for p, segment in zip(self.params, self.segments, strict=True):
+                if p._data is not segment._data:
                     break
             else:
                 return False
@@ -377,9 +379,9 @@ class Flat:
 
     def _gather(self) -> None:
         """Bring the gradients here that came from elsewhere, such as from before, or set by hand."""
-        strangers = [(place, leaf.grad) for place, leaf in enumerate(self.leaves) if not leaf.slot.holds(leaf.grad)]
+        strangers = [(index, leaf.grad) for index, leaf in enumerate(self.leaves) if not leaf.slot.holds(leaf.grad)]
         if strangers and self.gradients.seen:
-            strangers = [(place, leaf.grad) for place, leaf in enumerate(self.leaves)]
+            strangers = [(index, leaf.grad) for index, leaf in enumerate(self.leaves)]
             self.gradients.renew()
-        for place, gradient in strangers:
-            self.gradients.views[place]._data[...] = gradient._data
+        for index, gradient in strangers:
+            self.gradients.views[index]._data[...] = gradient._data

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from xgrad.backend.overridable import fusable
+from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
 
@@ -106,7 +106,7 @@ class SGD(Optimizer):
         return p
 
 
-@partial(fusable, changes=("p", "buffer"))
+@partial(overridable, changes=("p", "buffer"))
 def sgd_step(
     xp: Any,
     p: Any,

@@ -50,7 +50,7 @@ def _stacked(one: Callable[..., Any], *stacks: np.ndarray) -> Any:
     """Apply a function of matrices, which returns one array or a tuple of them, to each matrix of stacks."""
     batch = np.broadcast_shapes(*[x.shape[:-2] for x in stacks])
     stacks = tuple([np.broadcast_to(x, batch + x.shape[-2:]) for x in stacks])
-    found = [one(*[x[place] for x in stacks]) for place in np.ndindex(batch)]
+    found = [one(*[x[position] for x in stacks]) for position in np.ndindex(batch)]
     found = found or [one(*[np.eye(x.shape[-2], x.shape[-1], dtype=x.dtype) for x in stacks])]
 
     def together(parts: list[np.ndarray]) -> Any:

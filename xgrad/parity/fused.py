@@ -14,7 +14,7 @@ import numpy as np
 
 from xgrad import ops
 from xgrad.backend.device import Device
-from xgrad.backend.overridable import PARTS
+from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 
@@ -55,11 +55,11 @@ class Case:
     options: dict[str, Any]
     limit: float = 0.0
     factors: bool = False  # whether its floats may be arrays as well
-    aside: bool = False  # whether it puts something aside, which is its own affair
+    residual: bool = False  # whether it puts something aside, which is its own affair
 
 
 def _update(step: Callable[..., Any], arguments: Callable[[str], tuple[Any, ...]], *, factors: bool) -> Case:
-    return Case(step.__name__, PARTS[step.__name__].generic, arguments, {}, factors=factors)
+    return Case(step.__name__, OVERRIDABLE[step.__name__].generic, arguments, {}, factors=factors)
 
 
 def _sgd(
@@ -91,7 +91,7 @@ def _rows(name: str) -> Iterator[tuple[str, Case]]:
         return g, forward(Device("cpu").xp, x, axis=-1), -1
 
     gradient = f"{name}_gradient"
-    yield f"the gradient of {name} of long rows", Case(gradient, PARTS[gradient].generic, arguments, {}, LIMIT)
+    yield f"the gradient of {name} of long rows", Case(gradient, OVERRIDABLE[gradient].generic, arguments, {}, LIMIT)
 
 
 def _losses(dtype: str) -> tuple[Any, ...]:
@@ -122,10 +122,10 @@ CASES: dict[str, Case] = {
     **dict(_rows("softmax")),
     **dict(_rows("log_softmax")),
     "cross_entropy of long rows": Case(
-        "cross_entropy", _LOSS.forward, _losses, {"reduction": "none", "label_smoothing": 0.1}, LIMIT, aside=True
+        "cross_entropy", _LOSS.forward, _losses, {"reduction": "none", "label_smoothing": 0.1}, LIMIT, residual=True
     ),
     "the gradient of cross_entropy of long rows": Case(
-        "cross_entropy_gradient", PARTS["cross_entropy_gradient"].generic, _gradients_of_losses, {}, LIMIT
+        "cross_entropy_gradient", OVERRIDABLE["cross_entropy_gradient"].generic, _gradients_of_losses, {}, LIMIT
     ),
 }  # fmt: skip
 
@@ -162,7 +162,7 @@ def _results(
 
     given = [moved(value) for value in case.arguments(dtype)]
     result = call(*given, **case.options)
-    arrays_left = _arrays((result[0] if case.aside else result, given))
+    arrays_left = _arrays((result[0] if case.residual else result, given))
     return [device.backend.to_host(x) for x in arrays_left if x.shape]
 
 

@@ -56,7 +56,7 @@ class ExtendedBackend(Backend):
     def from_host(self, x: np.ndarray, index: int) -> np.ndarray:
         return x.astype(self.dtype(x.dtype), copy=False)
 
-    def coercer(self, index: int) -> Callable[[Any], np.ndarray]:
+    def array_converter(self, index: int) -> Callable[[Any], np.ndarray]:
         return np.asarray
 
     def dtype(self, dtype: Any) -> Any:
@@ -128,9 +128,9 @@ def differences(op: Op, sample: Sample, run: Run) -> Differences:
     together: Any = (lambda v: v) if sample.columns else np.sum
     for k, i in enumerate(i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
         x = sample.inputs[i]
-        places: list[Any] = [...] if sample.columns else list(np.ndindex(x.shape))
+        indices: list[Any] = [...] if sample.columns else list(np.ndindex(x.shape))
         units: tuple[Any, ...] = (1, 1j) if x.dtype.kind == "c" else (1,)
-        for where, unit in itertools.product(places, units):
+        for where, unit in itertools.product(indices, units):
 
             def moved(by: float, gradient: bool, i: int = i, x: Any = x, where: Any = where, unit: Any = unit) -> Run:
                 shifted = x.copy()

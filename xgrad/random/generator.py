@@ -16,7 +16,7 @@ from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import float32, float64, get_default_dtype, int64, standard
 from xgrad.core.namespace import namespace
-from xgrad.core.tensor import Tensor, wrap
+from xgrad.core.tensor import Tensor, from_array
 from xgrad.random import variates
 from xgrad.support.hints import shown
 
@@ -81,14 +81,14 @@ class Generator:
     def _uniform(
         self, shape: tuple[int, ...], kind: np.dtype, scale: float, low: float, device: str | Device | None, grad: bool
     ) -> Tensor:
-        place = _place(device)
-        with place.active():
+        chosen = _chosen_device(device)
+        with chosen.active():
             width, count = (32 if kind == float32 else 64), math.prod(shape)
-            bits = place.backend.random_bits(*self._next(), width, count, place.index)
-            numbers = variates.uniform(place.xp, bits, place.backend.dtype(kind))
+            bits = chosen.backend.random_bits(*self._next(), width, count, chosen.index)
+            numbers = variates.uniform(chosen.xp, bits, chosen.backend.dtype(kind))
             if (scale, low) != (1, 0):
                 numbers = numbers * scale + low
-            tensor = wrap(place.xp.reshape(numbers, shape), place)
+            tensor = from_array(chosen.xp.reshape(numbers, shape), chosen)
         return tensor.requires_grad_() if grad else tensor
 
     def _normal(
@@ -106,8 +106,8 @@ class Generator:
     def _from_host(
         self, make: Callable[[np.ndarray], np.ndarray], count: int, shape: tuple[int, ...], device: str | Device | None
     ) -> Tensor:
-        place = _place(device)
-        return wrap(place.backend.from_words(make, *self._next(), count, shape, place.index), place)
+        chosen = _chosen_device(device)
+        return from_array(chosen.backend.from_words(make, *self._next(), count, shape, chosen.index), chosen)
 
     def rand(
         self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
@@ -291,10 +291,10 @@ def _weights(given: Any, num_samples: Any, replacement: bool) -> Tensor:
     weights = namespace.astype(weights, float64)
     backend, check = weights.device.backend, namespace.isfinite(weights) & (weights >= 0)
     if not backend.asynchronous:
-        if not backend.holds(namespace.all(check)._data):
+        if not backend.check_true(namespace.all(check)._data):
             raise ValueError("multinomial: expected finite weights of at least 0, got others")
         needed = 1 if replacement else max(1, int(num_samples))
-        if not backend.holds(namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data):
+        if not backend.check_true(namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data):
             raise ValueError(f"multinomial: expected {needed} or more weights above 0 in each row, got fewer")
     return weights
 
@@ -304,7 +304,7 @@ def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:
     return generator_of(name, generator)._next()
 
 
-def _place(device: str | Device | None) -> Device:
+def _chosen_device(device: str | Device | None) -> Device:
     return current_device() if device is None else Device(device)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.overridable import fusable
+from xgrad.backend.overridable import overridable
 
 _ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
 _LOG = [2 / (2 * k + 1) for k in range(11)]  # log((1 + t) / (1 - t)) / t, by powers of t**2
@@ -22,7 +22,7 @@ _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 _PIECE = 2**13  # so many normal numbers at a time, whose parts then stay in the cache
 
 
-@fusable
+@overridable
 def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
     """Return floats evenly spread over [0, 1): multiples of 2**-24 of int32, or of 2**-53 of int64."""
     digits, spare = (24, 8) if bits.dtype == xp.int32 else (53, 11)

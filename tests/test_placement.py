@@ -12,35 +12,35 @@ import pytest
 
 import xgrad
 from xgrad import Tensor, nn, optim
-from xgrad.backend.device import Place
+from xgrad.backend.device import Placement
 from xgrad.core.function import Function
-from xgrad.ops.declare import public
+from xgrad.ops.declare import make_callable
 from xgrad.parity.evaluate import evaluate, quiet
 from xgrad.parity.table import OPS
 
-_place, _data = vars(Tensor)["_place"], vars(Tensor)["_data"]
+_place, _data = vars(Tensor)["_placement"], vars(Tensor)["_data"]
 
 
-def check(place: Place, raw: Any) -> Place:
+def check(placement: Placement, raw: Any) -> Placement:
     if raw is not None:  # of a tensor that is to hold memory later
-        assert place is place.device.places[raw.dtype], (str(place), raw.dtype)
-        assert raw.device == place.device.native, (str(place), raw.device)
-    return place
+        assert placement is placement.device.placements[raw.dtype], (str(placement), raw.dtype)
+        assert raw.device == placement.device.native, (str(placement), raw.device)
+    return placement
 
 
 @pytest.fixture(autouse=True)
 def _whoever_asks_for_a_place_checks_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def assign(x: Tensor, place: Place) -> None:
-        _place.__set__(x, check(place, _data.__get__(x)))
+    def assign(x: Tensor, placement: Placement) -> None:
+        _place.__set__(x, check(placement, _data.__get__(x)))
 
-    monkeypatch.setattr(Tensor, "_place", property(lambda x: check(_place.__get__(x), _data.__get__(x)), assign))
+    monkeypatch.setattr(Tensor, "_placement", property(lambda x: check(_place.__get__(x), _data.__get__(x)), assign))
 
 
 def agrees(*tensors: Any) -> None:
     for x in tensors:
-        assert x._place.device is x.device and x.device.backend.numpy_dtype(x._place.dtype) == x.dtype
+        assert x._placement.device is x.device and x.device.backend.numpy_dtype(x._placement.dtype) == x.dtype
         if x._leaf is not None:
-            assert x._leaf.place is x._place
+            assert x._leaf.placement is x._placement
         if x.is_leaf and x.grad is not None:
             agrees(x.grad)
 
@@ -54,9 +54,9 @@ def test_a_wrong_place_would_be_noticed() -> None:
 
 def test_there_is_one_place_of_each_device_and_dtype(device: str) -> None:
     x, y, z = (xgrad.ones(2, dtype=dtype, device=device) for dtype in ("float32", "float32", "float64"))
-    assert x._place is y._place is (x + y)._place is (x * 2)._place is xgrad.exp(x)._place
-    assert x._place is not z._place is (x + z)._place is (z + x)._place
-    assert (x._place.device, str(x._place)) == (xgrad.Device(device), f"{x._data.dtype} on {device}")
+    assert x._placement is y._placement is (x + y)._placement is (x * 2)._placement is xgrad.exp(x)._placement
+    assert x._placement is not z._placement is (x + z)._placement is (z + x)._placement
+    assert (x._placement.device, str(x._placement)) == (xgrad.Device(device), f"{x._data.dtype} on {device}")
 
 
 def test_ops_and_their_gradients() -> None:
@@ -124,7 +124,7 @@ def test_modules_and_optimizers_that_move(make: Any, device: str) -> None:
             agrees(*model.parameters())
             laid = [flat for laid in optimizer._laid.values() for flat in laid.flats]
             for flat in laid:
-                agrees(flat.buffer, flat.gradients.buffer, *flat.places, *flat.gradients.views, *flat.arrays.values())
+                agrees(flat.buffer, flat.gradients.buffer, *flat.segments, *flat.gradients.views, *flat.arrays.values())
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     model.load_state_dict(model.to("cpu").state_dict())
     agrees(*model.parameters(), *pickle.loads(pickle.dumps(model)).parameters())
@@ -158,7 +158,7 @@ def test_a_trace_and_eager_calls_keep_their_namespaces_apart() -> None:
         used.append(xp)
         return xp.square(x)
 
-    op = public(Function.of("squared", squared, (lambda g: g,)), "", __name__)
+    op = make_callable(Function.of("squared", squared, (lambda g: g,)), "", __name__)
     ways = inspect.getclosurevars(op).nonlocals["ways"]
     captured = xgrad.capture(lambda x: op(op(x)))
     known, new = xgrad.ones(2), xgrad.ones(2, dtype=xgrad.float64)
@@ -171,9 +171,9 @@ def test_a_trace_and_eager_calls_keep_their_namespaces_apart() -> None:
     used.clear()
     op(known), op(new), op(new)
     assert used == [eager] * 3
-    traced = [place for place in ways if place.device is not known.device]
-    assert all(place.device.real is known.device for place in traced)
-    assert [place for place in ways if place not in traced] == [known._place, new._place]
+    traced = [placement for placement in ways if placement.device is not known.device]
+    assert all(placement.device.real is known.device for placement in traced)
+    assert [placement for placement in ways if placement not in traced] == [known._placement, new._placement]
 
 
 def test_transforms_and_calls_with_other_parameters() -> None:
