@@ -11,7 +11,7 @@ from benchmarks.statistics import ratios
 from benchmarks.worker import peer
 
 PEERS = {"xgrad": "ours:additions", "PyTorch": "pytorch:additions", "HIPS autograd": "hips_autograd:additions"}
-OVERRIDABLE = ("forward", "backward", "freed")
+PARTS = ("forward", "backward", "freed")
 
 
 class Chain:
@@ -23,7 +23,7 @@ class Chain:
     def measure(self) -> dict[str, float]:
         """Return the seconds of each part, and of all."""
         times = self.additions(self.length)
-        parts = {part: after - before for part, before, after in zip(OVERRIDABLE, times, times[1:], strict=False)}
+        parts = {part: after - before for part, before, after in zip(PARTS, times, times[1:], strict=False)}
         return {**parts, "all": times[-1] - times[0]}
 
 
@@ -35,7 +35,7 @@ def run(options: Options) -> Result:
     (peers,) = options.chosen(PEERS)
     found = once(result, peers, "benchmarks.chain:Chain", {case: {"length": length}}, options)
     samples = {
-        name: {part: [figures[part] for figures in cases[case]] for part in (*OVERRIDABLE, "all")}
+        name: {part: [figures[part] for figures in cases[case]] for part in (*PARTS, "all")}
         for name, cases in found.items()
     }
     result.tables = [Table(case, "s", samples, "bars")]

@@ -1,6 +1,6 @@
 """Check xgrad on the GPU of this machine and write down how fast it is: ``python -m benchmarks.gpu_check``.
 
-It runs each of `OVERRIDABLE` in a process of its own, since an error on a GPU can spoil all that the process does
+It runs each of `PARTS` in a process of its own, since an error on a GPU can spoil all that the process does
 afterwards: first what measures, alone, then all others at a time, since most of what they do is to compile kernels. It
 writes one JSON file named after the GPU, anew after each part. Without a usable GPU it says why, in one line.
 """
@@ -32,7 +32,7 @@ import numpy as np
 import xgrad
 from benchmarks.environment import ROOT, commit, said
 
-BUDGET = 545.0  # seconds for all of `OVERRIDABLE` together
+BUDGET = 545.0  # seconds for all of `PARTS` together
 GRACE = 25.0  # seconds to end in, for a part that ran out of time; pytest-xdist waits for ten before pytest reports
 
 Report = dict[str, Any]
@@ -131,7 +131,7 @@ SPEED = "python -m benchmarks gpu --repeats 5 --seconds 0.03 --output TMP/speed"
 TRAIN = "python -m xgrad train mnist --no-download --fallback digits --device cuda --epochs 1 --out TMP/train"
 TESTS = "python -m pytest tests -n 8 -q --device cuda --junitxml TMP/tests.xml"
 CAPTURE = TESTS.replace("tests -n 8", "tests/backends/test_cuda_graph.py")
-OVERRIDABLE = (
+PARTS = (
     Part("speed", tuple(SPEED.split()), 220, speed, alone=True),
     Part("agreement", tuple(AGREE.split()), BUDGET, last_line),
     Part("capture", tuple(CAPTURE.split()), BUDGET, junit),
@@ -286,11 +286,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(report["device"])
 
     def note(records: list[Report]) -> None:
-        done = len(records) == len(OVERRIDABLE)
+        done = len(records) == len(PARTS)
         report.update(parts=records, ok=done and all(record["status"] == "ok" for record in records))
         write(report, options.out)
 
-    run(OVERRIDABLE, note=note)
+    run(PARTS, note=note)
     print(write(report, options.out))
     return 0 if report["ok"] else 1
 

@@ -46,17 +46,17 @@ modules, objects = set(sys.modules), len(gc.get_objects())
 import xgrad
 gc.collect()
 objects = len(gc.get_objects()) - objects
-plans = sum(type(x).__name__ == "Plan" for x in gc.get_objects())
-print(len(compiled), len(made), plans, objects, *sorted(set(sys.modules) - modules))
+specs = sum(type(x).__name__ == "BackwardSpec" for x in gc.get_objects())
+print(len(compiled), len(made), specs, objects, *sorted(set(sys.modules) - modules))
 """
 
 
 def test_import_does_little_work() -> None:
     """Counts that keep the bound of 1.3 times the import of NumPy, which ``python -m benchmarks import`` measures."""
     done = subprocess.run([sys.executable, "-I", "-c", COUNTS], capture_output=True, text=True, timeout=60, check=True)
-    compiled, signatures, plans, objects, *modules = done.stdout.split()
+    compiled, signatures, specs, objects, *modules = done.stdout.split()
     assert int(compiled) <= 10, "functions are written out when they are first called"
-    assert (signatures, plans) == ("0", "0"), "signatures and plans are made when they are first used"
+    assert (signatures, specs) == ("0", "0"), "signatures and specifications are made when they are first used"
     assert int(objects) <= 4500
     ours = [name for name in modules if name.partition(".")[0] == "xgrad"]
     assert len(ours) <= 47

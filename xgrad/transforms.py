@@ -368,16 +368,16 @@ class _Input(Node):
     As a leaf it is not freed, for the function may call `backward` itself.
     """
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_saved",)
 
     @property
-    def kept(self) -> tuple[Any, ...] | None:
-        return self._kept
+    def saved(self) -> tuple[Any, ...] | None:
+        return self._saved
 
-    @kept.setter
-    def kept(self, kept: tuple[Any, ...] | None) -> None:
-        if kept is not None:
-            self._kept = kept
+    @saved.setter
+    def saved(self, saved: tuple[Any, ...] | None) -> None:
+        if saved is not None:
+            self._saved = saved
 
 
 class _Call:
@@ -433,7 +433,7 @@ class _Call:
     def input(self, x: Tensor) -> Tensor:
         """Return a tensor that stands for another in this call."""
         edge = x._edge if self.recording else None
-        node = record(_Input(), _plan(edge is not None), (edge,), x._data.shape, x._placement)
+        node = record(_Input(), _spec(edge is not None), (edge,), x._data.shape, x._placement)
         self.own.add(node)
         return from_placement(x._data, x._placement, node)
 
@@ -518,7 +518,7 @@ class _Call:
 
 
 @cache
-def _plan(linked: bool) -> BackwardSpec:
+def _spec(linked: bool) -> BackwardSpec:
     return BackwardSpec(Function.of("input", lambda xp, x: x, [lambda g: g]), [linked])
 
 

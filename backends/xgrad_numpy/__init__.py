@@ -77,7 +77,7 @@ class NumpyBackend(Backend):
     def array_converter(self, index: int) -> Callable[[Any], np.ndarray]:
         return np.asarray
 
-    references: Any = staticmethod(getrefcount)  # of the base of every view, and of every view of a view
+    buffer_refcount: Any = staticmethod(getrefcount)  # of the base of every view, and of every view of a view
 
     def is_exclusive(self, arrays: list[np.ndarray]) -> bool:
         return is_exclusive(arrays)

@@ -23,7 +23,7 @@ from reference_philox import stream
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE, overridable
 from xgrad.backend.registry import backend_class, entry_points, open_backend
-from xgrad.ops import elementwise, nn
+from xgrad.ops import dropout, elementwise, nn
 from xgrad.ops.dropout import dropout_mask
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
@@ -86,7 +86,7 @@ def numbers(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
 
 def test_every_kernel_replaces_an_op_or_a_part(kernels: Kernels) -> None:
     functions = {
-        found.function.name for module in (nn, elementwise) for found in vars(module).values()
+        found.function.name for module in (nn, dropout, elementwise) for found in vars(module).values()
         if hasattr(found, "function")
     }  # fmt: skip
     assert set(kernels.table()) <= functions | set(OVERRIDABLE)

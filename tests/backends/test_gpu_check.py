@@ -167,8 +167,8 @@ def test_the_whole_report(check: Any, monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_all_parts_fit_into_ten_minutes(check: Any) -> None:
     assert check.BUDGET + 2 * check.GRACE <= 600
-    assert sum(part.limit for part in check.OVERRIDABLE if part.alone) < check.BUDGET / 2
-    assert all(part.limit <= check.BUDGET for part in check.OVERRIDABLE)
+    assert sum(part.limit for part in check.PARTS if part.alone) < check.BUDGET / 2
+    assert all(part.limit <= check.BUDGET for part in check.PARTS)
 
 
 def test_what_measures_runs_alone_and_the_others_at_a_time(check: Any, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_what_measures_runs_alone_and_the_others_at_a_time(check: Any, tmp_path:
 
 def test_the_agreement_is_that_of_the_command(check: Any) -> None:
     """On the CPU in the GPU's place."""
-    (part,) = (part for part in check.OVERRIDABLE if part.name == "agreement")
+    (part,) = (part for part in check.PARTS if part.name == "agreement")
     assert part.command[-1] == "cuda"
     record = check.run_part(check.Part("agreement", (*part.command[:-1], "cpu"), 60, part.figures), 60)
     assert record["status"] == "ok", record
@@ -201,7 +201,7 @@ def test_the_agreement_is_that_of_the_command(check: Any) -> None:
 
 def test_the_parity_is_that_of_the_command(check: Any) -> None:
     """On the CPU in the GPU's place, with a few ops."""
-    (part,) = (part for part in check.OVERRIDABLE if part.name == "parity")
+    (part,) = (part for part in check.PARTS if part.name == "parity")
     command = [*part.command, "--ops", "multiply,relu", "--parts", "ops,seeds"]
     command[command.index("cpu,cuda")] = "cpu,strict"
     record = check.run_part(check.Part("parity", tuple(command), 60, part.figures), 60)
@@ -215,7 +215,7 @@ def test_the_parity_is_that_of_the_command(check: Any) -> None:
 
 def test_the_speed_is_that_of_the_benchmark(check: Any) -> None:
     """On the CPU in the GPU's place, at tiny sizes."""
-    (part,) = (part for part in check.OVERRIDABLE if part.name == "speed")
+    (part,) = (part for part in check.PARTS if part.name == "speed")
     rehearsal = (*part.command, "--device", "cpu", "--quick", "--peers", "xgrad,xgrad to the host")
     record = check.run_part(check.Part("speed", rehearsal, 60, part.figures), 60)
     assert record["status"] == "ok"

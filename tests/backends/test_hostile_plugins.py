@@ -99,7 +99,7 @@ def test_any_error_at_import_makes_the_plug_in_unusable(error: BaseException, in
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=IDS)
-@pytest.mark.parametrize("method", ["__init__", "count", "native_device", "coercer", "guard", "dtype"])
+@pytest.mark.parametrize("method", ["__init__", "count", "native_device", "array_converter", "device_context", "dtype"])
 def test_any_error_of_a_method_makes_the_plug_in_unusable(method: str, error: BaseException, install: Any) -> None:
     install(lambda: type("Odd", (Working,), {method: raising(error)}))
     check_unusable(type(error).__name__)

@@ -574,7 +574,7 @@ def nothing_traced_is_left() -> None:
         if issubclass(type(thing), xgrad.Tensor):  # isinstance would load lazy objects of other libraries
             assert not isinstance(data.__get__(thing), TracedArray)
         elif issubclass(type(thing), Node):
-            assert not any(isinstance(value, (TracedArray, Number)) for value in thing.kept or ())
+            assert not any(isinstance(value, (TracedArray, Number)) for value in thing.saved or ())
 
 
 @pytest.fixture(autouse=True)

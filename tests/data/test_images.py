@@ -625,7 +625,7 @@ def test_mirrors_are_encrypted():
         assert urls and all(url.startswith("https://") and url.endswith("/") for url in urls)
 
 
-# Placements and sizes that do not do
+# Places and sizes that do not do
 
 
 def test_a_user_that_does_not_exist_is_a_folder_that_was_not_found(monkeypatch, small):

@@ -178,7 +178,7 @@ def test_pieces_change_no_bit(name, monkeypatch):
     options = {"momentum": 0.9} if name == "SGD" else {"amsgrad": True}
     results = []
     for piece in (None, 7, 10**6):
-        monkeypatch.setattr(xgrad.Device("cpu").backend, "piece", piece)
+        monkeypatch.setattr(xgrad.Device("cpu").backend, "tile_size", piece)
         model, optimizer = model_and_optimizer(name, weight_decay=0.01, **options)
         train(model, optimizer, 4)
         results.append(values(model) + [v.numpy() for s in optimizer.state_dict()["state"].values()

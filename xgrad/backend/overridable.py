@@ -63,7 +63,7 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     >>> cpu = Device("cpu")
     >>> doubled(cpu.xp, cpu.xp.ones(2))
     array([2., 2.])
-    >>> del PARTS["doubled"]
+    >>> del OVERRIDABLE["doubled"]
     """
     name, code = name or generic.__name__.lstrip("_"), generic.__code__
     if name in OVERRIDABLE:

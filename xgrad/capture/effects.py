@@ -117,7 +117,8 @@ class Effects:
             return self._writer.name(tensor)
         if id(tensor) not in self._made:
             self._made[id(tensor)] = name = f"t{len(self._made)}"
-            self._writer.effect(f"{name} = placed({self._output(tensor._data)}, {{}})", self._placement_of(tensor))
+            made = f"{name} = from_placement({self._output(tensor._data)}, {{}})"
+            self._writer.effect(made, self._placement_of(tensor))
             if (base := base_of(tensor)) is not None:
                 _, function, options = tensor._view  # type: ignore[misc]
                 self._writer.effect(f"link({self._tensor(base)}, {name}, {{}}, {{}})", function, options)

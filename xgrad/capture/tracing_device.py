@@ -104,7 +104,7 @@ class TracingDevice(Device):
         add_package(type(real.backend).__module__)
         return self
 
-    def coerce(self, x: Any) -> Any:
+    def as_array(self, x: Any) -> Any:
         """Return an array of what a rule made: a traced scalar, or a constant."""
         if isinstance(x, TracedArray):
             return record(self.real.as_array, (x,))

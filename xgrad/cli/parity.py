@@ -13,7 +13,7 @@ from xgrad.backend.devices import device_types
 from xgrad.backend.registry import open_backend
 from xgrad.cli.arguments import Parser, UsageError, checked
 from xgrad.parity.page import as_page
-from xgrad.parity.report import DTYPES, OVERRIDABLE, as_json
+from xgrad.parity.report import DTYPES, PARTS, as_json
 from xgrad.parity.report import run as compare
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS
@@ -65,7 +65,7 @@ def parser() -> Parser:
     )
     add("--ops", type=words, metavar="NAME,...", help="such as add,multiply (default: every row of the table)")
     add("--dtypes", type=some_of(DTYPES), default=",".join(DTYPES), metavar="NAME,...", help="what to compare in")
-    add("--parts", type=some_of(OVERRIDABLE), default=",".join(OVERRIDABLE), metavar="NAME,...", help="what to compare")
+    add("--parts", type=some_of(PARTS), default=",".join(PARTS), metavar="NAME,...", help="what to compare")
     add("--json", type=Path, metavar="FILE", help="write the report for a program to read")
     add("--html", type=Path, metavar="FILE", help="write the report as one page with plots")
     add("-v", "--verbose", action="store_true", default=False, help="print every device, dtype and quantity")

@@ -1,4 +1,4 @@
-"""What a recorded call keeps for its derivative rules, and how they get at it."""
+"""Values saved for backward: what a recorded call saves for its derivative rules, and how these read it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def reads(op: Op, rule: Rule) -> tuple[str, ...]:
 
 
 class BackwardSpec:
-    """What a node keeps and which rules it runs, for one set of inputs that need a gradient.
+    """The values that a node saves and the rules that it runs, for one set of inputs that need a gradient.
 
-    - ``keep(out, raws, inputs, options, aside, edges)`` makes the tuple that is kept of a call: see `Node`.
-    - `first` is the place of the first edge in it: 0 if there is nothing but edges.
-    - ``vjp_calls`` has for each wanted input the place of its edge, a callable ``(g, xp, saved, into)`` that runs its
+    - ``save(out, raws, inputs, options, residual, edges)`` makes the tuple that is saved of a call: see `Node`.
+    - `first` is the index of the first edge in it: 0 if there is nothing but edges.
+    - ``vjp_calls`` has for each wanted input the index of its edge, a callable ``(g, xp, saved, into)`` that runs its
       rule, and whether this asks where to write; if `joint`, there is one rule for all inputs.
     - Where the result is complex and the op holomorphic, each rule gets the conjugate of the gradient, and
       gives that of its own: see `Function`.
@@ -53,19 +53,19 @@ class BackwardSpec:
         self.saved_roles = [saved_roles.get(name) for name in values]
         self.constants = [role for role in self.saved_roles if type(role) is int and not wanted[role]]
         self.first = len(values) + len(self.constants)
-        self.save = _keeper(op, values, self.constants)
-        placement = {name: f"saved[{i}]" for i, name in enumerate(values)}
+        self.save = _saver(op, values, self.constants)
+        sources = {name: f"saved[{i}]" for i, name in enumerate(values)}
         form = "rule({})"
         if conjugates:
-            placement, form = placement | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
+            sources, form = sources | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
         self.vjp_calls = []
         for i, rule, read in asked:
-            code = form.format(", ".join(placement.get(name, name) for name in read))
+            code = form.format(", ".join(sources.get(name, name) for name in read))
             run = _compiled("g, xp, saved, into", code, rule=rule, conj=_conj)
             self.vjp_calls.append((self.first + i, run, "into" in read and not conjugates))
 
     def tensors(self, node: Node) -> list[Any]:
-        """Return what a node keeps for a pass that is recorded: arrays as tensors, with their edges."""
+        """Return what a node saved for a pass that is recorded: arrays as tensors, with their edges."""
         return [_as_tensor(node, role, value) for role, value in zip(self.saved_roles, node.saved or (), strict=False)]
 
 
@@ -91,8 +91,8 @@ def _as_tensor(node: Node, role: Any, value: Any) -> Any:
     return from_array(value, node.placement.device, node.edges[role])
 
 
-def _keeper(op: Op, values: Iterable[str], constants: Iterable[int]) -> Callable[..., tuple[Any, ...]]:
-    """Return what makes the tuple that a node keeps, from a call."""
+def _saver(op: Op, values: Iterable[str], constants: Iterable[int]) -> Callable[..., tuple[Any, ...]]:
+    """Return the function that makes the tuple that a node saves, from a call."""
     every = op.variadic
     source = {"out": "out", op.residual: "residual"} | {name: f"options[{name!r}]" for name in op.options}
     for i, name in enumerate(op.inputs):
@@ -102,7 +102,9 @@ def _keeper(op: Op, values: Iterable[str], constants: Iterable[int]) -> Callable
             source[f"{name}_{what}"] = f"[about(x, {what!r}, ()) for x in inputs]" if every else one
     parts = [source[name] for name in values] + [f"refer(inputs[{i}])" for i in constants]
     parts += ["*edges"] if every else [f"edges[{i}]" for i in range(len(op.inputs))]
-    return _compiled("out, raws, inputs, options, aside, edges", f"({', '.join(parts)},)", about=getattr, refer=_refer)
+    return _compiled(
+        "out, raws, inputs, options, residual, edges", f"({', '.join(parts)},)", about=getattr, refer=_refer
+    )
 
 
 def _refer(x: Any) -> Any:
@@ -111,7 +113,7 @@ def _refer(x: Any) -> Any:
 
 
 def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., Any]:
-    """Return a function that is written out for one plan: sorting arguments at each call costs more than most rules."""
+    """Return a function written out for one specification: to sort arguments at each call costs more than most rules."""
     return eval(f"lambda {parameters}: {expression}", names)  # type: ignore[no-any-return]
 
 

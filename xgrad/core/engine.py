@@ -77,12 +77,12 @@ def run_backward(
                     guard = here.device_context()
                     guard.__enter__()
                 xp = namespace if create_graph else here.xp
-            plan = node.plan
-            values = plan.tensors(node) if create_graph else saved
+            spec = node.spec
+            values = spec.tensors(node) if create_graph else saved
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
-            vjp_calls = _shared(node, plan.vjp_calls[0][1](g, xp, values, None)) if plan.joint else plan.vjp_calls
-            if plan.op.replaces and node.edges[0] is not None:
+            vjp_calls = _shared(node, spec.vjp_calls[0][1](g, xp, values, None)) if spec.joint else spec.vjp_calls
+            if spec.op.replaces and node.edges[0] is not None:
                 replaced.append(node.edges[0])
             for i, rule, writes in vjp_calls:
                 edge = saved[i]
@@ -182,7 +182,7 @@ def _shared(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
     if len(results) != len(edges) or not all(r is None or hasattr(r, "dtype") for r in results):
         got = [None if r is None else type(r).__name__ for r in results]
         raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(edges)}")
-    found = enumerate(zip(edges, results, strict=True), node.plan.first)
+    found = enumerate(zip(edges, results, strict=True), node.spec.first)
     return [(i, lambda *_, result=r: result, False) for i, (edge, r) in found if not (edge is None or r is None)]
 
 

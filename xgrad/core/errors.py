@@ -80,19 +80,19 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
 
 def check_unchanged(node: Node) -> None:
     """Refuse to use a saved value if the tensor that it came from has since been given another."""
-    plan, names, edges, saved = node.plan, list(node.inputs), node.edges, node.saved or ()
+    spec, names, edges, saved = node.spec, list(node.inputs), node.edges, node.saved or ()
     for edge in edges:
         if type(edge) is Leaf and edge.moved > node.order:
             raise RuntimeError(
                 f"backward: {node.name} was applied to a leaf that has since been given shape {tuple(edge.shape)} on "
                 f"{edge.placement.device} through .data: change it after the backward pass"
             )
-    used = range(len(edges)) if "all" in plan.saved_roles else [role for role in plan.saved_roles if type(role) is int]
+    used = range(len(edges)) if "all" in spec.saved_roles else [role for role in spec.saved_roles if type(role) is int]
     stale = [names[i] for i in used if (edge := edges[i]) is not None and edge.changed > node.order]
-    for i, constant in zip(plan.constants, saved[len(plan.saved_roles) : plan.first], strict=True):
+    for i, constant in zip(spec.constants, saved[len(spec.saved_roles) : spec.first], strict=True):
         if constant is not None and getattr(constant(), "_changed", 0) > node.order:
             stale.append(names[i])
-    if "out" in plan.saved_roles and node.changed > node.order:
+    if "out" in spec.saved_roles and node.changed > node.order:
         stale.append("result")
     if stale:
         described = ", ".join(f"{name!r} ({_origin(node, name)})" for name in stale)

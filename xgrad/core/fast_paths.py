@@ -27,7 +27,7 @@ def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) ->
     def call_with_one(x: Any, /, *more: Any, **given: Any) -> Any:
         try:
             a, placement, edge = x._data, x._placement, x._edge
-            kernel, plans, array_type, tensor, function = ways[placement]
+            kernel, specs, array_type, tensor, function = ways[placement]
             if (trace := _tracing()) is not None and placement.device is not trace.device:
                 raise LookupError
             options = function.defaults
@@ -40,7 +40,7 @@ def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) ->
             out = kernel(a, **options) if options else kernel(a)
             if out.dtype is not placement.dtype:
                 raise LookupError
-            plan = None if edge is None or not _recording() else plans[1]
+            spec = None if edge is None or not _recording() else specs[1]
         except Exception:
             pass  # whatever it is, the long way meets it again, and explains
         else:
@@ -48,10 +48,10 @@ def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) ->
             if type(out) is not array_type:
                 out = placement.device.as_array(out)
             result._data, result._placement, result._edge = out, placement, None
-            if plan is not None:
+            if spec is not None:
                 result._edge = node = Node()
-                node.saved = plan.save(out, (a,), (x,), options, None, (edge,)) if plan.first else (edge,)
-                node.plan, node.shape, node.placement = plan, out.shape, placement
+                node.saved = spec.save(out, (a,), (x,), options, None, (edge,)) if spec.first else (edge,)
+                node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             if views and (views is True or is_view(x, out)):
                 link(x, result, function, options)
@@ -69,7 +69,7 @@ def binary_fast_path(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
     def call_with_two(x1: Any, x2: Any, /) -> Any:
         try:
             a, placement, e1 = x1._data, x1._placement, x1._edge
-            kernel, plans, array_type, tensor, dtype = ways[placement]
+            kernel, specs, array_type, tensor, dtype = ways[placement]
             if (trace := _tracing()) is not None and placement.device is not trace.device:
                 raise LookupError
             kind = type(x2)
@@ -84,21 +84,21 @@ def binary_fast_path(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
                     raise LookupError
                 out = kernel(a, b)
             if (e1 is None and e2 is None) or not _recording():
-                plan = None
+                spec = None
             else:
-                plan = plans[1 if e2 is None else 2 if e1 is None else 3]
+                spec = specs[1 if e2 is None else 2 if e1 is None else 3]
         except Exception:
             pass
         else:
             result = _new(tensor)
             if type(out) is not array_type:
                 out = placement.device.as_array(out)
-            made = placement if plans is not _NONE else placement.device.placements[dtype]
+            made = placement if specs is not _NONE else placement.device.placements[dtype]
             result._data, result._placement, result._edge = out, made, None
-            if plan is not None:
+            if spec is not None:
                 result._edge = node = Node()
-                node.saved = plan.save(out, (a, b), (x1, x2), None, None, (e1, e2)) if plan.first else (e1, e2)
-                node.plan, node.shape, node.placement = plan, out.shape, placement
+                node.saved = spec.save(out, (a, b), (x1, x2), None, None, (e1, e2)) if spec.first else (e1, e2)
+                node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
         return _slow_path(find(), ways, (x1, x2), {})
@@ -128,7 +128,7 @@ def _slow_path(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
         and device.device_context is None
         and all(getattr(x, "_placement", placement) is placement for x in inputs)
     ):
-        plans = function.plans[placement.complex and function.holomorphic] if rules else _NONE
+        specs = function.specs[placement.complex and function.holomorphic] if rules else _NONE
         last = function if len(function.inputs) == 1 else made.dtype
-        ways[placement] = function.kernel(device, not placement.complex), plans, device.array_type, type(result), last
+        ways[placement] = function.kernel(device, not placement.complex), specs, device.array_type, type(result), last
     return result

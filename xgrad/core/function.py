@@ -169,28 +169,28 @@ class Function(Op):
             placements = [device.placements[part.dtype] for part in out]
             if not mask or not out or not grad_enabled.get():
                 return tuple(map(from_placement, out, placements))
-            plan = self._plan(mask, len(inputs), any(placement.complex for placement in placements))
-            saved = plan.save(out, raws, inputs, options, residual, edges)
-            node = record(MultiOutputNode(), plan, saved, [part.shape for part in out], placements[0])
+            spec = self._spec(mask, len(inputs), any(placement.complex for placement in placements))
+            saved = spec.save(out, raws, inputs, options, residual, edges)
+            node = record(MultiOutputNode(), spec, saved, [part.shape for part in out], placements[0])
             node.outputs, node.placements = [lambda: None] * len(out), placements
             return outputs(node, out)
         placement = device.placements[out.dtype]
         if not mask or not placement.floating or not grad_enabled.get():
             result = from_placement(out, placement)
         else:
-            plan = self._plan(mask, len(inputs), placement.complex)
-            saved = plan.save(out, raws, inputs, options, residual, edges)
-            result = from_placement(out, placement, record(Node(), plan, saved, out.shape, placement))
+            spec = self._spec(mask, len(inputs), placement.complex)
+            saved = spec.save(out, raws, inputs, options, residual, edges)
+            result = from_placement(out, placement, record(Node(), spec, saved, out.shape, placement))
         if self.views and (self.views is True or is_view(inputs[0], out)):
             link(inputs[0], result, self, options)
         return result
 
-    def _plan(self, mask: int, count: int, of_complex: bool) -> BackwardSpec:
+    def _spec(self, mask: int, count: int, of_complex: bool) -> BackwardSpec:
         conjugates, key = of_complex and self.holomorphic, -1 if self.variadic else mask
-        if key not in self.plans[conjugates]:
-            self.plans[conjugates][key] = BackwardSpec(self, [bool(mask >> i & 1) for i in range(count)], conjugates)
-        plan: BackwardSpec = self.plans[conjugates][key]
-        return plan
+        if key not in self.specs[conjugates]:
+            self.specs[conjugates][key] = BackwardSpec(self, [bool(mask >> i & 1) for i in range(count)], conjugates)
+        spec: BackwardSpec = self.specs[conjugates][key]
+        return spec
 
 
 def _settle(function: Function, out: Any, device: Device) -> Any:

@@ -68,9 +68,9 @@ class Node:
     """
 
     # One tuple, not several, and few slots: Python's collector visits them all.
-    __slots__ = ("changed", "hooks", "order", "placement", "plan", "saved", "shape")
+    __slots__ = ("changed", "hooks", "order", "placement", "saved", "shape", "spec")
 
-    plan: Any
+    spec: Any
     saved: tuple[Any, ...] | None
     order: int
     shape: Any
@@ -81,17 +81,17 @@ class Node:
     @property
     def edges(self) -> tuple[Edge | None, ...]:
         """Where the gradients of the inputs go, none once the node was freed."""
-        return () if self.saved is None else self.saved[self.plan.first :]
+        return () if self.saved is None else self.saved[self.spec.first :]
 
     @property
     def name(self) -> str:
         """The name of the op."""
-        return str(self.plan.op.name)
+        return str(self.spec.op.name)
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed; {} once freed."""
-        return dict(self.plan.op.named(self.edges))
+        return dict(self.spec.op.named(self.edges))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
@@ -107,9 +107,9 @@ class Node:
         self.changed = when
 
 
-def record(node: N, plan: Any, saved: tuple[Any, ...], shape: Any, placement: Placement) -> N:
+def record(node: N, spec: Any, saved: tuple[Any, ...], shape: Any, placement: Placement) -> N:
     """Fill in a new node."""
-    node.plan, node.saved, node.shape, node.placement = plan, saved, shape, placement
+    node.spec, node.saved, node.shape, node.placement = spec, saved, shape, placement
     node.order, node.hooks, node.changed = next(clock.numbers), None, 0
     return node
 
@@ -125,7 +125,7 @@ class MultiOutputNode(Node):
         """Return the edge of one result."""
         edge: OutputEdge | None = self.outputs[slot]()
         if edge is None:
-            edge = record(OutputEdge(), self.plan, (self,), self.shape[slot], self.placements[slot])
+            edge = record(OutputEdge(), self.spec, (self,), self.shape[slot], self.placements[slot])
             edge.slot = slot
             self.outputs[slot] = ref(edge)
         return edge

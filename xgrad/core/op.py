@@ -61,7 +61,7 @@ class Op:
         self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
         # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
-        self.plans: tuple[dict[int, Any], dict[int, Any]] = {}, {}
+        self.specs: tuple[dict[int, Any], dict[int, Any]] = {}, {}
 
     @cached_property
     def signature(self) -> inspect.Signature:

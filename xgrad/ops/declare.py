@@ -45,7 +45,7 @@ def derivative(
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
     scipy_promotion : bool, default False
         Whether integer arrays promote floating ones, as in SciPy: float32 and int64 give float64.
-    aside : str, optional
+    residual : str, optional
         What rules call the second of two things that the forward rule then returns: not a result, but what spares
         them work. In a pass that is recorded it is None, since it has no history; they must do without.
     views : bool or "shared", default False

@@ -23,7 +23,7 @@ from xgrad.parity.tolerance import CLASSES
 from xgrad.parity.training import Training
 
 SCHEMA = 1
-OVERRIDABLE = ("ops", "fused", "training", "seeds", "timing")
+PARTS = ("ops", "fused", "training", "seeds", "timing")
 DTYPES = ("float32", "float64")
 PACKAGES = ("numpy", "array-api-compat", "array-api-strict", "torch", "cupy-cuda12x", "cupy-cuda13x")
 
@@ -77,7 +77,7 @@ def run(
     ops: Sequence[Op],
     devices: Sequence[Device],
     dtypes: Sequence[str] = DTYPES,
-    parts: Sequence[str] = OVERRIDABLE,
+    parts: Sequence[str] = PARTS,
     *,
     progress: Callable[[str], None] = lambda text: None,
     steps: int = training.STEPS,
