@@ -322,8 +322,12 @@ SCENARIOS: dict[str, Any] = {
 SHARE = max(INTERRUPTS // (2 * len(SCENARIOS)), 5)  # of a scenario, in each of the two tests
 
 
-# Python drops what a handler raises in a callback of a weak reference, as there are in its pool of threads.
-pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in.*WeakKey:pytest.PytestUnraisableExceptionWarning")
+# Python drops what a handler raises in a callback of a weak reference, as `threading` has of its threads, and warns of
+# a file that it closes since `open` was stopped before it returned.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Exception ignored in.*WeakSet:pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(params=SCENARIOS)

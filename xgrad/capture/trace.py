@@ -25,9 +25,7 @@ _FOREIGN = "that is neither an argument, nor found from the step, nor made by it
 #: Functions whose results have a shape that depends on values.
 _SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
 #: Functions that raise an error for some values: `x[index]` is checked in advance.
-_RAISE = frozenset(
-    "take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd svdvals".split()
-)
+_RAISE = {*"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd svdvals".split()}
 
 
 class Trace:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
 from contextlib import closing
 from contextvars import copy_context
 from functools import partial
-from itertools import count, islice
+from itertools import count, islice, starmap
+from operator import call
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any
 
 from xgrad import random
@@ -251,15 +255,79 @@ def _run(jobs: Generator[Callable[[], Any], None, None]) -> Iterator[Any]:
 
 
 def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahead: int) -> Iterator[Any]:
-    """Yield the results of jobs in order, while a number of further ones is under way in threads."""
-    from concurrent.futures import ThreadPoolExecutor  # not at the top: slow to import
+    """Yield the results of jobs in order, while a number of further ones is under way in threads.
 
-    pool = ThreadPoolExecutor(workers, "xgrad-data")
+    Not by `concurrent.futures`, nor with `Thread.start` in this thread: a signal handler that raises within their locks
+    leaves threads waiting for ever. Queues of C have no such moment.
+    """
+    todo: SimpleQueue[Any] = SimpleQueue()
+    wanted, failures, started = [True], list[RuntimeError](), Lock()
+    threads = [Thread(target=_work, args=(todo,), name=f"xgrad-data_{i}", daemon=True) for i in range(workers)]
+
+    # The calls at the end, made by one of C: no signal handler runs before or between them.
+    end: Any = partial(deque, starmap(call, [(wanted.clear,), *[(todo.put, None)] * workers]), 0)
+
+    def submitted(number: int) -> Iterator[SimpleQueue[Any]]:
+        for job in islice(jobs, number):
+            outcome: SimpleQueue[Any] = SimpleQueue()
+            todo.put(partial(_deliver, job, outcome, wanted))
+            yield outcome
+
     with closing(jobs):
+        started.acquire()
         try:
-            pending = deque(pool.submit(job) for job in islice(jobs, ahead))
-            while pending and (batch := pending.popleft().result()) is not _END:
-                pending.extend(pool.submit(job) for job in islice(jobs, 1))
+            try:
+                start_new_thread(_start, (threads, failures, started))
+            except RuntimeError:
+                started.release()
+                raise
+            with started:
+                if failures:
+                    raise failures[0]
+            pending = deque(submitted(ahead))
+            while pending and (batch := _result(pending.popleft())) is not _END:
+                pending.extend(submitted(1))
                 yield batch
         finally:  # also where the loop is left early, and this generator closed
-            pool.shutdown(cancel_futures=True)
+            end()
+            with started:
+                for thread in threads:
+                    if thread.ident is not None:
+                        thread.join()
+
+
+def _start(threads: list[Thread], failures: list[RuntimeError], started: Any) -> None:
+    """Start threads, or note why that fails, in a thread of its own, where no signal handler runs."""
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError as error:
+        failures.append(error)
+    finally:
+        started.release()
+
+
+def _work(todo: SimpleQueue[Any]) -> None:
+    """Do what is in a queue, up to None."""
+    while (task := todo.get()) is not None:
+        task()
+        del task  # or its batch would be kept until the next
+
+
+def _deliver(job: Callable[[], Any], outcome: SimpleQueue[Any], wanted: list[bool]) -> None:
+    """Run a job, while that is wanted, and put its result, or what it raises, into a queue."""
+    if wanted:
+        try:
+            outcome.put((job(), None))
+        except BaseException as error:
+            outcome.put((None, error))
+
+
+def _result(outcome: SimpleQueue[Any]) -> Any:
+    batch, error = outcome.get()
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error  # which refers to this frame
+    return batch
