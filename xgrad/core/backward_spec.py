@@ -113,7 +113,7 @@ def _refer(x: Any) -> Any:
 
 
 def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., Any]:
-    """Return a function written out for one specification: to sort arguments at each call costs more than most rules."""
+    """Return a function written out for one specification: sorting arguments at each call costs more than a rule."""
     return eval(f"lambda {parameters}: {expression}", names)  # type: ignore[no-any-return]
 
 
