@@ -33,7 +33,7 @@ class Backend:
         The class of its arrays. A result of any other type passes through `array_converter`.
     kernels : mapping of str to callable
         Fused kernels that replace generic rules: the forward rule of an op, by its name, or a part that is declared
-        `fused.overridable`, by its own. Each takes the same arguments without `xp`.
+        `overridable`, by its own. Each takes the same arguments without `xp`.
     asynchronous : bool
         Whether to read a value is to wait for the device, so that checks of values are left out.
     supports_out : bool

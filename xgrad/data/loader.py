@@ -257,33 +257,29 @@ def _run(jobs: Generator[Callable[[], Any], None, None]) -> Iterator[Any]:
 def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahead: int) -> Iterator[Any]:
     """Yield the results of jobs in order, while a number of further ones is under way in threads.
 
-    Not by `concurrent.futures`, nor with `Thread.start` in this thread: a signal handler that raises within their locks
-    leaves threads waiting for ever. Queues of C have no such moment.
+    A thread of its own uses the pool and starts threads: a signal handler, which runs in the main thread alone, leaves
+    threads waiting for ever where it raises within their locks. Queues, which are of C, are all that is shared.
     """
-    todo: SimpleQueue[Any] = SimpleQueue()
-    wanted, failures, started = [True], list[RuntimeError](), Lock()
-    threads = [Thread(target=_work, args=(todo,), name=f"xgrad-data_{i}", daemon=True) for i in range(workers)]
-
+    tasks: SimpleQueue[Any] = SimpleQueue()
+    wanted, started = [True], Lock()
+    server = Thread(target=_serve, args=(tasks, workers, wanted), daemon=True)
     # The calls at the end, made by one of C: no signal handler runs before or between them.
-    end: Any = partial(deque, starmap(call, [(wanted.clear,), *[(todo.put, None)] * workers]), 0)
+    end: Any = partial(deque, starmap(call, [(wanted.clear,), (tasks.put, None)]), 0)
 
     def submitted(number: int) -> Iterator[SimpleQueue[Any]]:
         for job in islice(jobs, number):
             outcome: SimpleQueue[Any] = SimpleQueue()
-            todo.put(partial(_deliver, job, outcome, wanted))
+            tasks.put((job, outcome))
             yield outcome
 
     with closing(jobs):
         started.acquire()
         try:
             try:
-                start_new_thread(_start, (threads, failures, started))
-            except RuntimeError:
+                start_new_thread(_start, (server, tasks, started))
+            except RuntimeError:  # there is no thread to wait for
                 started.release()
                 raise
-            with started:
-                if failures:
-                    raise failures[0]
             pending = deque(submitted(ahead))
             while pending and (batch := _result(pending.popleft())) is not _END:
                 pending.extend(submitted(1))
@@ -291,27 +287,32 @@ def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahea
         finally:  # also where the loop is left early, and this generator closed
             end()
             with started:
-                for thread in threads:
-                    if thread.ident is not None:
-                        thread.join()
+                if server.ident is not None:
+                    server.join()
 
 
-def _start(threads: list[Thread], failures: list[RuntimeError], started: Any) -> None:
-    """Start threads, or note why that fails, in a thread of its own, where no signal handler runs."""
+def _start(server: Thread, tasks: SimpleQueue[Any], started: Any) -> None:
+    """Start a thread, or answer each job from a queue, up to None, with the reason why that failed."""
     try:
-        for thread in threads:
-            thread.start()
+        server.start()
     except RuntimeError as error:
-        failures.append(error)
+        while (task := tasks.get()) is not None:
+            task[1].put((None, error))
     finally:
         started.release()
 
 
-def _work(todo: SimpleQueue[Any]) -> None:
-    """Do what is in a queue, up to None."""
-    while (task := todo.get()) is not None:
-        task()
-        del task  # or its batch would be kept until the next
+def _serve(tasks: SimpleQueue[Any], workers: int, wanted: list[bool]) -> None:
+    """Hand jobs from a queue, up to None, to a pool of threads."""
+    from concurrent.futures import ThreadPoolExecutor  # not at the top: slow to import
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="xgrad-data") as pool:
+        while (task := tasks.get()) is not None:
+            job, outcome = task
+            try:
+                pool.submit(_deliver, job, outcome, wanted)
+            except RuntimeError as error:  # no thread could be started
+                outcome.put((None, error))
 
 
 def _deliver(job: Callable[[], Any], outcome: SimpleQueue[Any], wanted: list[bool]) -> None:
