@@ -176,7 +176,7 @@ def moving_a_module() -> Iterator[Any]:
     model, optimizer = training(partial(optim.Adam, lr=0.1), 1)
     yield partial(model.to, dtype=xgrad.float64)
     for p in model.parameters():
-        assert p._placement.dtype == p._data.dtype == p._leaf.place.dtype
+        assert p._placement.dtype == p._data.dtype == p._leaf.placement.dtype
         assert p.grad is None or p.grad.dtype == p.dtype
     model.to(dtype=xgrad.float64)
     optimizer.step()

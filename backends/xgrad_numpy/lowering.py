@@ -256,9 +256,7 @@ class Lowering:
             self._emit(np.ndarray.dot, *self._operand(call.args), self._operand(out))
         elif isinstance(ufunc, np.ufunc) and ufunc.signature is None and not call.options.keys() - {"out"}:
             self._emit_ufunc(ufunc, self._elementwise_operands(ufunc, call.args, target), self._operand(target))
-        elif call.name == "index_add" and any(
-            x.dtype != np.bool for x in leaves(call.args[1:2]) if hasattr(x, "dtype")
-        ):
+        elif call.name == "index_add" and any(getattr(x, "dtype", np.bool) != np.bool for x in leaves(call.args[1:2])):
             self._emit(np.add.at, *self._operand(call.args))
         else:
             self._lower_plainly(call)
@@ -283,10 +281,7 @@ class Lowering:
         return False
 
     def _is_array(self, value: Value) -> bool:
-        """Return whether a value is an array, or becomes one at once.
-
-        A scalar is faster to make, but not in one call into C with other instructions.
-        """
+        """Return whether a value is an array, or becomes one at once: a scalar is faster, but not in calls of C."""
         return not value.scalar or (self._current is self.after and value.number in self._targets)
 
     def _elementwise(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> bool:
@@ -326,12 +321,6 @@ class Lowering:
         copy = self._scratch(shape, dtype)
         self._emit(operator.setitem, copy, ..., operand)
         return copy
-
-    def _ordinary(self, call: Call, result: Value) -> bool:
-        """Lower to the ufunc of the same name, unless the function looks for special values of this kind."""
-        if result.dtype.kind == _SPECIAL[call.function]:
-            return False
-        return self._elementwise(getattr(np, call.name), call.args, result)
 
     def _copy(self, call: Call, result: Value) -> bool:
         x = call.args[0]
@@ -444,7 +433,8 @@ _REDUCTIONS |= dict.fromkeys((fast.max, fast.min), Lowering._extremum)
 _RULES: dict[Any, Callable[[Lowering, Call, Value], bool]] = {fast.matmul: Lowering._matmul, **_REDUCTIONS}
 _RULES[fast.where] = Lowering._where
 _RULES |= dict.fromkeys((fast.astype, fast.reshape, np.asarray), Lowering._copy)
-_RULES |= dict.fromkeys(_SPECIAL, Lowering._ordinary)
+_RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (
+    self._elementwise(getattr(np, call.name), call.args, result)))  # fmt: skip
 _RULES[fast.relu] = lambda self, call, result: self._elementwise(np.maximum, (call.args[0], 0), result)
 
 

@@ -57,7 +57,7 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     Examples
     --------
     >>> from xgrad.backend.device import Device
-    >>> @fusable
+    >>> @overridable
     ... def doubled(xp, x):
     ...     return x + x
     >>> cpu = Device("cpu")
@@ -67,10 +67,10 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     """
     name, code = name or generic.__name__.lstrip("_"), generic.__code__
     if name in OVERRIDABLE:
-        raise ValueError(f"fusable: expected a name of its own for each part, got {name!r} twice")
+        raise ValueError(f"overridable: expected a name of its own for each part, got {name!r} twice")
     first, *rest = code.co_varnames[: code.co_argcount]
     if unknown := set(changes) - set(rest):
-        raise ValueError(f"fusable: {name} has no arguments {sorted(unknown)}: expected some of {rest}")
+        raise ValueError(f"overridable: {name} has no arguments {sorted(unknown)}: expected some of {rest}")
     OVERRIDABLE[name] = Overridable(generic, changes)
     chosen = _choice((first, *rest))(generic, name)
     update_wrapper(chosen, generic)

@@ -79,10 +79,8 @@ def _guard_links(writer: CodeWriter, recording: Recording, used: set[int]) -> No
         elif not used.isdisjoint(found):
             writer.guard(f"{text} is not {{}}", *objects, value)
         elif isinstance(value, Tensor):
-            device = getattr(value.device, "real", value.device)
-            writer.guard(
-                f"not alike({text}, {{}}, {{}})", *objects, device.placements[value._placement.dtype], value.shape
-            )
+            placement = getattr(value.device, "real", value.device).placements[value._placement.dtype]
+            writer.guard(f"not alike({text}, {{}}, {{}})", *objects, placement, value.shape)
         elif not found:
             writer.guard(f"type({text}) is not {{}}", *objects, type(value))
 

@@ -113,11 +113,8 @@ class Recording:
         for x in self.made.values() if captured else ():
             self.numbers[id(x)] = x._data.value.number
             placement, edge = real.placements[x._placement.dtype], x._edge if type(x._edge) is Leaf else None
-            sets += [
-                (setattr, x, "_data", x._data.array),
-                (setattr, x, "_placement", placement),
-                (setattr, x, "_edge", edge),
-            ]
+            new = {"_data": x._data.array, "_placement": placement, "_edge": edge}
+            sets += [(setattr, x, name, value) for name, value in new.items()]
             if edge is not None:
                 sets.append((setattr, edge, "placement", placement))
         modes = [(_default.set, real)] if _default.get() is self.trace.device else []

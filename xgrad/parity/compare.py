@@ -45,7 +45,7 @@ class Cell:
     relative: float
     limit: float
     what: str = ""
-    position: tuple[int, ...] = ()
+    place: tuple[int, ...] = ()
     sample: str = ""
     inputs: str = ""
     got: str = ""
@@ -234,22 +234,22 @@ def _worst(
     """Return the element with the largest error, of several arrays; without elements, an error of 0."""
     device, dtype, quantity = key
     best, k = -1.0, 0
-    position: tuple[int, ...] = ()
+    place: tuple[int, ...] = ()
     for n, (error, _) in enumerate(errors):
         if error.size and float(np.max(error)) > best:
             best, k = float(np.max(error)), n
-            position = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
+            place = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
     names = floating(op, sample)
     what = f"the gradient of {names[k]}" if quantity == "gradient" else f"result {k}" if len(got) > 1 else "the result"
-    fault = Fault(device, dtype, quantity, k, position)
+    fault = Fault(device, dtype, quantity, k, place)
     if best < 0:
         return _Found(Cell(device, dtype, quantity, 0.0, unit, 0.0, limit, what, (), str(sample)), sample, fault)
     error, relative = errors[k]
-    expected = str(want[k][position])
-    size = best if unit == "relative" else float(relative[position])
-    cell = Cell(device, dtype, quantity, best, unit, size, limit, what, position, str(sample))
-    cell = replace(cell, inputs=described(op, sample, dtype), got=str(got[k][position]), expected=expected)
-    off = np.longdouble(abs(np.clongdouble(got[k][position]) - np.clongdouble(want[k][position])))
+    expected = str(want[k][place])
+    size = best if unit == "relative" else float(relative[place])
+    cell = Cell(device, dtype, quantity, best, unit, size, limit, what, place, str(sample))
+    cell = replace(cell, inputs=described(op, sample, dtype), got=str(got[k][place]), expected=expected)
+    off = np.longdouble(abs(np.clongdouble(got[k][place]) - np.clongdouble(want[k][place])))
     scale = float(off / best) if 0 < best < math.inf and 0 < off < math.inf else 1.0
     return _Found(cell, sample, fault._replace(expected=expected, unit=UNITS[unit], scale=scale))
 
@@ -266,7 +266,7 @@ def _with_reproducer(op: Op, found: _Found) -> Cell:
     cell, sample, fault, _ = found
     if not cell.error or (cell.passed and cell.unit == "relative"):  # those are of more precision than a device has
         return cell
-    if sample.columns and cell.position:
+    if sample.columns and cell.place:
         smaller = _shrunk(op, found)
         if smaller is not None:
             cell, sample, fault, _ = smaller
@@ -283,8 +283,8 @@ def _opponent(device: str) -> str:
 def _shrunk(op: Op, found: _Found) -> _Found | None:
     """Return the same fault on the one column where it is, if it is there as well without the others."""
     cell, sample, _, special = found
-    column = slice(cell.position[0], cell.position[0] + 1)
-    small = replace(sample, inputs=tuple([x[column] for x in sample.inputs]), start=cell.position[0])
+    column = slice(cell.place[0], cell.place[0] + 1)
+    small = replace(sample, inputs=tuple([x[column] for x in sample.inputs]), start=cell.place[0])
     devices = [] if cell.device in (DIFFERENCES, PYTORCH) else [Device(cell.device)]
     for again in _on_sample(op, small, special, devices, [cell.dtype]):
         new = again.cell

@@ -18,7 +18,7 @@ class Fault(NamedTuple):
     dtype: str
     quantity: str
     number: int
-    position: tuple[int, ...]
+    place: tuple[int, ...]
     expected: str = ""
     unit: str = "error in ULP"
     scale: float = 1.0
@@ -40,15 +40,15 @@ def reproducer(op: Op, sample: Sample, fault: Fault, title: str, by_differences:
     lines += ["", "", f"def op({', '.join(names)}):", f"    return {called}({given})", "", ""]
     lines.append(f"result = op({', '.join(names)})")
     lines.append("results = [result] if isinstance(result, xgrad.Tensor) else result")
-    position = "[" + (", ".join(map(str, fault.position)) or "()") + "]"
+    place = "[" + (", ".join(map(str, fault.place)) or "()") + "]"
     if fault.quantity == "value":
-        lines.append(f"got = results[{fault.number}].detach().numpy(){position}")
+        lines.append(f"got = results[{fault.number}].detach().numpy(){place}")
     else:
         lines.append(f"seeds = [weights(y.shape, y.dtype, {sample.start}) for y in results]")
         lines.append("xgrad.autograd.backward(results, [xgrad.asarray(w, device=device) for w in seeds])")
         if fault.quantity == "error":
             return "\n".join(lines) + "\n"
-        lines.append(f"got = {leaves[fault.number]}.grad.numpy(){position}")
+        lines.append(f"got = {leaves[fault.number]}.grad.numpy(){place}")
     if by_differences:
         name = leaves[fault.number]
         moved = sample.inputs[names.index(name)]
@@ -57,7 +57,7 @@ def reproducer(op: Op, sample: Sample, fault: Fault, title: str, by_differences:
             for n in names
         )
         lines += [
-            "", "", "def moved(by):", f"    values = np.array({name}.detach().numpy())", f"    values{position} += by",
+            "", "", "def moved(by):", f"    values = np.array({name}.detach().numpy())", f"    values{place} += by",
             f"    result = op({arguments})",
             "    results = [result] if isinstance(result, xgrad.Tensor) else result",
             "    return sum(np.vdot(w, y.numpy()).real for w, y in zip(seeds, results))", "", "",

@@ -183,11 +183,11 @@ def explain(op: Comparison, cell: Cell) -> str:
     """Return in a sentence what is wrong."""
     if cell.note:
         return f"FAILED: {op.op} on {cell.device} in {cell.dtype}, applied to {cell.inputs}: {cell.note}"
-    position = f" at [{', '.join(map(str, cell.position))}]" if cell.position else ""
+    place = f" at [{', '.join(map(str, cell.place))}]" if cell.place else ""
     rule = cell.device in (DIFFERENCES, PYTORCH)
     says = "PyTorch says" if cell.device == PYTORCH else "central differences of the op say" if rule else "expected"
     where = ", by its rule on every device" if rule else f" on {cell.device} in {cell.dtype}"
     return (
-        f"FAILED: {op.op}{where}: {cell.what}{position} is {cell.got}, {says} {cell.expected}: {UNITS[cell.unit]} "
+        f"FAILED: {op.op}{where}: {cell.what}{place} is {cell.got}, {says} {cell.expected}: {UNITS[cell.unit]} "
         f"{number(cell.error)}, tolerated {number(cell.limit)} ({op.tolerance}); the input is {cell.inputs}"
     )
