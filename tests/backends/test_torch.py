@@ -67,7 +67,8 @@ FLOATS = {"requires_grad": False, "dtype": torch.float32}
 
 def test_the_devices_have_names(two_gpus: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     backend = xgrad_torch.TorchBackend()
-    monkeypatch.setattr(sys.modules["xgrad.device"], "open_backend", lambda kind: backend)
+    for module in ("device", "registry"):
+        monkeypatch.setattr(sys.modules[f"xgrad.backend.{module}"], "open_backend", lambda kind: backend)
     monkeypatch.setattr(xgrad.Device, "_known", {})
     assert [str(xgrad.Device(name)) for name in ("torch", "torch:0", "torch:1", "torch:2")] == [
         "torch",

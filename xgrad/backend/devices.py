@@ -45,10 +45,11 @@ def device_of(x: Any) -> Device | None:
         return None
     for name in device_types():
         try:
-            if backend_class(name).library == root:
-                with PlugInErrors(name):
-                    if isinstance(x, open_backend(name).array_type):
-                        return Device(f"{name}:{open_backend(name).index_of(x)}")
+            if backend_class(name).library != root:
+                continue
+            with PlugInErrors(name, passed=TypeError):  # of an array that the backend does not take
+                if isinstance(x, open_backend(name).array_type):
+                    return Device(f"{name}:{open_backend(name).index_of(x)}")
         except DeviceError:
             continue
     return None

@@ -53,16 +53,19 @@ def entry_points() -> dict[str, Any]:
 
 
 class PlugInErrors:
-    """A context in which whatever a plug-in raises, except KeyboardInterrupt, becomes a DeviceError that names it."""
+    """A context in which whatever a plug-in raises becomes a DeviceError that names it.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    KeyboardInterrupt stays as it is, and so do errors that are `passed`.
+    """
+
+    def __init__(self, name: str, passed: type[Exception] = DeviceError) -> None:
+        self.name, self.passed = name, passed
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if error is None or isinstance(error, (DeviceError, KeyboardInterrupt)):
+        if error is None or isinstance(error, (DeviceError, KeyboardInterrupt, self.passed)):
             return
         from traceback import format_exception_only  # not at the top: for errors only
 
