@@ -48,7 +48,7 @@ SKIPPED = {
 
 
 class HostileError(Exception):
-    """What the methods of `Hostile` raise: it may pass through."""
+    """The exception that methods of `Hostile` raise, which may pass through."""
 
 
 class Hostile:

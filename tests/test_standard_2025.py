@@ -1,4 +1,4 @@
-"""What version 2025.12 of the standard added and changed, apart from eigenvalues: see test_eig.py."""
+"""Additions and changes of version 2025.12 of the standard, apart from eigenvalues: see test_eig.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the command line writes: devices and pipes, what cannot be written, and names that have no encoding."""
+"""Output of the command line: to devices and pipes, to files that cannot be written, of names without an encoding."""
 
 import json
 import os

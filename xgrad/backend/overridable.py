@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Overridable:
-    """What is declared `overridable`: its generic form, and the names of the arguments that it changes in place."""
+    """A function that is declared `overridable`: its generic form, and the names of arguments that it changes in place."""
 
     __slots__ = ("changes", "generic")
 

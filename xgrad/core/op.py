@@ -17,7 +17,7 @@ Rule = Callable[..., Any]
 
 
 class Op:
-    """What an op is called, what it takes, and how its result and its gradients are computed; `Function` applies it.
+    """The name of an op, its inputs and options, and the rules for its result and gradients; `Function` applies it.
 
     `inputs` are the names of the arrays that it takes, or of the one parameter for all of them if it is `variadic`;
     `options` those of everything else, of which `positional` may be given without a name, and `defaults` are the

@@ -56,12 +56,12 @@ class Published:
 
     @property
     def most(self) -> int:
-        """How many bytes a file of it may have."""
+        """The most bytes that a file of it may have."""
         return 2 * self.megabytes * 10**6
 
     @property
     def most_decompressed(self) -> int:
-        """How many bytes a file of it may have when it is decompressed."""
+        """The most bytes that a file of it may have when it is decompressed."""
         return 10 * self.megabytes * 10**6
 
 

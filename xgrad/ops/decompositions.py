@@ -24,7 +24,7 @@ from xgrad.support.hints import shown
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """The result of `eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor

@@ -133,7 +133,7 @@ def _floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @derivative(None, None, kind=INTEGER, highest=FLOATING)
 def _times(xp: Any, x2: Any, x1: Any, /) -> Any:
-    """How often `remainder` subtracts the divisor: of a number and an infinity of the other sign -1."""
+    """The multiple of the divisor that `remainder` subtracts: -1 for a number and an infinity of the other sign."""
     return xp.floor_divide(x1, x2)
 
 
