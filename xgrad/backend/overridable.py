@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Overridable:
-    """A function that is declared `overridable`: its generic form, and the names of arguments that it changes in place."""
+    """A function declared `overridable`: its generic form, and the names of arguments that it changes in place."""
 
     __slots__ = ("changes", "generic")
 
