@@ -16,7 +16,7 @@ __all__ = xgrad.__all__
 
 
 class Info(_Info):
-    """What `__array_namespace_info__` returns."""
+    """The result of `__array_namespace_info__`."""
 
     def devices(self) -> list[Device]:  # type: ignore[override]
         """Return every device that can be used, the CPU first."""

@@ -1,1 +1,1 @@
-"""What all other packages may use: files, nested containers, settings of a thread, and texts of errors."""
+"""Helpers for all other packages: files, nested containers, settings of a thread, and texts of errors."""
