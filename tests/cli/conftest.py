@@ -10,6 +10,7 @@ import pytest
 
 import xgrad.cli
 from small_image_sets import install, put, small_files
+from xgrad.cli.training import TrainingRun
 from xgrad.data import mirrors
 
 MNIST = Path(os.environ["XGRAD_DATA"]).resolve() if os.environ.get("XGRAD_DATA") else None
@@ -29,6 +30,18 @@ def _no_data(monkeypatch, tmp_path):
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(mirrors, "MIRRORS", dict.fromkeys(mirrors.MIRRORS, ("http://127.0.0.1:1/",)))
+
+
+@pytest.fixture(autouse=True)
+def _no_pictures(request, monkeypatch):
+    """Leave out pictures, which take longer than the training, unless the test has the fixture `pictures`."""
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setattr(TrainingRun, "draw", lambda self: None)
+
+
+@pytest.fixture
+def pictures():
+    pytest.importorskip("matplotlib")
 
 
 @pytest.fixture

@@ -26,18 +26,6 @@ REPRODUCIBLE = {"weights.safetensors", "config.json", "metrics.jsonl"}
 FILES = {*REPRODUCIBLE, "timing.jsonl"}
 
 
-@pytest.fixture(autouse=True)
-def _no_pictures(request, monkeypatch):
-    """Leave out pictures, which take longer than the training, unless the test has the fixture `pictures`."""
-    if "pictures" not in request.fixturenames:
-        monkeypatch.setattr(TrainingRun, "draw", lambda self: None)
-
-
-@pytest.fixture
-def pictures():
-    pytest.importorskip("matplotlib")
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
     """The folder of a training run."""

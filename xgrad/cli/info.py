@@ -89,18 +89,19 @@ def gather() -> dict[str, Any]:
 
 def as_text(report: dict[str, Any]) -> str:
     """Return the report as text."""
-    lines = [f"xgrad on {report['platform']}", "", "versions"]
-    lines += [f"  {name:18}{version or 'not installed'}" for name, version in report["versions"].items()]
     libraries = report["blas"]
-    lines += ["", "BLAS"]
     if isinstance(libraries, str):
-        lines.append(f"  {libraries}")
+        blas_lines = [f"  {libraries}"]
     else:
-        lines += [f"  {x['library']:18}{x['version']}, threads: {x['threads']}" for x in libraries]
-    lines += ["", "devices"]
-    for device in report["devices"]:
-        usable = "" if device["usable"] else "not usable: "
-        lines.append(f"  {device['name']:18}{usable}{device['description']}")
-    lines += ["", "data"]
-    lines += [f"  {name:18}{text or 'not set'}" for name, text in report["data"].items()]
+        blas_lines = [f"  {x['library']:18}{x['version']}, threads: {x['threads']}" for x in libraries]
+    devices = [(x["name"], "" if x["usable"] else "not usable: ", x["description"]) for x in report["devices"]]
+    sections = {
+        "versions": [f"  {name:18}{version or 'not installed'}" for name, version in report["versions"].items()],
+        "BLAS": blas_lines,
+        "devices": [f"  {name:18}{problem}{description}" for name, problem, description in devices],
+        "data": [f"  {name:18}{text or 'not set'}" for name, text in report["data"].items()],
+    }
+    lines = [f"xgrad on {report['platform']}"]
+    for title, section in sections.items():
+        lines += ["", title, *section]
     return "\n".join(lines)

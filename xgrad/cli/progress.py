@@ -11,17 +11,7 @@ BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two updates
 
 
 class Progress:
-    """Progress of one epoch on standard error, updated rarely, since reading the figures waits for the device.
-
-    Parameters
-    ----------
-    label : str
-        Name of the work, such as ``epoch 1/5``.
-    total : int
-        Number of images.
-    quiet : bool
-        Whether to show nothing.
-    """
+    """Progress of one epoch on standard error, updated rarely, since reading the figures waits for the device."""
 
     def __init__(self, label: str, total: int, quiet: bool) -> None:
         self.label, self.total, self.quiet = label, total, quiet

@@ -9,54 +9,30 @@ from string import ascii_lowercase, ascii_uppercase, digits
 
 @dataclass(frozen=True)
 class ImageSet:
-    """One published image set.
+    """One published image set."""
 
-    Attributes
-    ----------
-    title : str
-        Name in messages.
-    folders : tuple of str
-        Folders to search beneath the cache or a data folder: the target of downloads, then torchvision's.
-    digests : mapping of str to str
-        ``algorithm:hexadecimal`` of each file, in the order of training images, training labels, test images, test
-        labels. Under a name with ``.gz``, it is the digest of the compressed file as published, no other being known;
-        else of the decompressed contents, since mirrors compress differently.
-    class_names : tuple of str
-        Names of the classes.
-    source : str
-        Authors, title and licence.
-    megabytes : int
-        Size of the download. A file of the set may have at most twice as much, and ten times as much when
-        decompressed; nothing is read beyond that.
-    archive : str
-        Name of the zip file that holds the files in its folder ``gzip``; empty where they are published singly.
-    archive_digest : str
-        Digest of the archive, verified after a download.
-    first_label : int
-        Label of the first class in the files.
-    transposed : bool
-        Whether the files hold the columns of an image as rows.
-    """
-
-    title: str
-    folders: tuple[str, ...]
+    title: str  # name in messages
+    folders: tuple[str, ...]  # beneath the cache or a data folder: the target of downloads, then torchvision's
+    #: ``algorithm:hexadecimal`` of each file, in the order of training images, training labels, test images, test
+    #: labels: of the compressed file as published under a name with ``.gz``, since no other digest is known; else of
+    #: the decompressed contents, since mirrors compress differently.
     digests: Mapping[str, str]
     class_names: tuple[str, ...]
-    source: str
-    megabytes: int
-    archive: str = ""
-    archive_digest: str = ""
-    first_label: int = 0
-    transposed: bool = False
+    source: str  # authors, title and licence
+    megabytes: int  # size of the download
+    archive: str = ""  # name of the zip file that holds the files in its folder ``gzip``, if any
+    archive_digest: str = ""  # verified after a download
+    first_label: int = 0  # label of the first class in the files
+    transposed: bool = False  # whether the files hold the columns of an image as rows
 
     @property
     def max_bytes(self) -> int:
-        """Largest size of a file."""
+        """Largest size of a file; no more is read."""
         return 2 * self.megabytes * 10**6
 
     @property
     def max_decompressed(self) -> int:
-        """Largest size of a file after decompression."""
+        """Largest size of a file after decompression; no more is decompressed."""
         return 10 * self.megabytes * 10**6
 
 

@@ -28,26 +28,8 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
     Temporary files of killed processes are removed from the folder. Those of live processes are locked (``flock``) and
     kept; on Windows, and on file systems without locks, all are kept.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Path of the file, in an existing folder. An existing file is replaced.
-    content : bytes
-        Content of the file.
-
-    Raises
-    ------
-    OSError
-        If the file could not be written, such as on a full disk, or over a write-protected file. The folder is then
-        unchanged.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     write(f"{folder}/name", b"content")
-    ...     os.path.getsize(f"{folder}/name")
-    7
+    Raise OSError if the file could not be written, such as on a full disk, or over a write-protected file; the folder
+    is then unchanged.
     """
     with _named(path, content):
         if _write_in_place(path, content):
@@ -66,23 +48,7 @@ def write_together(files: Mapping[str, bytes | None]) -> None:
     the replacement; earlier files then have ``.xgrad-old`` appended to their names, and the next call removes them. If
     this raises an exception, all files are as before.
 
-    Parameters
-    ----------
-    files : mapping of str to bytes or None
-        Contents by path, None for a file to remove.
-
-    Raises
-    ------
-    OSError
-        If a file could not be written, with its path as ``filename``.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     write_together({f"{folder}/weights": b"1 2", f"{folder}/metrics": b"loss 3"})
-    ...     sorted(os.listdir(folder))
-    ['metrics', 'weights']
+    `files` maps paths to contents, or to None for a file to remove. An OSError has the path as ``filename``.
     """
     with ExitStack() as stack:
         staged: dict[str, tuple[str, str | None]] = {}  # target: path, temporary name
