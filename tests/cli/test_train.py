@@ -9,6 +9,7 @@ import math
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -192,6 +193,50 @@ def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
     assert result.status == 2 and one_line(result.err) and result.err.endswith("pip install 'xgrad[threads]'\n")
     assert run(*FAST, "--out", "out").status == 0
     assert json.loads(config.read_text())["blas"].startswith("not known: threadpoolctl is")
+
+
+# Files
+
+TINY = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--device", "cpu", "--quiet")
+
+
+def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypatch):
+    calls = []
+    monkeypatch.setattr("xgrad.cli.training.write_together", lambda files: calls.append(dict(files)))
+    assert run(*FAST, "--out", "out").status == 0
+    for number, files in enumerate(calls, 1):
+        contents = {Path(path).name: content for path, content in files.items()}
+        assert next(iter(contents)) == "weights.safetensors" and set(contents) == {*FILES, *PICTURES}
+        assert len(contents["metrics.jsonl"].splitlines()) == number
+        assert [name for name, content in contents.items() if content is None] == [*PICTURES]
+    assert len(calls) == 2 and calls[0] != calls[1]
+
+
+def test_training_run_removes_the_files_of_a_killed_one(run, tmp_path):
+    assert run(*TINY, "--out", "out").status == 0
+    out = tmp_path / "out"
+    for name in ("weights.safetensors", "metrics.jsonl"):
+        (out / name).rename(out / f"{name}.xgrad-old")
+    (out / ".xgrad-00000000.tmp").touch()
+    assert run("predict", "out").status == 2
+    assert run(*TINY, "--out", "out", "--seed", "5").status == 0
+    assert not [path for path in out.iterdir() if "xgrad" in path.name]
+    assert run("predict", "out").status == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has neither modes nor FIFOs")
+def test_modes_and_special_files_in_the_folder_are_kept(run, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    os.mkfifo(out / "timing.jsonl")
+    reader = os.open(out / "timing.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+    (out / "metrics.jsonl").touch(0o600)
+    assert run(*TINY, "--out", "out").status == 0
+    assert json.loads(os.read(reader, 10000))["epoch"] == 1
+    os.close(reader)
+    assert stat.S_ISFIFO((out / "timing.jsonl").stat().st_mode)
+    assert stat.S_IMODE((out / "metrics.jsonl").stat().st_mode) == 0o600
+    assert xgrad.load(out / "weights.safetensors")
 
 
 # Data sets
