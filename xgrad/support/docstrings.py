@@ -1,0 +1,76 @@
+"""Docstrings in NumPy's style, written out from a short form.
+
+The short form is a summary, a block of entries, notes and examples, with empty lines between them::
+
+    x : Tensor
+        Of any shape and dtype.
+    dtype, device
+    returns Tensor
+        Of the shape of `x`.
+    raises DeviceError
+
+An entry without a description stands for that in `SHARED`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Entries of parameters and errors that mean the same in many functions.
+SHARED = {
+    entry.partition("\n")[0].partition(" ")[0]: entry
+    for entry in (
+        "device : str or Device, optional\n    By default the `default_device`.",
+        "generator : Generator, optional\n    By default the stream of this thread or task: see `manual_seed`.",
+        "keepdims : bool, default False\n    Whether reduced axes stay, with length 1.",
+        "requires_grad : bool, default False\n    Whether gradients are wanted of the result, as a leaf.",
+        "DeviceError\n    If the tensors are on several devices.",
+    )
+}
+
+
+def documented(standard: str = "") -> Callable[[F], F]:
+    """Write out the docstring of a function of the standard's section `standard`, or of one that it lacks."""
+
+    def write(function: F) -> F:
+        if function.__doc__:  # None under -OO
+            function.__doc__ = write_out(function.__doc__, function.__name__, standard)
+        return function
+
+    return write
+
+
+def write_out(text: str, name: str, standard: str = "") -> str:
+    """Return the docstring of a function, given its short form."""
+    text, _, example = cleandoc(text).partition("\n\n>>> ")
+    summary: list[str] = []
+    notes: list[str] = []
+    entries: dict[str, list[str]] = {"Parameters": [], "Returns": [], "Raises": []}
+    for paragraph in text.split("\n\n"):
+        if "\n    " not in paragraph:
+            (notes if any(entries.values()) else summary).append(paragraph)
+            continue
+        for entry in re.split(r"\n(?=\S)", paragraph):
+            heading, _, rest = entry.partition(" ")
+            if heading in ("returns", "raises"):
+                entries[heading.capitalize()] += _described(rest)
+            else:
+                entries["Parameters"] += _described(entry)
+    if standard:
+        notes[-1:] = ["\n".join([*notes[-1:], f"Python array API standard, {standard}: ``{name}``."])]
+    if not example.startswith(("import ", "from ")):
+        example = f"import xgrad\n>>> {example}"
+    sections = {heading: "\n".join(lines) for heading, lines in entries.items()}
+    sections |= {"Notes": "\n\n".join(notes), "Examples": f">>> {example}"}
+    parts = [f"{heading}\n{'-' * len(heading)}\n{body}" for heading, body in sections.items() if body]
+    return "\n\n".join([*summary, *parts]) + "\n"
+
+
+def _described(entry: str) -> list[str]:
+    """Return an entry, or those of names that are described in `SHARED`."""
+    return [entry] if "\n" in entry else [SHARED[name] for name in entry.split(", ")]
