@@ -12,11 +12,13 @@ from xgrad.core.engine import run_backward
 from xgrad.core.graph import Edge
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support import hints
+from xgrad.support.docstrings import documented
 
 __all__ = ["backward", "grad"]
 hints.install(__name__)
 
 
+@documented()
 def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
@@ -26,8 +28,6 @@ def backward(
 ) -> None:
     """Add the gradients of one or several results to the ``.grad`` of every leaf behind them.
 
-    Parameters
-    ----------
     tensors : Tensor or sequence of Tensor
         The results, of any shape and on any device.
     grad_tensors : Tensor or sequence of Tensor or None, optional
@@ -36,22 +36,14 @@ def backward(
         Whether to keep what the graph saved. By default as `create_graph`.
     create_graph : bool, default False
         Whether to record the pass itself.
-
-    Raises
-    ------
-    RuntimeError
+    raises RuntimeError
         If a result has no graph, the graph was freed, or a value that it saved has since changed.
-    ValueError
+    raises ValueError
         If a gradient is missing for a result that is not a real scalar, or does not fit.
 
-    Notes
-    -----
     Ctrl-C, or the exception of another signal handler, may leave the graph freed in part, and gradients added to some
     leaves and not to others, as in PyTorch: clear them, and compute the results again.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
     >>> xgrad.autograd.backward(x * x, xgrad.ones(2))
     >>> x.grad
@@ -61,6 +53,7 @@ def backward(
     run_backward(_start("backward", tensors, grad_tensors), None, retain_graph=keep, create_graph=create_graph)
 
 
+@documented()
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -74,8 +67,6 @@ def grad(
 
     No ``.grad`` is touched, and only what lies between the two is computed.
 
-    Parameters
-    ----------
     outputs : Tensor or sequence of Tensor
         What to differentiate; the gradients of several add up.
     inputs : Tensor or sequence of Tensor
@@ -88,22 +79,13 @@ def grad(
         Whether to keep what the graph saved. By default as `create_graph`.
     allow_unused : bool, default False
         Return None for an input that the outputs do not depend on, rather than raise.
-
-    Returns
-    -------
-    tuple of Tensor
+    returns tuple of Tensor
         One for each input, of its shape, dtype and device.
-
-    Raises
-    ------
-    RuntimeError
+    raises RuntimeError
         As `backward`, and if an input is not part of the graph.
-    ValueError
+    raises ValueError
         As `backward`.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor(3.0, requires_grad=True)
     >>> (first,) = xgrad.autograd.grad(x * x * x, x, create_graph=True)
     >>> xgrad.autograd.grad(first, x)

@@ -25,40 +25,13 @@ from xgrad.ops.linalg import (
     vector_norm,
 )
 from xgrad.ops.matrix_functions import expm, sqrtm
-from xgrad.ops.products import cross, matrix_power, outer
+from xgrad.ops.matrix_products import cross, matrix_power, outer
 from xgrad.ops.triangular import cholesky_solve, solve_triangular
 from xgrad.support import hints
 
 __all__ = [
-    "cholesky",
-    "cholesky_solve",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "expm",
-    "inv",
-    "lstsq",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "sqrtm",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
+    "cholesky", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv",
+    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
+    "slogdet", "solve", "solve_triangular", "sqrtm", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
 hints.install(__name__)

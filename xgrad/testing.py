@@ -13,12 +13,14 @@ from xgrad.core.grad_mode import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
 from xgrad.support import hints
+from xgrad.support.docstrings import documented
 from xgrad.support.trees import leaves, rebuild
 
 __all__ = ["gradcheck", "gradgradcheck"]
 hints.install(__name__)
 
 
+@documented()
 def gradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -34,8 +36,6 @@ def gradcheck(
 ) -> bool:
     """Check the derivatives of a function against differences of its values.
 
-    Parameters
-    ----------
     fn : callable
         Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
     inputs : Tensor, or list or tuple of the arguments
@@ -60,30 +60,19 @@ def gradcheck(
         numbers in their stead.
     seed : int, default 0
         Of the directions and weights.
-
-    Returns
-    -------
-    bool
+    returns bool
         True; False if a check failed and `raise_exception` is False.
-
-    Raises
-    ------
-    AssertionError
+    raises AssertionError
         If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It names the result, the
         input, the entry and both values, and says where the function has a kink or a jump.
-    TypeError
+    raises TypeError
         If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns anything but
         tensors, or none that is floating.
-    RuntimeError
+    raises RuntimeError
         If a rule returns a gradient of a shape that does not fit its input.
 
-    References
-    ----------
     J. Martins, P. Sturdza, J. Alonso, "The complex-step derivative approximation", ACM TOMS 29(3), 2003.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradcheck(xgrad.log, x)
     True
@@ -97,6 +86,7 @@ def gradcheck(
     return check.run(fast_mode, raise_exception)
 
 
+@documented()
 def gradgradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -112,27 +102,16 @@ def gradgradcheck(
 ) -> bool:
     """Check the second derivatives of a function, and those by the arriving gradient, as `gradcheck`.
 
-    Parameters
-    ----------
     fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed
         As those of `gradcheck`.
     grad_outputs : Tensor or sequence of Tensor, optional
         The gradients that arrive, one for each result that has a gradient; random by default.
-
-    Returns
-    -------
-    bool
+    returns bool
         As `gradcheck`.
-
-    Raises
-    ------
-    AssertionError, TypeError
+    raises AssertionError, TypeError
         As `gradcheck`. The results are the gradients that `fn` passes on, in the order of the inputs; the inputs are
         those of `fn`, and as ``grad_outputs`` the gradients that arrive.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)
     True

@@ -22,6 +22,7 @@ from xgrad.core.grad_mode import enable_grad, is_grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, clock, record
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.trees import leaves, matched, rebuild
 
@@ -30,11 +31,10 @@ __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 Argnums = int | Sequence[int]
 
 
+@documented()
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes the gradient of a scalar function.
 
-    Parameters
-    ----------
     fn : callable
         Returns a floating tensor of shape (). Its arguments that are differentiated are tensors, NumPy's arrays or
         Python's numbers, real or complex, or dicts, lists, tuples and named tuples of them, nested at will, with None
@@ -43,24 +43,16 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
         With respect to which positional arguments; a negative number counts from the last.
     has_aux : bool, default False
         Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
-
-    Returns
-    -------
-    callable
+    returns callable
         Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the containers of that
         argument, each tensor of the shape, dtype and device of what it belongs to; for a sequence a tuple of those.
         With `has_aux` it returns ``(gradient, aux)``.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         When called, if an argument that is differentiated is not floating, or `fn` does not return a real floating
         tensor. What it returns as a Python number has lost its history, and is refused.
-    ValueError
+    raises ValueError
         If the result is no scalar, or there is no such argument.
 
-    Notes
-    -----
     No ``.grad`` is touched. What the result does not depend on has a gradient of zeros. Transforms nest freely, and
     see through tensors that have a graph: the gradient has one itself where it depends on such a tensor, unless it is
     computed under ``no_grad()``. For the gradient with respect to the parameters of a module see
@@ -70,9 +62,6 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     these two differ: `value_and_grad` returns the value first, and the function that `vjp` returns takes one argument,
     in the containers of the result, and returns a tuple.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> def energy(state):
     ...     return (state["mass"] * state["speed"] ** 2).sum() / 2
     >>> xgrad.grad(energy)({"mass": 2.0, "speed": xgrad.asarray([1.0, 3.0])})
@@ -92,19 +81,15 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     return gradient
 
 
+@documented()
 def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes a scalar function and its gradient.
 
     The parameters and errors are those of `grad`.
 
-    Returns
-    -------
-    callable
+    returns callable
         Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value, aux), gradient)``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
     (Tensor(6.), (Tensor(3.), Tensor(2.)))
     """
@@ -120,38 +105,28 @@ def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool =
     return value_and_gradient
 
 
+@documented()
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the result of a function, and the function that multiplies with its transposed Jacobian.
 
-    Parameters
-    ----------
     fn : callable
         Returns a tensor, or containers of tensors.
     *primals : Tensor, array, number or containers of them
         The arguments of `fn`, all of which are differentiated.
     has_aux : bool, default False
         Whether `fn` returns ``(result, aux)``.
-
-    Returns
-    -------
-    result : Tensor or containers of them
+    returns result : Tensor or containers of them
         Of `fn`.
-    pullback : callable
+    returns pullback : callable
         Takes the gradient of the result, in its containers, each tensor of its shape, dtype and device, with None for
         zeros; returns a tuple with the gradient of each of the `primals`. It can be called again.
-    aux : object
+    returns aux : object
         Only with `has_aux`.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         As `grad`; in the pullback, if the containers or the dtypes do not fit.
-    ValueError
+    raises ValueError
         In the pullback, if a shape or a device does not fit.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> result, pullback = xgrad.vjp(lambda x, y: (x * y, x.sum()), xgrad.asarray([1.0, 2.0]), 3.0)
     >>> result
     (Tensor([3., 6.]), Tensor(3.))
@@ -169,11 +144,10 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (call.result, pullback, call.aux) if has_aux else (call.result, pullback)
 
 
+@documented()
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """Return the result of a function, and its derivative in a direction: the product of its Jacobian with `tangents`.
 
-    Parameters
-    ----------
     fn : callable
         Returns a tensor, or containers of tensors.
     primals : tuple or list
@@ -182,35 +156,22 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
         The direction: the same containers, tensors of the same shapes, dtypes and devices; None for zeros.
     has_aux : bool, default False
         Whether `fn` returns ``(result, aux)``.
-
-    Returns
-    -------
-    result : Tensor or containers of them
+    returns result : Tensor or containers of them
         Of `fn`.
-    tangent : Tensor or containers of them
+    returns tangent : Tensor or containers of them
         The derivative, like the result.
-    aux : object
+    returns aux : object
         Only with `has_aux`.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         As `grad`, and if the containers or the dtypes do not fit.
-    ValueError
+    raises ValueError
         If a shape or a device does not fit.
 
-    Notes
-    -----
     By reverse mode applied twice: the gradient is linear in the one that arrives, and its derivative by that is the
     transpose of a transpose. It takes a call of `fn` and two backward passes, whatever the number of inputs.
 
-    References
-    ----------
     J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (Tensor(8.), Tensor(12.))
     """
@@ -225,36 +186,26 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     return (call.result, tangent, call.aux) if has_aux else (call.result, tangent)
 
 
+@documented()
 def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes all derivatives of a function, by one backward pass for each result.
 
-    Parameters
-    ----------
     fn : callable
         Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
     argnums : int or sequence of int, default 0
         With respect to which positional arguments.
     has_aux : bool, default False
         Whether `fn` returns ``(result, aux)``.
-
-    Returns
-    -------
-    callable
+    returns callable
         Takes the arguments of `fn`, and returns the containers of its result, with those of the argument (a tuple of
         them for a sequence of `argnums`) in the place of each tensor, and in there tensors of shape
         ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary part. Of
         complex arguments each row is a gradient, as that of `grad`.
-    ValueError
+    raises ValueError
         If there is no such argument.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.jacobian(lambda x: x**2)(xgrad.asarray([1.0, 2.0]))
     Tensor([[2., 0.],
             [0., 4.]])
@@ -262,21 +213,17 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     return _jacobian("jacobian", fn, argnums, has_aux)
 
 
+@documented()
 def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes all second derivatives of a function: the `jacobian` of its `jacobian`.
 
     The parameters and errors are those of `jacobian`; arguments are real.
 
-    Returns
-    -------
-    callable
+    returns callable
         As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has the shape
         ``x.shape + x.shape``; of containers, it is the containers of the argument within those of the argument. It
         takes one backward pass for each number in the arguments.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.hessian(lambda x: x[0] ** 2 * x[1])(xgrad.asarray([3.0, 5.0]))
     Tensor([[10.,  6.],
             [ 6.,  0.]])
@@ -284,11 +231,10 @@ def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False)
     return _jacobian("hessian", _jacobian("hessian", fn, argnums, has_aux), argnums, has_aux)
 
 
+@documented()
 def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """Return the product of the Hessian of a scalar function with a vector, without computing the Hessian.
 
-    Parameters
-    ----------
     fn : callable
         Returns a floating tensor of shape ().
     primals : tuple or list
@@ -297,26 +243,15 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
         The vector: the same containers, tensors of the same shapes, dtypes and devices; None for zeros.
     has_aux : bool, default False
         Whether `fn` returns ``(result, aux)``.
-
-    Returns
-    -------
-    Tensor or containers of them
+    returns Tensor or containers of them
         The product, in the containers of `primals`; with `has_aux`, ``(product, aux)``.
-
-    Raises
-    ------
-    TypeError, ValueError
+    raises TypeError, ValueError
         As `grad` and `jvp`.
 
-    Notes
-    -----
     By reverse mode applied twice: a call of `fn`, a backward pass, and one back through both. It is what
     ``jvp(grad(fn), primals, tangents)`` returns second, for the Hessian is symmetric. The Hessian of a real function
     of complex arguments is that of a function of real and imaginary parts.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.asarray([3.0, 5.0])
     >>> xgrad.hvp(lambda x: x[0] ** 2 * x[1], (x,), (xgrad.asarray([1.0, 0.0]),))
     (Tensor([10.,  6.]),)

@@ -15,17 +15,19 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.linalg import diagonal
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
+
+__all__ = ["einsum"]
 
 #: A tensor, and a letter for each of its axes.
 Labelled = tuple[Tensor, str]
 
 
+@documented()
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     """Multiply tensors and sum over axes, by the Einstein summation convention.
 
-    Parameters
-    ----------
     subscripts : str
         For each operand one letter per axis, separated by commas, and after ``->`` those of the result:
         ``"ij,jk->ik"`` is a matrix product. Axes of one letter are multiplied element by element; letters that are not
@@ -34,30 +36,18 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         occur once, in alphabetical order.
     *operands : Tensor
         Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of length 1.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the dtype that the operands promote to.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the subscripts are malformed, or do not fit the shapes.
-    TypeError
+    raises TypeError
         If `subscripts` is not a string.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
     Differentiable to any order. Two operands are one call of `matmul`. Of three and more, the order of pairs that
     takes the fewest operations is searched for by ``numpy.einsum_path``, exhaustively for up to four operands. As
     ``numpy.einsum`` and ``torch.einsum``, but that sums of integers are of their own dtype.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x, y = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 10.0])
     >>> xgrad.einsum("ij,j->i", x, y)
     Tensor([21., 43.])

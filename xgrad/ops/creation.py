@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import cleandoc
 from operator import index
 from typing import Any, TypeVar
 
@@ -17,10 +18,11 @@ from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
-from xgrad.ops.conversion import asarray, astype, check_cast, check_range, native_dtype
-from xgrad.ops.data_types import result_type
 from xgrad.ops.declare import make_callable
+from xgrad.ops.dtype_functions import result_type
 from xgrad.ops.manipulation import broadcast_to, reshape
+from xgrad.ops.tensor_conversion import asarray, astype, check_cast, check_range, native_dtype
+from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import explained, shown
 
 __all__ = [
@@ -33,35 +35,21 @@ Number = bool | int | float | complex | Tensor
 
 _DOC = """{summary}
 
-Parameters
-----------
 {parameters}
 dtype : dtype, optional
     By default {dtype}.
 device : str or Device, optional
     By default {device}.
-requires_grad : bool, default False
-    Whether gradients are wanted of it, as a leaf.
-
-Returns
--------
-Tensor
+requires_grad
+returns Tensor
     Of shape {shape}.
-
-Raises
-------
-TypeError
+raises TypeError
     If there is no such dtype, or gradients are wanted of one that is not floating.
-DeviceError
+raises DeviceError
     If the device is unknown or cannot be used.
 
-Notes
------
-{notes}Python array API standard, creation functions: ``{name}``.
+{notes}
 
-Examples
---------
->>> import xgrad
 >>> xgrad.{example}
 """
 
@@ -79,17 +67,17 @@ def _creation(
     """
 
     def declare(function: F) -> F:
-        summary, _, parameters = (function.__doc__ or "").strip().replace("\n    ", "\n").partition("\n\n")
-        function.__doc__ = _DOC.format(
-            name=function.__name__,
+        summary, _, parameters = cleandoc(function.__doc__ or "").partition("\n\n")
+        text = _DOC.format(
             summary=summary,
             parameters=parameters,
             shape=shape,
             dtype=dtype,
             device=device,
-            notes=notes and notes + " ",
+            notes=notes,
             example=example.replace(" -> ", "\n"),
         )
+        function.__doc__ = write_out(text, function.__name__, "creation functions")
         return explained(function)
 
     return declare
@@ -134,8 +122,7 @@ def zeros(
 ) -> Tensor:
     """Return zeros.
 
-    shape : int or tuple of int
-        The length of each axis.
+    shape
     """
     return _make("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -146,8 +133,7 @@ def ones(
 ) -> Tensor:
     """Return ones.
 
-    shape : int or tuple of int
-        The length of each axis.
+    shape
     """
     return _make("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -158,8 +144,7 @@ def empty(
 ) -> Tensor:
     """Return whatever the memory holds.
 
-    shape : int or tuple of int
-        The length of each axis.
+    shape
     """
     return _make("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -181,8 +166,7 @@ def full(
 ) -> Tensor:
     """Return one value, repeated.
 
-    shape : int or tuple of int
-        The length of each axis.
+    shape
     fill_value : scalar or 0-d Tensor
         The value.
     """
@@ -381,36 +365,24 @@ def eye(
     return _make("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
 
+@documented("creation functions")
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
-    Parameters
-    ----------
     *arrays : Tensor
         The coordinates along each axis, of shape (n,).
     indexing : {"xy", "ij"}, default "xy"
         Whether the first two axes change places, as is the habit with images, or not, as with matrices.
-
-    Returns
-    -------
-    tuple of Tensor
+    returns tuple of Tensor
         As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with ``"ij"``, of
         (n2, n1, n3, ...) with ``"xy"``.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If an array has not just one axis, or `indexing` is neither.
-    DeviceError
+    raises DeviceError
         If the arrays are on several devices.
 
-    Notes
-    -----
-    Differentiable to any order. Python array API standard, creation functions: ``meshgrid``.
+    Differentiable to any order.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x, y = xgrad.meshgrid(xgrad.asarray([1, 2]), xgrad.asarray([3, 4, 5]))
     >>> x
     Tensor([[1, 2],
@@ -434,30 +406,17 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 _TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.
 
-Parameters
-----------
 x : Tensor
     Of shape (..., m, n) and any dtype.
 k : int, default 0
     Where the triangle ends: on the main diagonal, or so many diagonals above it.
-
-Returns
--------
-Tensor
+returns Tensor
     Of the same shape and dtype.
-
-Raises
-------
-ValueError
+raises ValueError
     If `x` has fewer than two axes.
 
-Notes
------
-Differentiable to any order. Python array API standard, creation functions: ``{name}``.
+Differentiable to any order.
 
-Examples
---------
->>> import xgrad
 >>> xgrad.{name}(xgrad.ones((2, 2)))
 {shown}
 """
@@ -472,7 +431,8 @@ def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
         return getattr(xp, name)(x, k=k)
 
     function = Function.of(name, forward, (lambda g, xp, k: getattr(xp, name)(g, k=k),))
-    return make_callable(function, _TRIANGLE.format(name=name, which=which, shown=shown), __name__)
+    text = _TRIANGLE.format(name=name, which=which, shown=shown)
+    return make_callable(function, write_out(text, name, "creation functions"), __name__)
 
 
 tril = _triangle("tril", "lower", "Tensor([[1., 0.],\n        [1., 1.]])")

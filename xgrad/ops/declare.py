@@ -12,6 +12,7 @@ from xgrad.core.op import Rule
 from xgrad.core.signatures import LazySignature
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import Views
+from xgrad.support.docstrings import write_out
 
 P = ParamSpec("P")
 
@@ -106,28 +107,14 @@ _KINDS = {
 
 _DOC = """{summary}
 
-Parameters
-----------
 {names} : Tensor
     Of any shape{broadcast}, on one device; {kind}.{scalar}
-
-Returns
--------
-Tensor
+returns Tensor
     {result}
+{raises}raises DeviceError
 
-Raises
-------
-{raises}DeviceError
-    If the tensors are on several devices.
+{gradient}
 
-Notes
------
-{gradient} Python array API standard, elementwise functions: ``{name}``.
-
-Examples
---------
->>> import xgrad
 >>> xgrad.{name}({call})
 Tensor({value})
 """
@@ -177,8 +164,10 @@ def _binary(name: str) -> Callable[..., Any]:
 def _document(function: Function, names: str, summary: str, example: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
-    wrong = f"TypeError\n    If an input is not of {NAMES[function.highest]}.\n" if function.highest < COMPLEX else ""
-    return _DOC.format(
+    mismatch = "raises ValueError\n    If the shapes do not broadcast.\n" if binary else ""
+    if function.highest < COMPLEX:
+        mismatch += f"raises TypeError\n    If an input is not of {NAMES[function.highest]}.\n"
+    text = _DOC.format(
         name=function.name,
         names=names,
         summary=summary,
@@ -186,8 +175,9 @@ def _document(function: Function, names: str, summary: str, example: str) -> str
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
-        raises=("ValueError\n    If the shapes do not broadcast.\n" if binary else "") + wrong,
+        raises=mismatch,
         gradient="Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows.",
         call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
         value=value,
     )
+    return write_out(text, function.name, "elementwise functions")

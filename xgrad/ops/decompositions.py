@@ -19,7 +19,8 @@ from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
-from xgrad.ops.products import adjoint, check_matrices, check_square, identity
+from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, identity
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -62,7 +63,7 @@ def _skew(xp: Any, x: Any) -> Any:
     return x - adjoint(xp, x)
 
 
-def _quotient(xp: Any, a: Any, b: Any) -> Any:
+def _safe_divide(xp: Any, a: Any, b: Any) -> Any:
     """Divide, 0 by 0 giving 0: where nothing depends on a vector, it does not matter that it has no derivative."""
     return a / xp.where((a == 0) & (b == 0), 1, b)
 
@@ -102,36 +103,24 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 
 
 @derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     """Return the triangular matrices whose product with their adjoints the matrices are.
 
-    Parameters
-    ----------
     x : Tensor
         Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read. Integers
         count as float32.
     upper : bool, default False
         Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the lower L of ``L @ L.H``.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x`, with zeros in the other triangle.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If one is not positive definite; on ``cuda`` the result is NaN instead.
 
-    Notes
-    -----
-    The gradient is Hermitian. Python array API standard, linear algebra extension: ``cholesky``.
+    The gradient is Hermitian.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.cholesky(xgrad.asarray([[4.0, 2.0], [2.0, 10.0]]))
     Tensor([[2., 0.],
             [1., 3.]])
@@ -147,7 +136,7 @@ def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     lengthened = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # what length 1 excludes
     turned = left @ (g_vectors - vectors * lengthened[..., None, :])
     gaps = xp.conj(values[..., None, :] - values[..., :, None]) + diagonal
-    inner = xp.where(diagonal == 1, g_values[..., None, :], _quotient(xp, turned, gaps))
+    inner = xp.where(diagonal == 1, g_values[..., None, :], _safe_divide(xp, turned, gaps))
     return xp.linalg.solve(left, inner @ left)
 
 
@@ -168,41 +157,29 @@ def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[
     return tuple([part if is_complex(part.dtype) else xp.astype(part, dtype) for part in solve(x)])
 
 
+@documented("linear algebra extension")
 def eig(x: Tensor, /) -> EigResult:
     """Return the eigenvalues and eigenvectors of square matrices.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigh`.
-
-    Returns
-    -------
-    eigenvalues : Tensor
+    returns eigenvalues : Tensor
         Of shape (..., n), complex, in no particular order.
-    eigenvectors : Tensor
+    returns eigenvectors : Tensor
         Of shape (..., n, n), complex: the columns are the vectors, of length 1.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If the computation does not converge, or an element is infinite or NaN.
-    RuntimeError
+    raises RuntimeError
         In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch; ``cuda`` does not wait
         to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
 
-    Notes
-    -----
     Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as soon as something
     depends on them. That of the eigenvalues alone is then one of several, by the vectors that were found. Where a
     matrix has fewer than n independent vectors, neither has a derivative: the gradient is huge, infinite or NaN, or the
-    backward pass raises LinAlgError. Python array API standard, linear algebra extension: ``eig``.
+    backward pass raises LinAlgError.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> values, vectors = xgrad.linalg.eig(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
     >>> values, xgrad.abs(vectors)
     (Tensor([0.+1.j, 0.-1.j], dtype=complex64), Tensor([[0.7..., 0.7...],
@@ -211,36 +188,24 @@ def eig(x: Tensor, /) -> EigResult:
     return EigResult(*_eig(x))
 
 
+@documented("linear algebra extension")
 def eigvals(x: Tensor, /) -> Tensor:
     """Return the eigenvalues of square matrices.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigvalsh`.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (..., n), complex, in no particular order.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If the computation does not converge, or an element is infinite or NaN.
-    RuntimeError
+    raises RuntimeError
         On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
 
-    Notes
-    -----
     Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is computed; where eigenvalues
-    repeat, it is as there. Python array API standard, linear algebra extension: ``eigvals``.
+    repeat, it is as there.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.eigvals(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
     Tensor([0.+1.j, 0.-1.j], dtype=complex64)
     """
@@ -254,7 +219,7 @@ def _eigh_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
         _check_phases("eigh", xp, x_device, (vectors, g_vectors))
     diagonal = identity(xp, values)
     gaps = values[..., None, :] - values[..., :, None] + diagonal
-    inner = _quotient(xp, _skew(xp, adjoint(xp, vectors) @ g_vectors) / 2, gaps) + diagonal * g_values[..., None, :]
+    inner = _safe_divide(xp, _skew(xp, adjoint(xp, vectors) @ g_vectors) / 2, gaps) + diagonal * g_values[..., None, :]
     return vectors @ inner @ adjoint(xp, vectors)
 
 
@@ -264,39 +229,27 @@ def _eigh(xp: Any, x: Any, /) -> Any:
     return tuple(xp.linalg.eigh(x))
 
 
+@documented("linear algebra extension")
 def eigh(x: Tensor, /) -> EighResult:
     """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., n, n); only one triangle is read. Integers count as float32.
-
-    Returns
-    -------
-    eigenvalues : Tensor
+    returns eigenvalues : Tensor
         Of shape (..., n), real, the smallest first.
-    eigenvectors : Tensor
+    returns eigenvectors : Tensor
         Of shape (..., n, n): unitary matrices, whose columns are the vectors.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If the computation does not converge.
-    RuntimeError
+    raises RuntimeError
         In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
 
-    Notes
-    -----
     The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or
     NaN as soon as something depends on them. That of the eigenvalues alone stays finite; it is then one of several,
-    by the vectors that were found. Python array API standard, linear algebra extension: ``eigh``.
+    by the vectors that were found.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> values, vectors = xgrad.linalg.eigh(xgrad.asarray([[2.0, 0.0], [0.0, 1.0]]))
     >>> values, xgrad.abs(vectors)
     (Tensor([1., 2.]), Tensor([[0., 1.],
@@ -311,35 +264,22 @@ def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
 def eigvalsh(xp: Any, x: Any, /) -> Any:
     """Return the eigenvalues of symmetric or Hermitian matrices.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., n, n); only one triangle is read. Integers count as float32.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (..., n), real, the smallest first.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If the computation does not converge.
 
-    Notes
-    -----
     The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several. The second
-    derivative is infinite or NaN there, unless it does not depend on how they part. Python array API standard, linear
-    algebra extension: ``eigvalsh``.
+    derivative is infinite or NaN there, unless it does not depend on how they part.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.eigvalsh(xgrad.asarray([[2.0, 1.0], [1.0, 2.0]]))
     Tensor([1., 3.])
     """
@@ -371,37 +311,25 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     return tuple(xp.linalg.qr(x, mode=mode))
 
 
+@documented("linear algebra extension")
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Return matrices as products of a unitary and an upper triangular one.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     mode : {"reduced", "complete"}, default "reduced"
         Whether Q has k = min(m, n) columns, or k = m.
-
-    Returns
-    -------
-    Q : Tensor
+    returns Q : Tensor
         Of shape (..., m, k), with orthonormal columns.
-    R : Tensor
+    returns R : Tensor
         Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either sign.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes, or there is no such mode.
 
-    Notes
-    -----
     There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the backward pass raises
     an error, or the gradient is infinite or NaN. The columns that "complete" adds are determined up to a rotation, and
-    have a derivative for what does not depend on it. Python array API standard, linear algebra extension: ``qr``.
+    have a derivative for what does not depend on it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> q, r = xgrad.linalg.qr(xgrad.asarray([[3.0, 1.0], [4.0, 2.0]]))
     >>> xgrad.abs(r)
     Tensor([[5. , 2.2],
@@ -421,15 +349,17 @@ def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     gaps = (row - column) * (row + column) + diagonal
     turned = _skew(xp, by_u)
     inner = (
-        diagonal * gs[..., None, :] + _quotient(xp, turned, gaps) * row + column * _quotient(xp, _skew(xp, by_v), gaps)
+        diagonal * gs[..., None, :]
+        + _safe_divide(xp, turned, gaps) * row
+        + column * _safe_divide(xp, _skew(xp, by_v), gaps)
     )
     if is_complex(u.dtype):  # phases, which a loss may depend on through U and Vh together
-        inner = inner + _quotient(xp, diagonal * turned / 2, row)
+        inner = inner + _safe_divide(xp, diagonal * turned / 2, row)
     left = u @ inner
     if u.shape[-2] > s.shape[-1]:
-        left = left + _quotient(xp, gu - u @ by_u, row)
+        left = left + _safe_divide(xp, gu - u @ by_u, row)
     gx = left @ adjoint(xp, v)
-    return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, _quotient(xp, gv - v @ by_v, row))
+    return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, _safe_divide(xp, gv - v @ by_v, row))
 
 
 @derivative(_svd_rule, kind=FLOATING, holomorphic=False)
@@ -438,45 +368,33 @@ def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
 
 
+@documented("linear algebra extension")
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """Return the singular value decomposition ``U @ diag(S) @ Vh``.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     full_matrices : bool, default True
         Whether U and Vh are square; otherwise they have as many columns, and rows, as there are singular values.
-
-    Returns
-    -------
-    U : Tensor
+    returns U : Tensor
         Of shape (..., m, m), or (..., m, k), with orthonormal columns.
-    S : Tensor
+    returns S : Tensor
         The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
-    Vh : Tensor
+    returns Vh : Tensor
         Of shape (..., n, n), or (..., k, n), with orthonormal rows.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
-    RuntimeError
+    raises RuntimeError
         In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`, which a vector of U
         and the one of V beside it share.
 
-    Notes
-    -----
     Where singular values repeat, and where one is 0, singular vectors have no derivative: the gradient is infinite or
     NaN as soon as something depends on them. That of the singular values alone stays finite, as with `svdvals`. The
     columns that `full_matrices` adds are determined up to a rotation, and have a derivative for what does not depend
-    on it. Python array API standard, linear algebra extension: ``svd``.
+    on it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> u, s, vh = xgrad.linalg.svd(xgrad.asarray([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]))
     >>> u.shape, s, vh.shape
     ((3, 3), Tensor([3., 2.]), (2, 2))
@@ -490,35 +408,22 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_svdvals_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
 def svdvals(xp: Any, x: Any, /) -> Any:
     """Return the singular values.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, n); integers count as float32.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (..., min(m, n)), real, the largest first.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
-    Notes
-    -----
     Where singular values repeat, and where one is 0, the gradient is finite, and one of several, by the vectors that
-    were found. The second derivative is infinite or NaN there, unless it does not depend on how they part. Python
-    array API standard, linear algebra extension: ``svdvals``.
+    were found. The second derivative is infinite or NaN there, unless it does not depend on how they part.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.svdvals(xgrad.asarray([[0.0, 2.0], [3.0, 0.0]]))
     Tensor([3., 2.])
     """

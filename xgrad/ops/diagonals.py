@@ -6,42 +6,33 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import linalg
+from xgrad.support.docstrings import documented
+
+__all__ = ["diag", "diagonal"]
 
 
+@documented()
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Return the diagonals over two axes.
 
-    Parameters
-    ----------
     x : Tensor
         Of any dtype, with two axes or more.
     offset : int, default 0
         Which diagonal: above the main one if positive.
     axis1, axis2 : int, default 0 and 1
         The rows and the columns.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x` without the two axes, and with the diagonals along a new last one.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes, or the two are one.
-    IndexError
+    raises IndexError
         If there is no such axis.
-    TypeError
+    raises TypeError
         If an axis or the offset is no int.
 
-    Notes
-    -----
     Differentiable to any order. As ``numpy.diagonal`` and ``torch.diagonal``, which take the first two axes by default;
     `linalg.diagonal`, the standard's, takes the last two.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
     """
@@ -56,35 +47,23 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     return linalg.diagonal(namespace.moveaxis(x, (axis1, axis2), (-2, -1)), offset=as_int("diagonal", "offset", offset))
 
 
+@documented()
 def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or the matrix that has a vector for its diagonal, and zeros elsewhere.
 
-    Parameters
-    ----------
     x : Tensor
         Of any dtype; a matrix of shape (m, n), or a vector of shape (n,).
     k : int, default 0
         Which diagonal: above the main one if positive.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has another number of axes.
-    TypeError
+    raises TypeError
         If `k` is no int.
 
-    Notes
-    -----
     Differentiable to any order. As ``numpy.diag`` and ``torch.diag``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.diag(xgrad.asarray([1.0, 2.0]))
     Tensor([[1., 0.],
             [0., 2.]])

@@ -7,18 +7,20 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.backend.devices import transfer
 from xgrad.core.tensor import Tensor, from_array
-from xgrad.ops.conversion import native_dtype
+from xgrad.ops.tensor_conversion import native_dtype
+from xgrad.support.docstrings import documented
+
+__all__ = ["from_dlpack"]
 
 # DLPack's numbers for kinds of memory: those of the host, and those of a GPU with CUDA.
 _CPU = 1
 _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 
 
+@documented("creation functions")
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
     """Return a tensor of what another library's array holds, in the same memory where that can be.
 
-    Parameters
-    ----------
     x : object
         An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
     device : str or Device, optional
@@ -26,29 +28,17 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         ``cuda`` for that of a GPU; for a tensor its own device.
     copy : bool, optional
         True copies; False refuses to; None copies where it must.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the tensor, and
         must not be written while a graph needs it, for nothing would tell.
-
-    Raises
-    ------
-    AttributeError
+    raises AttributeError
         If `x` does not speak DLPack.
-    BufferError
+    raises BufferError
         If `x` cannot be given away, such as a tensor that requires a gradient, or no device has its memory, or
         ``copy=False`` and another device needs a copy.
-    TypeError
+    raises TypeError
         If its dtype is none of ours.
 
-    Notes
-    -----
-    Python array API standard, creation functions: ``from_dlpack``.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> import xgrad
     >>> theirs = np.arange(3)

@@ -9,89 +9,27 @@ from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.core.tensor import Tensor
-from xgrad.ops.conversion import astype
 from xgrad.ops.declare import arrays, call_op, derivative, elementwise
+from xgrad.ops.tensor_conversion import astype
+from xgrad.support.docstrings import documented
 
 __all__ = [
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "ceil",
-    "clip",
-    "conj",
-    "copysign",
-    "cos",
-    "cosh",
-    "divide",
-    "equal",
-    "exp",
-    "expm1",
-    "floor",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "hypot",
-    "imag",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "positive",
-    "pow",
-    "real",
-    "reciprocal",
-    "relu",
-    "remainder",
-    "round",
-    "sigmoid",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "softplus",
-    "sqrt",
-    "square",
-    "subtract",
-    "tan",
-    "tanh",
-    "trunc",
+    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign", "cos",
+    "cosh", "divide", "equal", "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag",
+    "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal",
+    "positive", "pow", "real", "reciprocal", "relu", "remainder", "round", "sigmoid", "sign", "signbit", "sin", "sinh",
+    "softplus", "sqrt", "square", "subtract", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 
-def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
+def _split_tie_gradient(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
     """Give the gradient to the winner, half of it to each where there is a tie, and all of it to a NaN."""
     return xp.where(ties, g / 2, xp.where(loses, 0, g))
 
 
-def _share(g: Any, xp: Any, x: Any) -> Any:
+def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
     """The part that the first of two has in a sum of exponentials, given the difference of their logarithms."""
     return g * call_op(sigmoid, xp, x)
 
@@ -106,14 +44,14 @@ def _logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     return top + xp.log1p(xp.exp(other - xp.where(xp.isfinite(top), top, 0)))
 
 
-def _apart(xp: Any, distance: Any) -> Any:
+def _nonzero_norm(xp: Any, distance: Any) -> Any:
     """Return a distance from the origin to divide by: 1 for 0, so that derivatives there are 0."""
     return xp.where(distance == 0, 1, distance)
 
 
-def _turn(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
+def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
     """The angle of a point changes by the share of a coordinate in its distance, over the distance."""
-    distance = _apart(xp, xp.hypot(x1, x2))
+    distance = _nonzero_norm(xp, xp.hypot(x1, x2))
     return g * (x / distance / distance)
 
 
@@ -204,12 +142,12 @@ remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * cal
     doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING,
     forward=_remainder)
 maximum = elementwise("maximum",
-    lambda g, xp, x1, x2: _halves(g, xp, x1 < x2, x1 == x2),
-    lambda g, xp, x1, x2: _halves(g, xp, x2 < x1, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x1 < x2, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x2 < x1, x1 == x2),
     doc="Return the larger of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [3., 5.]", highest=FLOATING)
 minimum = elementwise("minimum",
-    lambda g, xp, x1, x2: _halves(g, xp, x1 > x2, x1 == x2),
-    lambda g, xp, x1, x2: _halves(g, xp, x2 > x1, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x1 > x2, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x2 > x1, x1 == x2),
     doc="Return the smaller of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [1., 3.]", highest=FLOATING)
 
 # Exponentials, logarithms, roots
@@ -228,13 +166,13 @@ log2 = elementwise("log2", lambda g, x: g / (x * math.log(2)),
 log10 = elementwise("log10", lambda g, x: g / (x * math.log(10)),
     doc="Return the logarithm to base 10.", example="[1.0, 10.0] -> [0., 1.]", kind=FLOATING)
 logaddexp = elementwise("logaddexp",
-    lambda g, xp, x1, x2: _share(g, xp, x1 - x2), lambda g, xp, x1, x2: _share(g, xp, x2 - x1),
+    lambda g, xp, x1, x2: _logistic_weight(g, xp, x1 - x2), lambda g, xp, x1, x2: _logistic_weight(g, xp, x2 - x1),
     doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
     kind=FLOATING, forward=_logaddexp)
 sqrt = elementwise("sqrt", lambda g, out: g / (2 * out),
     doc="Return the square root.", example="[1.0, 4.0] -> [1., 2.]", kind=FLOATING)
 hypot = elementwise("hypot",
-    lambda g, xp, x1, out: g * (x1 / _apart(xp, out)), lambda g, xp, x2, out: g * (x2 / _apart(xp, out)),
+    lambda g, xp, x1, out: g * (x1 / _nonzero_norm(xp, out)), lambda g, xp, x2, out: g * (x2 / _nonzero_norm(xp, out)),
     doc="Return sqrt(x1 * x1 + x2 * x2), without overflow; its derivative where both are 0 is 0.",
     example="[3.0, 0.0], 4.0 -> [5., 4.]", kind=FLOATING, highest=FLOATING)
 
@@ -253,7 +191,7 @@ acos = elementwise("acos", lambda g, xp, x: -g / xp.sqrt(1 - x * x),
 atan = elementwise("atan", lambda g, x: g / (1 + x * x),
     doc="Return the arctangent, from -pi/2 to pi/2.", example="[0.0, 1.0] -> [0.       , 0.7853...]", kind=FLOATING)
 atan2 = elementwise("atan2",
-    lambda g, xp, x1, x2: _turn(g, xp, x2, x1, x2), lambda g, xp, x1, x2: -_turn(g, xp, x1, x1, x2),
+    lambda g, xp, x1, x2: _atan2_partial(g, xp, x2, x1, x2), lambda g, xp, x1, x2: -_atan2_partial(g, xp, x1, x1, x2),
     doc="Return the angle of the point (x2, x1), from -pi to pi; its derivative where both are 0 is 0.",
     example="[0.0, 1.0], -1.0 -> [3.1415..., 2.3561...]", kind=FLOATING, highest=FLOATING)
 sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
@@ -363,35 +301,22 @@ def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
 
 
 @derivative(_pow_base, _pow_exponent, kind=INTEGER, broadcasts=True)
+@documented("elementwise functions")
 def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Raise the first to the power of the second.
 
-    Parameters
-    ----------
     x1, x2 : Tensor
         Of any shapes that broadcast, on one device; numbers. Either may be a Python scalar, which promotes
         nothing.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape that the inputs broadcast to.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the shapes do not broadcast.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
     Differentiable to any order; the derivative with respect to the exponent at a base of 0 is 0, or infinite where
-    the power is. Python array API standard, elementwise functions: ``pow``.
+    the power is.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.pow(xgrad.asarray([1.0, 2.0]), 3)
     Tensor([1., 8.])
     """
@@ -416,36 +341,24 @@ def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
     return above if max is None else above & (x <= max)
 
 
+@documented("elementwise functions")
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Move elements that lie outside an interval to its ends.
 
-    Parameters
-    ----------
     x : Tensor
         Numbers, of any shape.
     min, max : Tensor or scalar, optional
         The ends, of shapes that broadcast with `x`; None where there is none. Where `min` is the larger, the
         result is `max`.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape that all broadcast to, and of the dtype of `x`; float32 where `x` is of integers and an end is not.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the shapes do not broadcast.
-    TypeError
+    raises TypeError
         If an input is complex.
 
-    Notes
-    -----
-    At an end exactly, the gradient goes to `x`. Python array API standard, elementwise functions: ``clip``.
+    At an end exactly, the gradient goes to `x`.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.clip(xgrad.asarray([-2.0, 0.5, 2.0]), -1.0, 1.0)
     Tensor([-1. ,  0.5,  1. ])
     """
@@ -456,22 +369,15 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
 
 
 @derivative(overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING)
+@documented()
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, without overflow.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape; integers count as float32.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the same shape; of real numbers between 0 and 1.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.sigmoid(xgrad.asarray([-1e4, 0.0, 1e4]))
     Tensor([0. , 0.5, 1. ])
     """
@@ -484,22 +390,15 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"), kind=INTEGER, highest=FLOATING)
+@documented()
 def relu(xp: Any, x: Any, /) -> Any:
     """Return positive elements, and 0 for the others; its derivative at 0 is 0.
 
-    Parameters
-    ----------
     x : Tensor
         Numbers, of any shape.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the same shape and dtype.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.relu(xgrad.asarray([-1.0, 2.0]))
     Tensor([0., 2.])
     """
@@ -507,22 +406,15 @@ def relu(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"), kind=FLOATING, highest=FLOATING)
+@documented()
 def softplus(xp: Any, x: Any, /) -> Any:
     """Return ``log(1 + exp(x))``, without overflow.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape; integers count as float32.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the same shape, positive.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.softplus(xgrad.asarray([-1e4, 0.0, 1e4]))
     Tensor([0.00...e+00, 6.93...e-01, 1.00...e+04])
     """

@@ -16,8 +16,9 @@ from xgrad.core.function import Function
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
-from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.dtype_functions import as_operand
+from xgrad.support.docstrings import documented
 
 __all__ = ["take", "take_along_axis"]
 
@@ -92,32 +93,22 @@ getitem_function: Function = _getitem.function  # type: ignore[attr-defined]
 _BASIC = _PLAIN | {slice}  # parts of keys that select a view
 
 
+@documented()
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return ``x[key]``.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape and dtype.
     key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these
         As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the result of a
         bool array depends on its values, which makes a GPU wait.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape that the key selects.
-
-    Raises
-    ------
-    IndexError
+    raises IndexError
         If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
-    DeviceError
+    raises DeviceError
         If an array in the key is on another device.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> x[[0, 0, 2]].sum().backward()
     >>> x.grad
@@ -141,26 +132,19 @@ def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
     return xp.index_add(zeros, key, x)
 
 
+@documented()
 def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
 
-    Parameters
-    ----------
     x : Tensor
         Of the shape that `key` selects.
     key : as in `getitem`
         Where to add; indices that repeat add up.
     shape : tuple of int
         The shape of the result.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the given shape, and of the dtype of `x`.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.scatter(xgrad.ones(3), [0, 0, 2], (3,))
     Tensor([2., 0., 1.])
     """
@@ -201,11 +185,10 @@ def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
     return _written(xp, x, value, key)
 
 
+@documented()
 def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape and dtype.
     key : as in `getitem`
@@ -213,24 +196,15 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
         gradient. To add up instead, see `index_add`.
     value : Tensor, array or scalar
         Of a shape that broadcasts to what the key selects, and of no higher kind than `x`, to whose dtype it is cast.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape and dtype of `x`.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the value does not broadcast to what the key selects.
-    TypeError
+    raises TypeError
         If the value is of a higher kind than `x`, such as floats for integers.
-    IndexError
+    raises IndexError
         If an index is out of bounds.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.setitem(xgrad.zeros(3), slice(1, None), xgrad.ones(2))
     Tensor([0., 1., 1.])
     """
@@ -281,37 +255,25 @@ def _is_all(key: Any, x: Tensor) -> bool:
     return mask and x.device.backend.check_true(x.device.xp.all(key))
 
 
+@documented()
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return `x` with `value` added at a key, where indices that repeat add up, unlike those of ``x[key] += value``.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape, and numbers.
     key : as in `getitem`
         Where to add.
     value : Tensor, array or scalar
         Of a shape that broadcasts to what the key selects.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x`, and of the dtype that both are promoted to.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the value does not broadcast to what the key selects.
-    IndexError
+    raises IndexError
         If an index is out of bounds.
 
-    Notes
-    -----
     Differentiable to any order. On a GPU, floats add up in no fixed order.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.index_add(xgrad.zeros(3), [0, 0, 2], 1.0)
     Tensor([2., 0., 1.])
     """
@@ -328,48 +290,34 @@ def _checked(xp: Any, indices: Any) -> Any:
 
 
 @derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
-def _put(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
+def _scatter_add(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with slices added at indices along an axis: the derivative of `take`."""
     zeros = xp.zeros(shape, dtype=x.dtype, device=_native_device(x))
     return xp.index_add(zeros, (*(slice(None),) * axis, _checked(xp, indices)), x)
 
 
 def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int | None) -> Any:
-    return call_op(_put, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
+    return call_op(_scatter_add, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
 
 
 @derivative(_take_rule, None)
+@documented("indexing functions")
 def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """Return the slices of `x` at some indices along an axis.
 
-    Parameters
-    ----------
     x : Tensor
         Of any dtype, with at least one axis.
     indices : Tensor
         Integers, of shape (n,); those that repeat add up their gradients.
     axis : int, optional
         Along what to take; it may be left out where there is just one axis.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x`, with length n along `axis`.
-
-    Raises
-    ------
-    IndexError
+    raises IndexError
         If an index is out of bounds; on ``cuda`` it wraps around instead.
-    DeviceError
+    raises DeviceError
         If the two are on different devices.
 
-    Notes
-    -----
-    Python array API standard, indexing functions: ``take``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.take(xgrad.asarray([1.0, 2.0, 3.0]), xgrad.asarray([2, 0]))
     Tensor([3., 1.])
     """
@@ -396,37 +344,23 @@ def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: An
 
 
 @derivative(_take_along_axis_rule, None)
+@documented("indexing functions")
 def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     """Return elements of `x` at indices that differ from place to place along the other axes.
 
-    Parameters
-    ----------
     x : Tensor
         Of any dtype, with at least one axis.
     indices : Tensor
         Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
     axis : int, default -1
         Along what to take.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the broadcast shape, with the length of `indices` along `axis`.
-
-    Raises
-    ------
-    IndexError
+    raises IndexError
         If an index is out of bounds; on ``cuda`` it wraps around instead.
-    DeviceError
+    raises DeviceError
         If the two are on different devices.
 
-    Notes
-    -----
-    Python array API standard, indexing functions: ``take_along_axis``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
     >>> xgrad.take_along_axis(x, xgrad.asarray([[1], [0]]), axis=1)
     Tensor([[2.],

@@ -11,10 +11,11 @@ import numpy as np
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.axes import Axis, count, restored
 from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.declare_reduction import Axis, count, restore_axes
 from xgrad.ops.indexing import _scatter
-from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
+from xgrad.ops.matrix_products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
 
 
@@ -37,33 +38,19 @@ def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> An
 
 
 @derivative(_diagonal_rule)
+@documented("linear algebra extension")
 def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     """Return the diagonals of matrices.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, n), and any dtype.
     offset : int, default 0
         Which diagonal: above the main one if positive.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (..., k), with as many elements as the diagonal has.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes.
 
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``diagonal``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
     """
@@ -71,35 +58,21 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     return xp.linalg.diagonal(x, offset=offset)
 
 
+@documented("linear algebra extension")
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Return the sums of the diagonals of matrices.
 
-    Parameters
-    ----------
     x : Tensor
         Numbers, of shape (..., m, n).
     offset : int, default 0
         Which diagonal: above the main one if positive.
     dtype : dtype, optional
         The dtype to sum in and to return; by default that of `x`, and at least int64 for integers.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (...).
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes.
 
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``trace``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.trace(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
@@ -145,33 +118,20 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), kind=FLOATING)
+@documented("linear algebra extension")
 def det(xp: Any, x: Any, /) -> Any:
     """Return the determinants.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., n, n); integers count as float32.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (...).
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
 
-    Notes
-    -----
     The gradient is the matrix of cofactors, by a singular value decomposition: it is right for singular matrices, of
-    any rank, and so is the second derivative. The third is infinite or NaN where singular values repeat. Python array
-    API standard, linear algebra extension: ``det``.
+    any rank, and so is the second derivative. The third is infinite or NaN where singular values repeat.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
     >>> xgrad.linalg.det(x).backward()
     >>> xgrad.round(x.grad)
@@ -196,34 +156,22 @@ def _slogdet(xp: Any, x: Any, /) -> Any:
     return tuple(xp.linalg.slogdet(x))
 
 
+@documented("linear algebra extension")
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """Return the signs and the logarithms of the absolute values of determinants, which may be too large for a float.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., n, n); integers count as float32.
-
-    Returns
-    -------
-    sign : Tensor
+    returns sign : Tensor
         Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of absolute value 1, or 0.
-    logabsdet : Tensor
+    returns logabsdet : Tensor
         Of shape (...), real; -inf for a singular matrix.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
 
-    Notes
-    -----
     For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda`` the gradient is
-    infinite or NaN. Python array API standard, linear algebra extension: ``slogdet``.
+    infinite or NaN.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> sign, logabsdet = xgrad.linalg.slogdet(xgrad.asarray([[0.0, 1.0], [1.0, 0.0]]))
     >>> sign, logabsdet
     (Tensor(-1.), Tensor(0.))
@@ -235,34 +183,21 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 
 @derivative(lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING)
+@documented("linear algebra extension")
 def inv(xp: Any, x: Any, /) -> Any:
     """Return the inverses.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., n, n); integers count as float32.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x`.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If one is singular; on ``cuda`` the result is NaN or infinite instead.
 
-    Notes
-    -----
-    To solve an equation, `solve` is faster and more exact. Python array API standard, linear algebra extension:
-    ``inv``.
+    To solve an equation, `solve` is faster and more exact.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.inv(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Tensor([[0.5 , 0.  ],
             [0.  , 0.25]])
@@ -288,38 +223,23 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
 
 
 @derivative(_solve_left, _solve_right, kind=FLOATING)
+@documented("linear algebra extension")
 def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the solutions X of ``x1 @ X = x2``.
 
-    Parameters
-    ----------
     x1 : Tensor
         Matrices of shape (..., n, n); integers count as float32.
     x2 : Tensor
         One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those of `x1`:
         several vectors are columns.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (..., n) for a vector, else (..., n, k).
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the matrices are not square, or the shapes do not fit.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``solve``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.solve(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([0.5 , 0.25])
     """
@@ -355,38 +275,26 @@ def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     return xp.linalg.pinv(x, rtol=rtol)
 
 
+@documented("linear algebra extension")
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the Moore-Penrose pseudo-inverses.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     rtol : float or Tensor, optional
         Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
         max(m, n) times the precision of the dtype.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (..., n, m).
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
-    Notes
-    -----
     The derivative is that along changes that leave the rank as it is (G. H. Golub and V. Pereyra, "The differentiation
     of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973); where the rank changes,
-    the pseudo-inverse jumps. Python array API standard, linear algebra extension: ``pinv``.
+    the pseudo-inverse jumps.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.pinv(xgrad.asarray([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
     Tensor([[0.5, 0. , 0. ],
             [0. , 0. , 0. ]])
@@ -402,36 +310,22 @@ def _matrix_rank(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     return xp.linalg.matrix_rank(x, rtol=rtol)
 
 
+@documented("linear algebra extension")
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the ranks of matrices; not differentiable.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     rtol : float or Tensor, optional
         Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
         max(m, n) times the precision of the dtype.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         int64, of shape (...).
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If `x` holds NaN or infinity, on ``cpu``.
 
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``matrix_rank``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.matrix_rank(xgrad.asarray([[1.0, 2.0], [2.0, 4.0]]))
     Tensor(1)
     """
@@ -442,11 +336,10 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
 
 @explained
+@documented("linear algebra extension")
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
     """Return norms of matrices.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     keepdims : bool, default False
@@ -455,28 +348,16 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
         "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and the
         smallest of them; 1 and -1 are the largest and the smallest sum of magnitudes in a column, inf and -inf those
         in a row.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (...), or (..., 1, 1); real.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
 
-    Notes
-    -----
     What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and
-    -2 are where singular values repeat or are 0 as with `svdvals`. Python array API standard, linear algebra extension:
-    ``matrix_norm``.
+    -2 are where singular values repeat or are 0 as with `svdvals`.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.matrix_norm(xgrad.asarray([[1.0, 2.0], [-3.0, 4.0]]), ord=1)
     Tensor(6.)
     """
@@ -499,7 +380,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
 
 
 def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float) -> Any:
-    g, out = restored(xp, g, x.shape, axis), restored(xp, out, x.shape, axis)
+    g, out = restore_axes(xp, g, x.shape, axis), restore_axes(xp, out, x.shape, axis)
     if ord == 0:
         return xp.zeros_like(x)
     if ord == 1:
@@ -516,42 +397,28 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
 
 
 @derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
 def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return norms of vectors.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape; integers count as float32.
     axis : int or tuple of int, optional
         What to take for one vector; by default all.
-    keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+    keepdims
     ord : float, default 2
         p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf choose the largest and the
         smallest magnitude, 0 counts what is not 0.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x` without the reduced axes; real.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `ord` is inf or -inf, and there is nothing to choose from.
-    TypeError
+    raises TypeError
         If `ord` is not a number.
 
-    Notes
-    -----
     At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm has a kink in that.
-    What ties for the largest or smallest shares the gradient. Python array API standard, linear algebra extension:
-    ``vector_norm``.
+    What ties for the largest or smallest shares the gradient.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.vector_norm(xgrad.asarray([[3.0, 4.0], [0.0, 2.0]]), axis=1)
     Tensor([5., 2.])
     """

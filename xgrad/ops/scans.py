@@ -9,8 +9,11 @@ from typing import Any
 from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.axes import axis_of_reals
-from xgrad.ops.products import as_floating
+from xgrad.ops.declare_reduction import axis_of_reals
+from xgrad.ops.matrix_products import as_floating
+from xgrad.support.docstrings import documented
+
+__all__ = ["cummax", "cummin", "logcumsumexp"]
 
 
 def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
@@ -39,113 +42,77 @@ def _logaddexp(x1: Any, x2: Any) -> Any:
     return namespace.where(nothing, -math.inf, total)
 
 
+@documented()
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running maximum along an axis.
 
-    Parameters
-    ----------
     x : Tensor
         Real numbers, with at least one axis.
     axis : int, optional
         Along what to go; it may be left out where there is just one axis.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape and dtype of `x`. From the first NaN on, NaN.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If there are no axes, or several and none is named.
-    IndexError
+    raises IndexError
         If there is no such axis.
-    TypeError
+    raises TypeError
         If `x` is complex.
 
-    Notes
-    -----
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummax`` returns
     the indices beside the values.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.cummax(xgrad.asarray([1.0, 3.0, 2.0]))
     Tensor([1., 3., 3.])
     """
     return _running_extremum("cummax", x, axis, namespace.maximum)
 
 
+@documented()
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running minimum along an axis.
 
-    Parameters
-    ----------
     x : Tensor
         Real numbers, with at least one axis.
     axis : int, optional
         Along what to go; it may be left out where there is just one axis.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape and dtype of `x`. From the first NaN on, NaN.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If there are no axes, or several and none is named.
-    IndexError
+    raises IndexError
         If there is no such axis.
-    TypeError
+    raises TypeError
         If `x` is complex.
 
-    Notes
-    -----
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummin`` returns
     the indices beside the values.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.cummin(xgrad.asarray([2.0, 1.0, 3.0]))
     Tensor([2., 1., 1.])
     """
     return _running_extremum("cummin", x, axis, namespace.minimum)
 
 
+@documented()
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the logarithm of the running sum of exponentials along an axis, without overflow.
 
-    Parameters
-    ----------
     x : Tensor
         Real numbers, with at least one axis; integers count as float32.
     axis : int, optional
         Along what to go; it may be left out where there is just one axis.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x`.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If there are no axes, or several and none is named.
-    IndexError
+    raises IndexError
         If there is no such axis.
-    TypeError
+    raises TypeError
         If `x` is complex.
 
-    Notes
-    -----
     Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
     """

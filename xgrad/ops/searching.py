@@ -7,10 +7,11 @@ from typing import Any, Literal
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
-from xgrad.ops.axes import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
-from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.declare_reduction import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
+from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import put_along_axis, take
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "where"]
@@ -53,32 +54,18 @@ count_nonzero = reduction(
 
 
 @derivative(None)
+@documented("searching functions")
 def nonzero(xp: Any, x: Any, /) -> Any:
     """Return where the elements are that are true, or not 0; not differentiable.
 
-    Parameters
-    ----------
     x : Tensor
         Of any dtype, with at least one axis.
-
-    Returns
-    -------
-    tuple of Tensor
+    returns tuple of Tensor
         For each axis the indices, int64 of shape (n,), in row order. The shape depends on values, which makes a GPU
         wait.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x` has no axes.
 
-    Notes
-    -----
-    Python array API standard, searching functions: ``nonzero``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nonzero(xgrad.asarray([0.0, 2.0, 3.0]))
     (Tensor([1, 2]),)
     """
@@ -93,13 +80,12 @@ def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
     return xp.searchsorted(x1, x2, side=side)
 
 
+@documented("searching functions")
 def searchsorted(
     x1: Tensor, x2: Tensor | float, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Return where elements would have to be inserted for an order to stay; not differentiable.
 
-    Parameters
-    ----------
     x1 : Tensor
         Real numbers of shape (n,), in ascending order.
     x2 : Tensor or scalar
@@ -108,28 +94,14 @@ def searchsorted(
         Whether before or behind the elements that are equal.
     sorter : Tensor, optional
         Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         int64, of the shape of `x2`, from 0 to n.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If `x1` has not one axis, or `side` is neither.
-    TypeError
+    raises TypeError
         If an input is complex.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
-    Python array API standard, searching functions: ``searchsorted``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.searchsorted(xgrad.asarray([1.0, 2.0, 4.0]), xgrad.asarray([2.0, 3.0]))
     Tensor([1, 2])
     """
@@ -151,36 +123,24 @@ def searchsorted(
     kind=BOOLEAN,
     broadcasts=True,
 )
+@documented("searching functions")
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     """Return elements of the first where the condition holds, else those of the second.
 
-    Parameters
-    ----------
     condition : Tensor
         Bools, of any shape.
     x1, x2 : Tensor or scalar
         Of shapes that broadcast with the condition. At most one may be a Python scalar, which promotes nothing.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape that all three broadcast to.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the shapes do not broadcast.
-    TypeError
+    raises TypeError
         If both are scalars, or the condition is not of bools.
 
-    Notes
-    -----
     A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a harmless input
-    first, then the op. Python array API standard, searching functions: ``where``.
+    first, then the op.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.asarray([1.0, -2.0])
     >>> xgrad.where(x > 0, x, 0.0)
     Tensor([1., 0.])

@@ -6,8 +6,20 @@ import math
 from typing import Any
 
 from xgrad.core.dtypes import FLOATING, INTEGER, is_complex
-from xgrad.ops.axes import CORRECTION, DTYPE, Axis, count, cumulative, cut, normalized, reduction, restored, spread
 from xgrad.ops.declare import derivative
+from xgrad.ops.declare_reduction import (
+    CORRECTION,
+    DTYPE,
+    Axis,
+    broadcast_back,
+    count,
+    cumulative,
+    normalize_axes,
+    reduction,
+    restore_axes,
+    slice_axis,
+)
+from xgrad.support.docstrings import documented
 
 __all__ = [
     "all", "any", "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "std", "sum", "var",
@@ -15,7 +27,7 @@ __all__ = [
 
 sum = reduction(
     "sum",
-    lambda g, xp, x_shape, axis: spread(xp, g, x_shape, axis),
+    lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis),
     DTYPE,
     kind=INTEGER,
     doc="Return the sum along axes; 0 where there is nothing to sum.",
@@ -24,7 +36,7 @@ sum = reduction(
 
 mean = reduction(
     "mean",
-    lambda g, xp, x_shape, axis: spread(xp, g / count(x_shape, axis), x_shape, axis),
+    lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
     kind=FLOATING,
     doc="Return the mean along axes.",
     example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]",
@@ -33,8 +45,8 @@ mean = reduction(
 
 def _shared(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     """Give the gradient of an extremum to the elements that equal it, in equal parts."""
-    ties = xp.astype(x == restored(xp, out, x.shape, axis), g.dtype)
-    share = restored(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
+    ties = xp.astype(x == restore_axes(xp, out, x.shape, axis), g.dtype)
+    share = restore_axes(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
     return share * ties
 
 
@@ -64,13 +76,13 @@ def _products_before(xp: Any, x: Any) -> Any:
 
 def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
     """The derivative by an element is the product of all the others: of those before and of those behind."""
-    shape, axes = tuple(x.shape), normalized(len(x.shape), axis)
+    shape, axes = tuple(x.shape), normalize_axes(len(x.shape), axis)
     kept = tuple(a for a in range(len(shape)) if a not in axes)
     rows = xp.reshape(xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis)))
     others = _products_before(xp, rows) * xp.flip(_products_before(xp, xp.flip(rows, axis=-1)), axis=-1)
     others = xp.reshape(others, tuple(shape[a] for a in kept + axes))
     inverse = tuple((kept + axes).index(a) for a in range(len(shape)))
-    return restored(xp, g, shape, axis) * xp.permute_dims(others, inverse)
+    return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
 
 
 prod = reduction(
@@ -92,7 +104,7 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
 
 var = reduction(
     "var",
-    lambda g, xp, x, axis, correction: restored(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
+    lambda g, xp, x, axis, correction: restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
     CORRECTION,
     kind=FLOATING,
     doc="Return the variance along axes.",
@@ -102,7 +114,7 @@ var = reduction(
 
 def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) -> Any:
     some = xp.where(out == 0, 0, g / xp.where(out == 0, 1, out))
-    return restored(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
+    return restore_axes(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
 
 
 std = reduction(
@@ -116,31 +128,23 @@ std = reduction(
 
 
 def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
-    return restored(xp, g, x.shape, axis) * xp.exp(x - restored(xp, out, x.shape, axis))
+    return restore_axes(xp, g, x.shape, axis) * xp.exp(x - restore_axes(xp, out, x.shape, axis))
 
 
 @derivative(_logsumexp_rule, kind=FLOATING)
+@documented()
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
-    Parameters
-    ----------
     x : Tensor
         Integers count as float32.
     axis : int or tuple of int, optional
         What to reduce; by default all.
-    keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
+    keepdims
+    returns Tensor
         Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers it is the
         principal value.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.logsumexp(xgrad.asarray([1e4, 1e4]))
     Tensor(10000.693)
     """
@@ -149,12 +153,12 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     top = xp.max(xp.real(x) if is_complex(x.dtype) else x, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)  # inf - inf would be NaN
     total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
-    return total if keepdims else xp.squeeze(total, axis=normalized(len(x.shape), axis))
+    return total if keepdims else xp.squeeze(total, axis=normalize_axes(len(x.shape), axis))
 
 
 def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | None, include_initial: bool) -> Any:
     axis = (axis or 0) % len(x_shape)
-    g = g[cut(axis, 1)] if include_initial else g
+    g = g[slice_axis(axis, 1)] if include_initial else g
     return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
 
 
@@ -182,7 +186,7 @@ def _carried_back(xp: Any, g: Any, x: Any) -> Any:
 def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_initial: bool) -> Any:
     """The derivative by an element is the product of those before it, times what the later ones make of `g`."""
     axis = (axis or 0) % len(x.shape)
-    g = g[cut(axis, 1)] if include_initial else g
+    g = g[slice_axis(axis, 1)] if include_initial else g
     g, x = xp.moveaxis(g, axis, -1), xp.moveaxis(x, axis, -1)
     return xp.moveaxis(_products_before(xp, x) * _carried_back(xp, g, x), -1, axis)
 

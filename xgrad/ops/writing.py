@@ -15,6 +15,7 @@ from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, family_of, has_family, unlink, views_of, with_views
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import assign_to, prepare, setitem
+from xgrad.support.docstrings import documented
 
 
 def _viewed(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
@@ -48,11 +49,10 @@ class _PutAll(Function):
 _put_all = _PutAll()
 
 
+@documented()
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     """Return a copy of `x` of which a view has another value: what a write to the view makes of `x`.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape and dtype.
     value : Tensor
@@ -61,20 +61,11 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
         The function that takes the view: one of `xgrad` that returns views, such as ``xgrad.permute_dims``.
     **options
         The options of the function.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape and dtype of `x`.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If elements of the view share their memory, as those of `broadcast_to` do.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose)
     Tensor([[1., 3.],
             [2., 4.]])

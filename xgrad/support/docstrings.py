@@ -28,6 +28,7 @@ SHARED = {
         "device : str or Device, optional\n    By default the `default_device`.",
         "generator : Generator, optional\n    By default the stream of this thread or task: see `manual_seed`.",
         "keepdims : bool, default False\n    Whether reduced axes stay, with length 1.",
+        "shape : int or tuple of int\n    The length of each axis.",
         "requires_grad : bool, default False\n    Whether gradients are wanted of the result, as a leaf.",
         "DeviceError\n    If the tensors are on several devices.",
     )
@@ -51,7 +52,7 @@ def write_out(text: str, name: str, standard: str = "") -> str:
     summary: list[str] = []
     notes: list[str] = []
     entries: dict[str, list[str]] = {"Parameters": [], "Returns": [], "Raises": []}
-    for paragraph in text.split("\n\n"):
+    for paragraph in filter(None, text.split("\n\n")):
         if "\n    " not in paragraph:
             (notes if any(entries.values()) else summary).append(paragraph)
             continue

@@ -11,6 +11,7 @@ from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["matmul", "tensordot", "vecdot"]
@@ -91,35 +92,20 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
 
 
 @derivative(_matmul_left, _matmul_right, kind=INTEGER)
+@documented("linear algebra functions")
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the matrix product.
 
-    Parameters
-    ----------
     x1 : Tensor
         Of shape (..., m, k), or (k,).
     x2 : Tensor
         Of shape (..., k, n), or (k,). The axes in front broadcast.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (..., m, n), without the axis that a one-dimensional input does not have.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the shapes do not fit.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
-    Python array API standard, linear algebra functions: ``matmul``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.matmul(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([3., 7.])
     """
@@ -160,38 +146,23 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
 
 
 @derivative(_tensordot_left, _tensordot_right, kind=INTEGER)
+@documented("linear algebra functions")
 def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
     """Multiply and sum over some axes of each.
 
-    Parameters
-    ----------
     x1, x2 : Tensor
         Numbers, on one device.
     axes : int or tuple of two sequences of int, default 2
         How many axes to sum over, the last of `x1` and the first of `x2`; or which of each, pair by pair. The two of
         a pair are of one length.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         The axes of `x1` that are left, then those of `x2`.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the shapes do not fit.
-    IndexError
+    raises IndexError
         If there is no such axis.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
-    Python array API standard, linear algebra functions: ``tensordot``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.tensordot(xgrad.ones((2, 3, 4)), xgrad.ones((4, 3)), axes=((1, 2), (1, 0)))
     Tensor([12., 12.])
     """
@@ -208,35 +179,20 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     kind=INTEGER,
     holomorphic=False,
 )
+@documented("linear algebra functions")
 def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the scalar product of vectors along an axis; the first is conjugated.
 
-    Parameters
-    ----------
     x1, x2 : Tensor
         Numbers, on one device, of shapes that broadcast, and of one length along the axis.
     axis : int, default -1
         Where the vectors are, counted from the end; or from the front, if both have as many axes.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape that the inputs broadcast to, without the axis.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the shapes do not fit.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
-    Python array API standard, linear algebra functions: ``vecdot``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.vecdot(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([3., 7.])
     """
@@ -255,33 +211,18 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
 
 
 @derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), kind=INTEGER)
+@documented("linear algebra extension")
 def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the products of each element of one vector with each of another.
 
-    Parameters
-    ----------
     x1, x2 : Tensor
         Numbers, of shapes (m,) and (n,), on one device.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of shape (m, n).
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If one is not a vector.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``outer``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.outer(xgrad.asarray([1.0, 2.0]), xgrad.asarray([3.0, 4.0]))
     Tensor([[3., 4.],
             [6., 8.]])
@@ -291,31 +232,18 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.linalg.outer(x1, x2)
 
 
+@documented()
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return the Kronecker product: copies of the second tensor, each multiplied by an element of the first.
 
-    Parameters
-    ----------
     x1, x2 : Tensor
         Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Along each axis as long as the product of the lengths.
+    raises DeviceError
 
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
     Differentiable to any order. As ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.kron(xgrad.asarray([1.0, 10.0]), xgrad.asarray([[1.0, 2.0]]))
     Tensor([[ 1.,  2., 10., 20.]])
     """
@@ -332,35 +260,20 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     lambda g, xp, x1, axis: xp.linalg.cross(g, x1, axis=axis),
     kind=INTEGER,
 )
+@documented("linear algebra extension")
 def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the vector product of vectors of length 3.
 
-    Parameters
-    ----------
     x1, x2 : Tensor
         Numbers, on one device, of shapes that broadcast.
     axis : int, default -1
         Where the vectors are, counted from the end; or from the front, if both have as many axes.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape that the inputs broadcast to.
-
-    Raises
-    ------
-    ValueError
+    raises ValueError
         If the vectors are not of length 3, or the shapes do not fit.
-    DeviceError
-        If the tensors are on several devices.
+    raises DeviceError
 
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``cross``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.cross(xgrad.asarray([1.0, 0.0, 0.0]), xgrad.asarray([0.0, 1.0, 0.0]))
     Tensor([0., 0., 1.])
     """
@@ -374,37 +287,25 @@ def _unit(xp: Any, x: Any, /) -> Any:
     return xp.broadcast_to(identity(xp, x), x.shape)
 
 
+@documented("linear algebra extension")
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """Raise square matrices to an integer power.
 
-    Parameters
-    ----------
     x : Tensor
         Of shape (..., m, m); integers count as float32.
     n : int
         The power; a negative one is that of the inverse.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the shape of `x`.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If `n` is not an integer.
-    ValueError
+    raises ValueError
         If the matrices are not square.
-    numpy.linalg.LinAlgError
+    raises numpy.linalg.LinAlgError
         If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
 
-    Notes
-    -----
-    By squaring, in about 2 log2(n) products. Python array API standard, linear algebra extension: ``matrix_power``.
+    By squaring, in about 2 log2(n) products.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.matrix_power(xgrad.asarray([[1.0, 1.0], [0.0, 1.0]]), 5)
     Tensor([[1., 5.],
             [0., 1.]])

@@ -13,14 +13,16 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor, from_array
-from xgrad.ops.data_types import result_type
 from xgrad.ops.declare import derivative
+from xgrad.ops.dtype_functions import result_type
 from xgrad.ops.manipulation import stack
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["asarray", "astype", "to_device"]
 
 
+@documented("creation functions")
 def asarray(
     obj: Any,
     /,
@@ -32,8 +34,6 @@ def asarray(
 ) -> Tensor:
     """Return a tensor of values given in any form; of tensors, with their history.
 
-    Parameters
-    ----------
     obj : scalar, nested sequence, array or Tensor
         The values. Python floats become float32, the default dtype, ints int64; arrays keep their dtype. A sequence
         may hold tensors of one shape on one device, which are stacked.
@@ -44,30 +44,16 @@ def asarray(
     copy : bool, optional
         True copies; False refuses to; None copies where it must. An array whose memory is shared must not be
         written to while a graph needs it.
-    requires_grad : bool, default False
-        Whether gradients are wanted of the result, as a leaf.
-
-    Returns
-    -------
-    Tensor
+    requires_grad
+    returns Tensor
         Of the shape of `obj`.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If `obj` is not numeric, or the dtype is none.
-    ValueError
+    raises ValueError
         If `obj` is ragged, or ``copy=False`` and it must be copied.
-    OverflowError
+    raises OverflowError
         If Python's integers are beyond the dtype.
 
-    Notes
-    -----
-    Python array API standard, creation functions: ``asarray``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.asarray([1.0, 2.0], dtype=xgrad.float64)
     Tensor([1., 2.], dtype=float64)
     """
@@ -178,11 +164,10 @@ def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
     return xp.astype(x, dtype)
 
 
+@documented("data type functions")
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
     """Return the elements in another dtype.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape and dtype.
     dtype : dtype
@@ -191,24 +176,11 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
         False may return `x` itself where the dtype is the same.
     device : str or Device, optional
         Where to put the result; by default where `x` is.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and bools.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
 
-    Notes
-    -----
-    Python array API standard, data type functions: ``astype``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.astype(xgrad.asarray([1.5, -1.5]), xgrad.int64)
     Tensor([ 1, -1])
     """
@@ -262,29 +234,19 @@ class _ToDevice(Function):
 _to_device = _ToDevice()
 
 
+@documented()
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     """Return a tensor on another device; gradients come back to where it was.
 
-    Parameters
-    ----------
     x : Tensor
         Of any shape and dtype.
     device : str or Device
         Where to.
-
-    Returns
-    -------
-    Tensor
+    returns Tensor
         `x` itself where it is there already.
-
-    Raises
-    ------
-    DeviceError
+    raises DeviceError
         If the device is unknown or cannot be used.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.to_device(xgrad.ones(2), "cpu").device
     Device('cpu')
     """

@@ -10,6 +10,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
@@ -40,31 +41,17 @@ def _dtype(x: Any) -> np.dtype:
     return x.dtype if isinstance(x, Tensor) else standard(x.dtype if isinstance(x, np.ndarray) else x)
 
 
+@documented("data type functions")
 def finfo(type: Any, /) -> FloatLimits:
     """Return the limits of a floating dtype.
 
-    Parameters
-    ----------
     type : dtype or Tensor
         A floating or complex dtype, or a tensor of one; of a complex one, the limits of its parts.
-
-    Returns
-    -------
-    FloatLimits
+    returns FloatLimits
         With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and ``dtype``, the real one.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If there is no such dtype, or it is not floating.
 
-    Notes
-    -----
-    Python array API standard, data type functions: ``finfo``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.finfo(xgrad.float64).eps
     2.220446049250313e-16
     """
@@ -76,31 +63,17 @@ def finfo(type: Any, /) -> FloatLimits:
     return FloatLimits(int(found.bits), eps, largest, smallest, normal, np.dtype(found.dtype))
 
 
+@documented("data type functions")
 def iinfo(type: Any, /) -> IntegerLimits:
     """Return the limits of an integer dtype.
 
-    Parameters
-    ----------
     type : dtype or Tensor
         An integer dtype, or a tensor of one.
-
-    Returns
-    -------
-    IntegerLimits
+    returns IntegerLimits
         With ``bits``, ``max``, ``min`` and ``dtype``.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If there is no such dtype, or it is not one of integers.
 
-    Notes
-    -----
-    Python array API standard, data type functions: ``iinfo``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.iinfo(xgrad.int8).min
     -128
     """
@@ -122,36 +95,22 @@ _KINDS = {
 }
 
 
+@documented("data type functions")
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Return whether a dtype is of a kind.
 
-    Parameters
-    ----------
     dtype : dtype
         Which one.
     kind : str, dtype or tuple of these
         ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"`` (to which
         float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype, which is then the only one of its kind.
-
-    Returns
-    -------
-    bool
+    returns bool
         Whether it is of that kind, or of one of several.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If there is no such dtype.
-    ValueError
+    raises ValueError
         If there is no such kind.
 
-    Notes
-    -----
-    Python array API standard, data type functions: ``isdtype``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.isdtype(xgrad.float32, ("integral", "real floating"))
     True
     """
@@ -164,35 +123,21 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     return standard(dtype) == standard(kind)
 
 
+@documented("data type functions")
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """Return the dtype of what an op makes of tensors, dtypes and numbers together.
 
-    Parameters
-    ----------
     *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex
         At least one of which is no Python scalar.
-
-    Returns
-    -------
-    dtype
+    returns dtype
         What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest counts:
         int64 and float32 make float32, on every device. A Python scalar counts only where its kind is higher than
         all others, and is then of the default dtype. Complex numbers are as precise as floats beside them.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If one argument is none of these.
-    ValueError
+    raises ValueError
         If all are Python scalars.
 
-    Notes
-    -----
-    Python array API standard, data type functions: ``result_type``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.result_type(xgrad.int8, xgrad.uint8)
     dtype('int16')
     >>> xgrad.result_type(xgrad.ones(2), 1j)
@@ -212,33 +157,19 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     return np.promote_types(result, complex64) if highest == FLOATING else defaults()[scalar]
 
 
+@documented("data type functions")
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     """Return whether promotion may turn one dtype into another.
 
-    Parameters
-    ----------
     from_ : dtype or Tensor
         What is to be cast.
     to : dtype
         To what.
-
-    Returns
-    -------
-    bool
+    returns bool
         Whether `to` is what `result_type` makes of both.
-
-    Raises
-    ------
-    TypeError
+    raises TypeError
         If there is no such dtype.
 
-    Notes
-    -----
-    Python array API standard, data type functions: ``can_cast``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.can_cast(xgrad.float32, xgrad.float64), xgrad.can_cast(xgrad.float64, xgrad.float32)
     (True, False)
     """
