@@ -99,13 +99,13 @@ def grad(
         edges.append(x._edge)
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
-    found = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph)
-    unused = [i for i, edge in enumerate(edges) if edge not in found]
+    gradients = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph)
+    unused = [i for i, edge in enumerate(edges) if edge not in gradients]
     if unused and not allow_unused:
         raise RuntimeError(
             f"grad: the outputs do not depend on inputs {unused}: allow_unused=True returns None for them"
         )
-    return tuple(map(found.get, edges))
+    return tuple(map(gradients.get, edges))
 
 
 @lru_cache(64)
@@ -121,11 +121,12 @@ def _start(
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
     results = check_tensors(name, "outputs" if name == "grad" else "tensors", results)
-    given: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
-    if len(given) != len(results):
-        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(given)}")
+    if not isinstance(gradients, (list, tuple)):
+        gradients = [gradients, *[None] * (len(results) - 1)]
+    if len(gradients) != len(results):
+        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(gradients)}")
     start: dict[Edge, Tensor] = {}
-    for tensor, gradient in zip(results, given, strict=True):
+    for tensor, gradient in zip(results, gradients, strict=True):
         if tensor._edge is None:
             raise RuntimeError(
                 f"{name}: this tensor has no graph: nothing that it was computed from requires a gradient, or it "

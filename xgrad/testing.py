@@ -132,8 +132,8 @@ def gradgradcheck(
         xs, gs = values[:count], values[count:]
         results = [out for _, out in first_order.call(xs) if out.requires_grad]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        found = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True) if results else ()
-        return tuple([g for g in found if g is not None])
+        gradients = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True) if results else ()
+        return tuple([g for g in gradients if g is not None])
 
     xs = [*xs, *[g.detach().requires_grad_() for g in gradients]]
     names = [*names, *[f"grad_outputs[{i}]" for i in range(len(gradients))]]
@@ -184,13 +184,13 @@ class _Check:
 
     def call(self, inputs: Sequence[Any] | None = None) -> Outputs:
         """Return the results, each with its path."""
-        found = list(leaves(self.fn(*(self.inputs if inputs is None else inputs))))
-        for path, out in found:
+        outs = list(leaves(self.fn(*(self.inputs if inputs is None else inputs))))
+        for path, out in outs:
             if not isinstance(out, Tensor):
                 raise TypeError(
                     f"{self.title}: expected tensors of the function, got {type(out).__name__} for {_named(path)}"
                 )
-        return found
+        return outs
 
     def _check_inputs(self) -> None:
         if not self.wanted:
@@ -209,11 +209,11 @@ class _Check:
         runs = []
         for _ in range(2):
             outs = self.call()
-            found = [(_named(path), _reals(out)) for path, out in outs]
+            values = [(_named(path), _reals(out)) for path, out in outs]
             if weighted := [(out, self._weights(k, out)) for k, (_, out) in enumerate(outs) if out.requires_grad]:
                 gradients = self._gradients(*map(list, zip(*weighted, strict=True)))
-                found += [(f"the gradient of {self.names[i]}", g) for i, g in zip(self.wanted, gradients, strict=True)]
-            runs.append(found)
+                values += [(f"the gradient of {self.names[i]}", g) for i, g in zip(self.wanted, gradients, strict=True)]
+            runs.append(values)
         for (name, first), (_, second) in zip(*runs, strict=True):
             if first.shape == second.shape and np.array_equal(first, second, equal_nan=True):
                 continue
@@ -231,27 +231,27 @@ class _Check:
         for k, (path, out) in enumerate(outs):
             if out.dtype.kind not in "fc":
                 continue
-            found = self._off_in_a_direction(k, path, out) if fast_mode else dict.fromkeys(self.wanted, "")
-            if not found:
+            suspects = self._wrong_along_direction(k, path, out) if fast_mode else dict.fromkeys(self.wanted, "")
+            if not suspects:
                 continue
             jacobians = self._jacobians(out)
-            for i, message in found.items():
+            for i, message in suspects.items():
                 self._check_entries(k, path, out, i, jacobians[i])
                 if message:
                     raise AssertionError(f"{message}: each entry by itself is within the tolerance")
 
-    def _off_in_a_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
+    def _wrong_along_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
         """Return the inputs by which a result has wrong derivatives along a random direction, and what to say then."""
-        weights, found = self._weights(k, out), {}
+        weights, messages = self._weights(k, out), {}
         for i, g in zip(self.wanted, self._gradients([out], [weights]), strict=True):
             direction = self.random(len(g), 1, i)
             a, b = g @ direction, self._slope(i, k, direction) @ _reals(weights)
             if self._off(a, b):
-                found[i] = (
+                messages[i] = (
                     f"{self.title}: the derivative of {_named(path)}, weighted at random, by {self.names[i]} in a "
                     f"random direction is {self._compared(a, b)}{self._kink(i, k, direction, _reals(weights))}"
                 )
-        return found
+        return messages
 
     def _jacobians(self, out: Tensor) -> dict[int, np.ndarray]:
         """Return the derivatives of a result by each wanted input, with a row for each of its reals."""
@@ -283,16 +283,16 @@ class _Check:
     def _gradients(self, outs: list[Tensor], weights: list[Tensor]) -> list[np.ndarray]:
         """Return the gradient for each wanted input by a backward pass, as rows of reals."""
         xs = [self.inputs[i] for i in self.wanted]
-        found: Sequence[Tensor | None] = [None] * len(xs)
+        gradients: Sequence[Tensor | None] = [None] * len(xs)
         if outs[0].requires_grad:
-            found = autograd.grad(outs, xs, weights, retain_graph=True, allow_unused=True)
-        for i, x, g in zip(self.wanted, xs, found, strict=True):
+            gradients = autograd.grad(outs, xs, weights, retain_graph=True, allow_unused=True)
+        for i, x, g in zip(self.wanted, xs, gradients, strict=True):
             if g is not None and (g.shape, g.dtype, g.device) != (x.shape, x.dtype, x.device):
                 raise AssertionError(
                     f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for "
                     f"{self.names[i]}, got {g.shape}, {g.dtype} on {g.device}"
                 )
-        return [0 * _reals(x) if g is None else _reals(g) for x, g in zip(xs, found, strict=True)]
+        return [0 * _reals(x) if g is None else _reals(g) for x, g in zip(xs, gradients, strict=True)]
 
     def _slope(self, i: int, k: int, direction: np.ndarray) -> np.ndarray:
         """Return how the reals of result `k` move as input `i` moves along a direction."""
@@ -358,18 +358,18 @@ class _Check:
 def _flat(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any], list[str]]:
     """Return a function of the leaves of the inputs, these, and what they are called."""
     tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    found = list(leaves(tree))
-    return lambda *xs: fn(*rebuild(tree, xs)), _apart([x for _, x in found]), [f"inputs{path}" for path, _ in found]
+    paths, values = zip(*leaves(tree), strict=True)
+    return lambda *xs: fn(*rebuild(tree, xs)), _independent(values), [f"inputs{path}" for path in paths]
 
 
-def _apart(inputs: list[Any]) -> list[Any]:
-    """Return the inputs with none that depends on another, or is it once more: they are moved one at a time."""
-    apart: list[Any] = []
+def _independent(inputs: Sequence[Any]) -> list[Any]:
+    """Return the inputs as different leaves, for they are moved one at a time."""
+    independent: list[Any] = []
     for x in inputs:
-        if isinstance(x, Tensor) and x.requires_grad and (not x.is_leaf or any(x is other for other in apart)):
+        if isinstance(x, Tensor) and x.requires_grad and (not x.is_leaf or any(x is other for other in independent)):
             x = x.detach().requires_grad_()
-        apart.append(x)
-    return apart
+        independent.append(x)
+    return independent
 
 
 def _named(path: str) -> str:

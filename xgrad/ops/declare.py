@@ -132,8 +132,10 @@ def elementwise(
     forward: Callable[..., Any] | None = None,
     native_of_reals: bool = False,
     views: Views = False,
+    notes: str = "",
+    standard: bool = True,
 ) -> Callable[..., Tensor]:
-    """Declare a function of the standard that works element by element, given a rule for each input.
+    """Declare a function that works element by element, of the standard or not, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
     it is of bools alone, where the standard says nothing; `views` as in `derivative`. `forward` is the forward rule
@@ -144,7 +146,9 @@ def elementwise(
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
     function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
-    return make_callable(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
+    text = _document(function, names, doc, example, notes)
+    text = write_out(text, name, "elementwise functions" if standard else "")
+    return make_callable(function, text, "xgrad.ops.elementwise")
 
 
 def _unary(name: str) -> Callable[..., Any]:
@@ -161,13 +165,14 @@ def _binary(name: str) -> Callable[..., Any]:
     return binary
 
 
-def _document(function: Function, names: str, summary: str, example: str) -> str:
+def _document(function: Function, names: str, summary: str, example: str, notes: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
     mismatch = "raises ValueError\n    If the shapes do not broadcast.\n" if binary else ""
     if function.highest < COMPLEX:
         mismatch += f"raises TypeError\n    If an input is not of {NAMES[function.highest]}.\n"
-    text = _DOC.format(
+    gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
+    return _DOC.format(
         name=function.name,
         names=names,
         summary=summary,
@@ -176,8 +181,7 @@ def _document(function: Function, names: str, summary: str, example: str) -> str
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
         raises=mismatch,
-        gradient="Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows.",
+        gradient=notes or gradient,
         call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
         value=value,
     )
-    return write_out(text, function.name, "elementwise functions")

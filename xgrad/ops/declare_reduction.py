@@ -61,7 +61,7 @@ returns Tensor
 {raises}
 {notes}
 
->>> xgrad.{name}(xgrad.asarray({data}){given})
+>>> xgrad.{name}(xgrad.asarray({data}){keywords})
 Tensor({value})
 """
 
@@ -87,13 +87,13 @@ def along_axes(
     says that there must be some axis, `kind` and `highest` which dtypes it takes.
     """
 
-    def forward(xp: Any, x: Any, /, **given: Any) -> Any:
+    def forward(xp: Any, x: Any, /, **options: Any) -> Any:
         if some and not x.shape:
             raise ValueError("expected x with at least one axis")
-        return getattr(xp, name)(x, **given)
+        return getattr(xp, name)(x, **options)
 
     arguments, _, value = example.partition(" -> ")
-    data, bracket, given = arguments.rpartition("]")
+    data, bracket, keywords = arguments.rpartition("]")
     text = _DOC.format(
         name=name,
         summary=doc,
@@ -103,7 +103,7 @@ def along_axes(
         raises=f"raises ValueError\n    {raises}\n" if raises else "",
         notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
         data=data + bracket,
-        given=given,
+        keywords=keywords,
         value=value,
     )
     defaults = {name: default for name, default, *_ in options}

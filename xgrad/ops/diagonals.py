@@ -26,7 +26,6 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     raises ValueError
         If `x` has fewer than two axes, or the two are one.
     raises IndexError
-        If there is no such axis.
     raises TypeError
         If an axis or the offset is no int.
 

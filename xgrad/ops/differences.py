@@ -54,7 +54,6 @@ def diff(
     raises ValueError
         If `n` is negative, or the shapes do not agree.
     raises IndexError
-        If there is no such axis.
     raises DeviceError
 
     Differentiable to any order.
@@ -99,7 +98,6 @@ def gradient(
     raises TypeError
         If there are not as many spacings as axes, or an axis is no int.
     raises IndexError
-        If there is no such axis.
 
     Differentiable to any order, in the values and the spacings. As ``numpy.gradient``; ``torch.gradient`` always
     returns a tuple.
@@ -110,20 +108,20 @@ def gradient(
     Tensor([1., 2., 4.])
     """
     x = as_floating("gradient", x)
-    given_axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = [as_int("gradient", "axis", a) for a in given_axes]
+    all_axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = [as_int("gradient", "axis", a) for a in all_axes]
     if any(not -x.ndim <= a < x.ndim for a in axes):
         raise IndexError(f"gradient: axis {axis} is out of bounds for shape {x.shape}")
     if len({a % x.ndim for a in axes}) != len(axes):
         raise ValueError(f"gradient: expected different axes, got {axis}")
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
-    given = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]
-    if len(given) == 1 and not getattr(given[0], "shape", ()):
-        given *= len(axes)
-    if len(given) != len(axes):
-        raise TypeError(f"gradient: expected one spacing, or one for each of {len(axes)} axes, got {len(given)}")
-    out = tuple([_along(x, a % x.ndim, h, edge_order) for a, h in zip(axes, given, strict=True)])
+    spacings = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]
+    if len(spacings) == 1 and not getattr(spacings[0], "shape", ()):
+        spacings *= len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(f"gradient: expected one spacing, or one for each of {len(axes)} axes, got {len(spacings)}")
+    out = tuple([_along(x, a % x.ndim, h, edge_order) for a, h in zip(axes, spacings, strict=True)])
     return out[0] if len(out) == 1 else out
 
 

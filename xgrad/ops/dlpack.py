@@ -41,9 +41,9 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
 
     >>> import numpy as np
     >>> import xgrad
-    >>> theirs = np.arange(3)
-    >>> x = xgrad.from_dlpack(theirs)
-    >>> theirs[0] = 5
+    >>> array = np.arange(3)
+    >>> x = xgrad.from_dlpack(array)
+    >>> array[0] = 5
     >>> x
     Tensor([5, 1, 2])
     """

@@ -58,9 +58,9 @@ def finfo(type: Any, /) -> FloatLimits:
     dtype = _dtype(type)
     if dtype.kind not in "fc":
         raise TypeError(f"finfo: expected a floating dtype, got {dtype}: see iinfo")
-    found = np.finfo(dtype)
-    eps, largest, smallest, normal = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
-    return FloatLimits(int(found.bits), eps, largest, smallest, normal, np.dtype(found.dtype))
+    limits = np.finfo(dtype)
+    eps, largest, smallest, normal = (float(x) for x in (limits.eps, limits.max, limits.min, limits.smallest_normal))
+    return FloatLimits(int(limits.bits), eps, largest, smallest, normal, np.dtype(limits.dtype))
 
 
 @documented("data type functions")
@@ -80,8 +80,8 @@ def iinfo(type: Any, /) -> IntegerLimits:
     dtype = _dtype(type)
     if dtype.kind not in "iu":
         raise TypeError(f"iinfo: expected a dtype of integers, got {dtype}")
-    found = np.iinfo(dtype)
-    return IntegerLimits(int(found.bits), int(found.max), int(found.min), dtype)
+    limits = np.iinfo(dtype)
+    return IntegerLimits(int(limits.bits), int(limits.max), int(limits.min), dtype)
 
 
 _KINDS = {

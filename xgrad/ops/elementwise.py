@@ -300,27 +300,20 @@ def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
     return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
 
 
-@derivative(_pow_base, _pow_exponent, kind=INTEGER, broadcasts=True)
-@documented("elementwise functions")
-def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Raise the first to the power of the second.
-
-    x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers. Either may be a Python scalar, which promotes
-        nothing.
-    returns Tensor
-        Of the shape that the inputs broadcast to.
-    raises ValueError
-        If the shapes do not broadcast.
-    raises DeviceError
-
-    Differentiable to any order; the derivative with respect to the exponent at a base of 0 is 0, or infinite where
-    the power is.
-
-    >>> xgrad.pow(xgrad.asarray([1.0, 2.0]), 3)
-    Tensor([1., 8.])
-    """
+def _pow(xp: Any, x1: Any, x2: Any, /) -> Any:
     return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
+
+
+pow = elementwise(
+    "pow",
+    _pow_base,
+    _pow_exponent,
+    forward=_pow,
+    doc="Raise the first to the power of the second.",
+    example="[1.0, 2.0], 3 -> [1., 8.]",
+    notes="Differentiable to any order; the derivative with respect to the exponent at a base of 0 is 0, or infinite\n"
+    "where the power is.",
+)
 
 
 @derivative(
@@ -368,19 +361,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     return astype(out, x.dtype, copy=False) if narrower else out
 
 
-@derivative(overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING)
-@documented()
-def sigmoid(xp: Any, x: Any, /) -> Any:
-    """Return ``1 / (1 + exp(-x))``, without overflow.
-
-    x : Tensor
-        Of any shape; integers count as float32.
-    returns Tensor
-        Of the same shape; of real numbers between 0 and 1.
-
-    >>> xgrad.sigmoid(xgrad.asarray([-1e4, 0.0, 1e4]))
-    Tensor([0. , 0.5, 1. ])
-    """
+def _sigmoid(xp: Any, x: Any, /) -> Any:
     if is_complex(x.dtype):
         left = xp.real(x) < 0
         small = xp.exp(xp.where(left, x, -x))
@@ -389,33 +370,33 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, small, 1) / (1 + small)
 
 
-@derivative(overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"), kind=INTEGER, highest=FLOATING)
-@documented()
-def relu(xp: Any, x: Any, /) -> Any:
-    """Return positive elements, and 0 for the others; its derivative at 0 is 0.
+sigmoid = elementwise(
+    "sigmoid",
+    overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
+    forward=_sigmoid,
+    doc="Return ``1 / (1 + exp(-x))``, of real numbers between 0 and 1, without overflow.",
+    example="[-1e4, 0.0, 1e4] -> [0. , 0.5, 1. ]",
+    kind=FLOATING,
+    standard=False,
+)
 
-    x : Tensor
-        Numbers, of any shape.
-    returns Tensor
-        Of the same shape and dtype.
+relu = elementwise(
+    "relu",
+    overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
+    forward=lambda xp, x, /: xp.maximum(x, 0),
+    doc="Return positive elements, and 0 for the others; its derivative at 0 is 0.",
+    example="[-1.0, 2.0] -> [0., 2.]",
+    highest=FLOATING,
+    standard=False,
+)
 
-    >>> xgrad.relu(xgrad.asarray([-1.0, 2.0]))
-    Tensor([0., 2.])
-    """
-    return xp.maximum(x, 0)
-
-
-@derivative(overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"), kind=FLOATING, highest=FLOATING)
-@documented()
-def softplus(xp: Any, x: Any, /) -> Any:
-    """Return ``log(1 + exp(x))``, without overflow.
-
-    x : Tensor
-        Of any shape; integers count as float32.
-    returns Tensor
-        Of the same shape, positive.
-
-    >>> xgrad.softplus(xgrad.asarray([-1e4, 0.0, 1e4]))
-    Tensor([0.00...e+00, 6.93...e-01, 1.00...e+04])
-    """
-    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
+softplus = elementwise(
+    "softplus",
+    overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
+    forward=lambda xp, x, /: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))),
+    doc="Return ``log(1 + exp(x))``, which is positive, without overflow.",
+    example="[-1e4, 0.0, 1e4] -> [0.00...e+00, 6.93...e-01, 1.00...e+04]",
+    kind=FLOATING,
+    highest=FLOATING,
+    standard=False,
+)

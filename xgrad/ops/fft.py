@@ -225,35 +225,43 @@ def _declared(
 
 
 # fmt: off
-fft: Transform = _along_one("fft", lambda g, xp, x_shape, n, axis, norm: _whole(xp, fft, g, x_shape, n, axis, norm),
+fft: Transform = _along_one("fft",
+    lambda g, xp, x_shape, n, axis, norm: _whole(xp, fft, g, x_shape, n, axis, norm),
     doc="Return the discrete Fourier transform.", example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j, 1.+0.j]")
-ifft: Transform = _along_one("ifft", lambda g, xp, x_shape, n, axis, norm: _whole(xp, ifft, g, x_shape, n, axis, norm),
+ifft: Transform = _along_one("ifft",
+    lambda g, xp, x_shape, n, axis, norm: _whole(xp, ifft, g, x_shape, n, axis, norm),
     doc="Return the inverse of `fft`.", example="[3.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j, 1.+0.j]")
-fftn: Transform = _along_many("fftn", lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, fftn, g, x_shape, s, axes, norm),
+fftn: Transform = _along_many("fftn",
+    lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, fftn, g, x_shape, s, axes, norm),
     doc="Return the discrete Fourier transform along several axes.", example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
-ifftn: Transform = _along_many("ifftn", lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, ifftn, g, x_shape, s, axes, norm),
+ifftn: Transform = _along_many("ifftn",
+    lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, ifftn, g, x_shape, s, axes, norm),
     doc="Return the inverse of `fftn`.", example="[[2.0, 0.0]] -> [[1.+0.j, 1.+0.j]]")
-rfft: Transform = _along_one("rfft", lambda g, xp, x_shape, n, axis, norm: _whole(xp, fft, g, x_shape, n, axis, norm),
+rfft: Transform = _along_one("rfft",
+    lambda g, xp, x_shape, n, axis, norm: _whole(xp, fft, g, x_shape, n, axis, norm),
     doc="Return the first half of the discrete Fourier transform of real numbers.",
     example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j]")
-irfft: Transform = _along_one("irfft", lambda g, xp, x_shape, axis, norm: _half(xp, rfft, g, x_shape, axis, norm),
+irfft: Transform = _along_one("irfft",
+    lambda g, xp, x_shape, axis, norm: _half(xp, rfft, g, x_shape, axis, norm),
     doc="Return the inverse of `rfft`.", example="[2.0, 0.0] -> [1., 1.]")
-rfftn: Transform = _along_many("rfftn", lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, fftn, g, x_shape, s, axes, norm),
+rfftn: Transform = _along_many("rfftn",
+    lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, fftn, g, x_shape, s, axes, norm),
     doc="Return the first half of the discrete Fourier transform of real numbers along several axes.",
     example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
 irfftn: Transform = _along_many("irfftn", _irfftn,
     doc="Return the inverse of `rfftn`.", example="[[2.0, 0.0]] -> [[1., 1.]]")
-hfft: Transform = _along_one("hfft", lambda g, xp, x_shape, axis, norm: _half(xp, ihfft, g, x_shape, axis, norm),
+hfft: Transform = _along_one("hfft",
+    lambda g, xp, x_shape, axis, norm: _half(xp, ihfft, g, x_shape, axis, norm),
     doc="Return the discrete Fourier transform, which is real, of half a signal.", example="[1.0, 0.0] -> [1., 1.]")
-ihfft: Transform = _along_one("ihfft", lambda g, xp, x_shape, n, axis, norm: _whole(xp, ifft, g, x_shape, n, axis, norm),
+ihfft: Transform = _along_one("ihfft",
+    lambda g, xp, x_shape, n, axis, norm: _whole(xp, ifft, g, x_shape, n, axis, norm),
     doc="Return the inverse of `hfft`.", example="[2.0, 0.0] -> [1.-0.j, 1.-0.j]")
 # fmt: on
 
 
 _SHIFT = """{summary}
 
-x : Tensor
-    Of any shape and dtype.
+x
 axes : int or sequence of int, optional
     Along what; by default all.
 returns Tensor

@@ -97,8 +97,7 @@ _BASIC = _PLAIN | {slice}  # parts of keys that select a view
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return ``x[key]``.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these
         As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the result of a
         bool array depends on its values, which makes a GPU wait.
@@ -189,8 +188,7 @@ def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
 def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     key : as in `getitem`
         What to replace. Where an index repeats, one of its values stays, the last on ``cpu``, which alone gets a
         gradient. To add up instead, see `index_add`.

@@ -34,8 +34,7 @@ Axes = int | tuple[int, ...]
 def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
     """Return the same elements, in row order, in another shape.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     shape : tuple of int
         The new shape; one length may be -1, and follows from the others.
     copy : bool, optional
@@ -65,8 +64,7 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
 def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     """Return `x` with its axes in another order.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     axes : tuple of int
         For each axis of the result, the axis of `x` that it is; negative ones count from the last.
     returns Tensor
@@ -104,8 +102,7 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
 def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` with new axes of length 1.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     axis : int or tuple of int
         The position of each new axis in the result; negative ones count from its end.
     returns Tensor
@@ -140,8 +137,7 @@ def _position(axis: int, ndim: int) -> int:
 def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` without axes of length 1.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     axis : int or tuple of int
         Which axes to take away.
     returns Tensor
@@ -236,8 +232,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements in reverse order along axes.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     axis : int or tuple of int, optional
         Which axes to reverse; by default all.
     returns Tensor
@@ -264,8 +259,7 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements moved along axes; those that leave at one end come in at the other.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     shift : int or tuple of int
         How far, towards larger indices: one number for all axes, or one for each.
     axis : int or tuple of int, optional
@@ -295,8 +289,7 @@ def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     """Return `x` with some axes in other places, and the rest in their order.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     source : int or tuple of int
         Which axes to move.
     destination : int or tuple of int
@@ -306,7 +299,6 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     raises ValueError
         If there are not as many places as axes, or one is named twice.
     raises IndexError
-        If there is no such axis.
 
     >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -422,7 +414,6 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     returns tuple of Tensor
         As many as `axis` is long, with one axis less.
     raises IndexError
-        If there is no such axis.
 
     >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
     (Tensor([1, 3]), Tensor([2, 4]))
@@ -464,8 +455,7 @@ def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return `x` with each element several times, one after the other.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     repeats : int or Tensor
         How often; one number for all, or integers of shape (n,) where there are n elements along `axis`. The shape of
         the result then depends on values, which makes a GPU wait.
@@ -519,8 +509,7 @@ def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return copies of `x` side by side along axes.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     repetitions : tuple of int
         How many along each axis, from the last on; new axes come first, and those without a number have one copy.
     returns Tensor

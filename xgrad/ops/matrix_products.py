@@ -160,7 +160,6 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     raises ValueError
         If the shapes do not fit.
     raises IndexError
-        If there is no such axis.
     raises DeviceError
 
     >>> xgrad.tensordot(xgrad.ones((2, 3, 4)), xgrad.ones((4, 3)), axes=((1, 2), (1, 0)))

@@ -32,8 +32,7 @@ def pad(
 ) -> Tensor:
     """Add elements before and after those of a tensor, along each axis.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     pad_width : int, pair of int, or sequence of pairs of int
         How many elements to add: before and after along all axes; pairs ``(before, after)`` for all axes, or one pair
         for each axis, from the first on.

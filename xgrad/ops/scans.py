@@ -11,9 +11,16 @@ from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare_reduction import axis_of_reals
 from xgrad.ops.matrix_products import as_floating
-from xgrad.support.docstrings import documented
+from xgrad.support.docstrings import by_name, documented
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]
+
+_SHARED = by_name(
+    "x : Tensor\n    Real numbers, with at least one axis.",
+    "axis : int, optional\n    Along what to go; it may be left out where there is just one axis.",
+    "ValueError\n    If there are no axes, or several and none is named.",
+    "TypeError\n    If `x` is complex.",
+)
 
 
 def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
@@ -31,8 +38,8 @@ def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[An
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
     indices = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
-    found = (known == _scanned(xp, combine, known, axis)) | (known != known)
-    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(found, indices, 0), axis), axis=axis)
+    is_extremum = (known == _scanned(xp, combine, known, axis)) | (known != known)
+    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(is_extremum, indices, 0), axis), axis=axis)
 
 
 def _logaddexp(x1: Any, x2: Any) -> Any:
@@ -42,22 +49,14 @@ def _logaddexp(x1: Any, x2: Any) -> Any:
     return namespace.where(nothing, -math.inf, total)
 
 
-@documented()
+@documented(shared=_SHARED)
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running maximum along an axis.
 
-    x : Tensor
-        Real numbers, with at least one axis.
-    axis : int, optional
-        Along what to go; it may be left out where there is just one axis.
+    x, axis
     returns Tensor
         Of the shape and dtype of `x`. From the first NaN on, NaN.
-    raises ValueError
-        If there are no axes, or several and none is named.
-    raises IndexError
-        If there is no such axis.
-    raises TypeError
-        If `x` is complex.
+    raises ValueError, IndexError, TypeError
 
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummax`` returns
     the indices beside the values.
@@ -68,22 +67,14 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     return _running_extremum("cummax", x, axis, namespace.maximum)
 
 
-@documented()
+@documented(shared=_SHARED)
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running minimum along an axis.
 
-    x : Tensor
-        Real numbers, with at least one axis.
-    axis : int, optional
-        Along what to go; it may be left out where there is just one axis.
+    x, axis
     returns Tensor
         Of the shape and dtype of `x`. From the first NaN on, NaN.
-    raises ValueError
-        If there are no axes, or several and none is named.
-    raises IndexError
-        If there is no such axis.
-    raises TypeError
-        If `x` is complex.
+    raises ValueError, IndexError, TypeError
 
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummin`` returns
     the indices beside the values.
@@ -94,22 +85,16 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     return _running_extremum("cummin", x, axis, namespace.minimum)
 
 
-@documented()
+@documented(shared=_SHARED)
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the logarithm of the running sum of exponentials along an axis, without overflow.
 
     x : Tensor
         Real numbers, with at least one axis; integers count as float32.
-    axis : int, optional
-        Along what to go; it may be left out where there is just one axis.
+    axis
     returns Tensor
         Of the shape of `x`.
-    raises ValueError
-        If there are no axes, or several and none is named.
-    raises IndexError
-        If there is no such axis.
-    raises TypeError
-        If `x` is complex.
+    raises ValueError, IndexError, TypeError
 
     Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.
 

@@ -39,7 +39,6 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     raises ValueError
         If `k` is negative or more than there are, or `x` has no axes.
     raises IndexError
-        If there is no such axis.
     raises TypeError
         If `x` is complex, or another argument no int.
 
@@ -73,7 +72,6 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
     raises ValueError
         If an index is out of bounds, or `x` has no axes.
     raises IndexError
-        If there is no such axis.
     raises TypeError
         If `x` is complex, or another argument no int.
 

@@ -18,7 +18,7 @@ from xgrad.ops.declare import derivative
 from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import reshape
-from xgrad.support.docstrings import documented
+from xgrad.support.docstrings import by_name, documented
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
@@ -91,34 +91,37 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
         x2 = as_tensor("isin", "x2", x2)
         x1 = as_operand("isin", "x1", x1, x2)
     x1 = as_tensor("isin", "x1", x1)
-    found = _isin(x1, as_operand("isin", "x2", x2, x1))
-    return namespace.logical_not(found) if invert else found  # array-api-strict's isin ignores invert
+    members = _isin(x1, as_operand("isin", "x2", x2, x1))
+    return namespace.logical_not(members) if invert else members  # array-api-strict's isin ignores invert
 
 
-def _needs_places(x: Tensor) -> bool:
+_SHARED = by_name(
+    "values : Tensor\n"
+    "    Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.",
+    "inverse_indices : Tensor\n    int64 of the shape of `x`: which of the values each element has.",
+    "counts : Tensor\n    int64 of shape (n,).",
+)
+
+
+def _needs_first_indices(x: Tensor) -> bool:
     """Return whether it matters where values are first; PyTorch cannot put complex ones in order by itself."""
     return x.requires_grad or x.dtype.kind == "c"
 
 
-@documented("set functions")
+@documented("set functions", _SHARED)
 def unique_all(x: Tensor, /) -> UniqueAllResult:
     """Return the different values, where each is first, which each element has, and how often each is there.
 
-    x : Tensor
-        Of any shape and dtype.
-    returns values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
+    x
+    returns values
     returns indices : Tensor
         int64 of shape (n,): where in `x`, flattened, the value is first.
-    returns inverse_indices : Tensor
-        int64 of the shape of `x`: which of the values each element has.
-    returns counts : Tensor
-        int64 of shape (n,).
+    returns inverse_indices, counts
 
-    >>> found = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
-    >>> found.values, found.indices
+    >>> unique = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
+    >>> unique.values, unique.indices
     (Tensor([1., 3.]), Tensor([1, 0]))
-    >>> found.inverse_indices, found.counts
+    >>> unique.inverse_indices, unique.counts
     (Tensor([1, 0, 1]), Tensor([1, 2]))
     """
     x = as_tensor("unique_all", "x", x)
@@ -126,51 +129,44 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
     return UniqueAllResult(take(reshape(x, (-1,)), indices), indices, *rest)
 
 
-@documented("set functions")
+@documented("set functions", _SHARED)
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     """Return the different values, and how often each is there.
 
     x : Tensor
         Of any shape and dtype.
-    returns values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
-    returns counts : Tensor
-        int64 of shape (n,).
+    returns values, counts
 
     >>> xgrad.unique_counts(xgrad.asarray([3.0, 1.0, 3.0])).counts
     Tensor([1, 2])
     """
     x = as_tensor("unique_counts", "x", x)
-    if not _needs_places(x):
+    if not _needs_first_indices(x):
         return UniqueCountsResult(*_unique_counts(x))
-    found = unique_all(x)
-    return UniqueCountsResult(found.values, found.counts)
+    result = unique_all(x)
+    return UniqueCountsResult(result.values, result.counts)
 
 
-@documented("set functions")
+@documented("set functions", _SHARED)
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     """Return the different values, and which of them each element has.
 
     x : Tensor
         Of any shape and dtype.
-    returns values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
-    returns inverse_indices : Tensor
-        int64 of the shape of `x`.
+    returns values, inverse_indices
 
     >>> xgrad.unique_inverse(xgrad.asarray([3.0, 1.0, 3.0])).inverse_indices
     Tensor([1, 0, 1])
     """
-    found = unique_all(x)
-    return UniqueInverseResult(found.values, found.inverse_indices)
+    result = unique_all(x)
+    return UniqueInverseResult(result.values, result.inverse_indices)
 
 
 @documented("set functions")
 def unique_values(x: Tensor, /) -> Tensor:
     """Return the different values.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     returns Tensor
         Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
 
@@ -180,4 +176,4 @@ def unique_values(x: Tensor, /) -> Tensor:
     Tensor([1., 1., 0.])
     """
     x = as_tensor("unique_values", "x", x)
-    return unique_all(x).values if _needs_places(x) else _unique_values(x)
+    return unique_all(x).values if _needs_first_indices(x) else _unique_values(x)

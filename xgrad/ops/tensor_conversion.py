@@ -111,8 +111,9 @@ def _to_raw(
     host = type(data) in SCALARS or isinstance(data, (list, tuple))
     if isinstance(data, Tensor):
         raw, source = data._data, data.device
-    elif not host and (found := device_of(data)) is not None:
-        raw, source = (_host_array(data, data.dtype), found) if isinstance(data, np.ndarray) else (data, found)
+    elif not host and (device_of_data := device_of(data)) is not None:
+        source = device_of_data
+        raw = _host_array(data, data.dtype) if isinstance(data, np.ndarray) else data
     else:
         if copy is False and host:
             raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
@@ -168,8 +169,7 @@ def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
     """Return the elements in another dtype.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     dtype : dtype
         One of `xgrad`'s, NumPy's, or its name.
     copy : bool, default True
@@ -238,8 +238,7 @@ _to_device = _ToDevice()
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     """Return a tensor on another device; gradients come back to where it was.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     device : str or Device
         Where to.
     returns Tensor

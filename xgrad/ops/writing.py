@@ -53,8 +53,7 @@ _put_all = _PutAll()
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     """Return a copy of `x` of which a view has another value: what a write to the view makes of `x`.
 
-    x : Tensor
-        Of any shape and dtype.
+    x
     value : Tensor
         Of the shape that the view has.
     view : callable

@@ -177,7 +177,7 @@ class Generator:
 
     def multinomial(self, weights: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
         """Return indices drawn with probabilities in proportion to weights: see `multinomial`."""
-        weights = _weights(weights, num_samples, replacement)
+        weights = _checked_weights(weights, num_samples, replacement)
         rows = namespace.reshape(weights, (-1, weights.shape[-1]))
         draws = (self._with_replacement if replacement else self._without_replacement)(rows, int(num_samples))
         return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
@@ -267,9 +267,9 @@ def manual_seed(seed: int) -> Generator:
     return default_generator
 
 
-def _weights(given: Any, num_samples: Any, replacement: bool) -> Tensor:
+def _checked_weights(weights: Any, num_samples: Any, replacement: bool) -> Tensor:
     """Return the weights of `multinomial`, checked, as float64 and without a graph."""
-    weights = as_tensor("multinomial", "weights", given).detach()
+    weights = as_tensor("multinomial", "weights", weights).detach()
     if weights.dtype.kind == "c":
         raise TypeError(f"multinomial: expected real numbers for weights, got {weights.dtype}")
     if not _is_int(num_samples):

@@ -2,51 +2,60 @@
 
 The short form is a summary, a block of entries, notes and examples, with empty lines between them::
 
-    x : Tensor
-        Of any shape and dtype.
+    axis : int
+        Along what to flip.
     dtype, device
     returns Tensor
         Of the shape of `x`.
     raises DeviceError
 
-An entry without a description stands for that in `SHARED`.
+An entry without a description stands for that in `SHARED`, or in what the functions of a module share.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+def by_name(*entries: str) -> dict[str, str]:
+    """Return entries by the names that they describe; of several names, the first stands for all."""
+    found = {}
+    for entry in entries:
+        first, *others = re.split(r" : |\n", entry)[0].split(", ")
+        found |= {first: entry, **dict.fromkeys(others, "")}
+    return found
+
+
 #: Entries of parameters and errors that mean the same in many functions.
-SHARED = {
-    entry.partition("\n")[0].partition(" ")[0]: entry
-    for entry in (
-        "device : str or Device, optional\n    By default the `default_device`.",
-        "generator : Generator, optional\n    By default the stream of this thread or task: see `manual_seed`.",
-        "keepdims : bool, default False\n    Whether reduced axes stay, with length 1.",
-        "shape : int or tuple of int\n    The length of each axis.",
-        "requires_grad : bool, default False\n    Whether gradients are wanted of the result, as a leaf.",
-        "DeviceError\n    If the tensors are on several devices.",
-    )
-}
+SHARED = by_name(
+    "x : Tensor\n    Of any shape and dtype.",
+    "device : str or Device, optional\n    By default the `default_device`.",
+    "generator : Generator, optional\n    By default the stream of this thread or task: see `manual_seed`.",
+    "keepdims : bool, default False\n    Whether reduced axes stay, with length 1.",
+    "shape : int or tuple of int\n    The length of each axis.",
+    "requires_grad : bool, default False\n    Whether gradients are wanted of the result, as a leaf.",
+    "DeviceError\n    If the tensors are on several devices.",
+    "IndexError\n    If there is no such axis.",
+)
 
 
-def documented(standard: str = "") -> Callable[[F], F]:
+def documented(standard: str = "", shared: Mapping[str, str] = SHARED) -> Callable[[F], F]:
     """Write out the docstring of a function of the standard's section `standard`, or of one that it lacks."""
 
     def write(function: F) -> F:
         if function.__doc__:  # None under -OO
-            function.__doc__ = write_out(function.__doc__, function.__name__, standard)
+            function.__doc__ = write_out(function.__doc__, function.__name__, standard, {**SHARED, **shared})
         return function
 
     return write
 
 
-def write_out(text: str, name: str, standard: str = "") -> str:
+def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str] = SHARED) -> str:
     """Return the docstring of a function, given its short form."""
     text, _, example = cleandoc(text).partition("\n\n>>> ")
     summary: list[str] = []
@@ -59,9 +68,9 @@ def write_out(text: str, name: str, standard: str = "") -> str:
         for entry in re.split(r"\n(?=\S)", paragraph):
             heading, _, rest = entry.partition(" ")
             if heading in ("returns", "raises"):
-                entries[heading.capitalize()] += _described(rest)
+                entries[heading.capitalize()] += _described(rest, shared)
             else:
-                entries["Parameters"] += _described(entry)
+                entries["Parameters"] += _described(entry, shared)
     if standard:
         notes[-1:] = ["\n".join([*notes[-1:], f"Python array API standard, {standard}: ``{name}``."])]
     if not example.startswith(("import ", "from ")):
@@ -72,6 +81,5 @@ def write_out(text: str, name: str, standard: str = "") -> str:
     return "\n\n".join([*summary, *parts]) + "\n"
 
 
-def _described(entry: str) -> list[str]:
-    """Return an entry, or those of names that are described in `SHARED`."""
-    return [entry] if "\n" in entry else [SHARED[name] for name in entry.split(", ")]
+def _described(entry: str, shared: Mapping[str, str]) -> list[str]:
+    return [entry] if "\n" in entry else [shared[name] for name in entry.split(", ") if shared[name]]
