@@ -34,7 +34,15 @@ from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.core.tensor import Tensor
-from xgrad.ops.standard import *
+from xgrad.ops.creation import *
+from xgrad.ops.dtype_functions import *
+from xgrad.ops.elementwise import *
+from xgrad.ops.indexing import *
+from xgrad.ops.manipulation import *
+from xgrad.ops.matrix_products import *
+from xgrad.ops.searching import *
+from xgrad.ops.statistical import *
+from xgrad.ops.tensor_conversion import *
 from xgrad.support.hints import MissingNameError as _MissingNameError
 
 # PyTorch's names, in the place of the submodules of these names, which are loaded by now
@@ -113,4 +121,4 @@ __all__ = [
     "warn_lost_gradients",
 ]  # fmt: skip
 __all__ += [name for names in _FUNCTIONS.values() for name in names]
-__all__ += [name for name in vars(ops.standard) if not name.startswith("_")]
+__all__ += ops.STANDARD

@@ -121,12 +121,11 @@ def _start(
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
     results = check_tensors(name, "outputs" if name == "grad" else "tensors", results)
-    if not isinstance(gradients, (list, tuple)):
-        gradients = [gradients, *[None] * (len(results) - 1)]
-    if len(gradients) != len(results):
-        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(gradients)}")
+    many: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
+    if len(many) != len(results):
+        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(many)}")
     start: dict[Edge, Tensor] = {}
-    for tensor, gradient in zip(results, gradients, strict=True):
+    for tensor, gradient in zip(results, many, strict=True):
         if tensor._edge is None:
             raise RuntimeError(
                 f"{name}: this tensor has no graph: nothing that it was computed from requires a gradient, or it "

@@ -358,8 +358,9 @@ class _Check:
 def _flat(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any], list[str]]:
     """Return a function of the leaves of the inputs, these, and what they are called."""
     tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    paths, values = zip(*leaves(tree), strict=True)
-    return lambda *xs: fn(*rebuild(tree, xs)), _independent(values), [f"inputs{path}" for path in paths]
+    named = list(leaves(tree))
+    names = [f"inputs{path}" for path, _ in named]
+    return lambda *xs: fn(*rebuild(tree, xs)), _independent([x for _, x in named]), names
 
 
 def _independent(inputs: Sequence[Any]) -> list[Any]:

@@ -10,11 +10,10 @@ from string import ascii_letters
 
 import numpy as np
 
-from xgrad.backend import DeviceError
-from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.linalg import diagonal
+from xgrad.ops.manipulation import on_one_device
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -57,12 +56,9 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     if not isinstance(subscripts, str):
         got = type(subscripts).__name__
         raise TypeError(f"einsum: expected a string of subscripts first, such as 'ij,jk->ik', got {got}")
-    tensors = [as_tensor("einsum", f"operands[{i}]", x) for i, x in enumerate(operands)]
+    tensors = on_one_device("einsum", "operands", operands)
     shapes = tuple([x.shape for x in tensors])
     terms, result, sizes = _parsed(subscripts, shapes)
-    if any(x.device != tensors[0].device for x in tensors):
-        devices = ", ".join([str(x.device) for x in tensors])
-        raise DeviceError(f"einsum: expected operands on one device, got {devices}: move them with .to(device)")
     dtype = namespace.result_type(*tensors)
     dtype = namespace.int64 if dtype.kind == "b" else dtype
     parts = [

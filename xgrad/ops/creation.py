@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
@@ -20,7 +19,7 @@ from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
 from xgrad.ops.declare import make_callable
 from xgrad.ops.dtype_functions import result_type
-from xgrad.ops.manipulation import broadcast_to, reshape
+from xgrad.ops.manipulation import broadcast_to, on_one_device, reshape
 from xgrad.ops.tensor_conversion import asarray, astype, check_cast, check_range, native_dtype
 from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import explained, shown
@@ -391,16 +390,14 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {shown(indexing)}")
-    arrays = tuple([as_tensor("meshgrid", f"arrays[{i}]", x) for i, x in enumerate(arrays)])
-    if any(x.ndim != 1 for x in arrays):
-        raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in arrays]}")
-    if len({x.device for x in arrays}) > 1:
-        raise DeviceError(f"meshgrid: expected arrays on one device, got {[str(x.device) for x in arrays]}")
-    axes = list(range(len(arrays)))
+    tensors = on_one_device("meshgrid", "arrays", arrays)
+    if any(x.ndim != 1 for x in tensors):
+        raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in tensors]}")
+    axes = list(range(len(tensors)))
     if indexing == "xy":
         axes[:2] = axes[1::-1]
-    shape = tuple([arrays[axis].size for axis in axes])
-    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(arrays)]
+    shape = tuple([tensors[axis].size for axis in axes])
+    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(tensors)]
     return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 

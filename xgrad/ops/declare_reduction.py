@@ -140,7 +140,11 @@ def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
         raise ValueError(f"{op}: expected x with at least one axis, got shape ()")
     if axis is None and x.ndim > 1:
         raise ValueError(f"{op}: expected an axis for x of shape {x.shape}")
-    axis = 0 if axis is None else as_int(op, "axis", axis)
+    return front_axis(op, x, 0 if axis is None else as_int(op, "axis", axis))
+
+
+def front_axis(op: str, x: Tensor, axis: int) -> int:
+    """Return an axis counted from the front; IndexError names the op."""
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"{op}: axis {axis} is out of bounds for shape {x.shape}")
     return axis % x.ndim

@@ -6,6 +6,7 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import linalg
+from xgrad.ops.declare_reduction import front_axis
 from xgrad.support.docstrings import documented
 
 __all__ = ["diag", "diagonal"]
@@ -38,12 +39,13 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     x = as_tensor("diagonal", "x", x)
     if x.ndim < 2:
         raise ValueError(f"diagonal: expected x with two axes or more, got shape {x.shape}")
-    for axis in (as_int("diagonal", "axis1", axis1), as_int("diagonal", "axis2", axis2)):
-        if not -x.ndim <= axis < x.ndim:
-            raise IndexError(f"diagonal: axis {axis} is out of bounds for shape {x.shape}")
-    if axis1 % x.ndim == axis2 % x.ndim:
+    rows, columns = [
+        front_axis("diagonal", x, as_int("diagonal", name, axis)) for name, axis in (("axis1", axis1), ("axis2", axis2))
+    ]
+    if rows == columns:
         raise ValueError(f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}")
-    return linalg.diagonal(namespace.moveaxis(x, (axis1, axis2), (-2, -1)), offset=as_int("diagonal", "offset", offset))
+    matrices = namespace.moveaxis(x, (rows, columns), (-2, -1))
+    return linalg.diagonal(matrices, offset=as_int("diagonal", "offset", offset))
 
 
 @documented()
@@ -78,5 +80,5 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     start = k if k >= 0 else -k * n
     zeros = namespace.zeros(n * n, dtype=x.dtype, device=x.device)
     stop = min(start + x.shape[0] * (n + 1), n * n)  # the standard has no slices beyond the end
-    from_placement = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
-    return namespace.reshape(from_placement, (n, n))
+    flat = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
+    return namespace.reshape(flat, (n, n))

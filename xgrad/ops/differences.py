@@ -9,7 +9,7 @@ from xgrad.core.dtypes import INTEGER, SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import slice_axis
+from xgrad.ops.declare_reduction import front_axis, slice_axis
 from xgrad.ops.manipulation import concat
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented
@@ -62,12 +62,11 @@ def diff(
     Tensor([1., 3., 5.])
     """
     x = as_tensor("diff", "x", x)
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"diff: axis {axis} is out of bounds for shape {x.shape}")
+    axis = front_axis("diff", x, axis)
     if n < 0:
         raise ValueError(f"diff: expected n to be at least 0, got {n}")
     parts = [part for part in (prepend, x, append) if part is not None]
-    return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=axis % x.ndim, n=n)
+    return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=axis, n=n)
 
 
 @documented()
@@ -109,10 +108,8 @@ def gradient(
     """
     x = as_floating("gradient", x)
     all_axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = [as_int("gradient", "axis", a) for a in all_axes]
-    if any(not -x.ndim <= a < x.ndim for a in axes):
-        raise IndexError(f"gradient: axis {axis} is out of bounds for shape {x.shape}")
-    if len({a % x.ndim for a in axes}) != len(axes):
+    axes = [front_axis("gradient", x, as_int("gradient", "axis", a)) for a in all_axes]
+    if len(set(axes)) != len(axes):
         raise ValueError(f"gradient: expected different axes, got {axis}")
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
@@ -121,7 +118,7 @@ def gradient(
         spacings *= len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: expected one spacing, or one for each of {len(axes)} axes, got {len(spacings)}")
-    out = tuple([_along(x, a % x.ndim, h, edge_order) for a, h in zip(axes, spacings, strict=True)])
+    out = tuple([_along(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True)])
     return out[0] if len(out) == 1 else out
 
 

@@ -112,6 +112,33 @@ def _sign(g: Any, xp: Any, x: Any, out: Any) -> Any:
     return xp.where(size == 0, 0, across / xp.where(size == 0, 1, size))
 
 
+def _pow_base(g: Any, xp: Any, x1: Any, x2: Any) -> Any:
+    if type(x2) not in SCALARS:
+        x1 = xp.where((x1 == 0) & (x2 == 0), 1, x1)  # else 0 * inf, where the derivative is 0
+    elif x2 == 0:
+        return xp.zeros_like(g)
+    return g * (x2 * x1 ** (x2 - 1))
+
+
+def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
+    x1 = xp.full_like(x2, x1) if type(x1) in SCALARS else x1
+    limit = x1 == 0 if is_complex(out.dtype) else (x1 == 0) & (x2 >= 0)
+    return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
+
+
+def _pow(xp: Any, x1: Any, x2: Any, /) -> Any:
+    return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
+
+
+def _sigmoid(xp: Any, x: Any, /) -> Any:
+    if is_complex(x.dtype):
+        left = xp.real(x) < 0
+        small = xp.exp(xp.where(left, x, -x))
+        return xp.where(left, small, 1) / (1 + small)
+    small = xp.exp(-xp.abs(x))
+    return xp.where(x < 0, small, 1) / (1 + small)
+
+
 # fmt: off
 # Arithmetic
 
@@ -169,6 +196,9 @@ logaddexp = elementwise("logaddexp",
     lambda g, xp, x1, x2: _logistic_weight(g, xp, x1 - x2), lambda g, xp, x1, x2: _logistic_weight(g, xp, x2 - x1),
     doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
     kind=FLOATING, forward=_logaddexp)
+pow = elementwise("pow", _pow_base, _pow_exponent,
+    doc="Raise the first to the power of the second.", example="[1.0, 2.0], 3 -> [1., 8.]", forward=_pow,
+    notes="Differentiable to any order; by the exponent at a base of 0 the derivative is 0, or infinite where the power is.")
 sqrt = elementwise("sqrt", lambda g, out: g / (2 * out),
     doc="Return the square root.", example="[1.0, 4.0] -> [1., 2.]", kind=FLOATING)
 hypot = elementwise("hypot",
@@ -207,6 +237,18 @@ acosh = elementwise("acosh", lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 
     doc="Return the inverse of `cosh`.", example="[1.0, 2.0] -> [0.       , 1.3169...]", kind=FLOATING)
 atanh = elementwise("atanh", lambda g, x: g / (1 - x * x),
     doc="Return the inverse of `tanh`.", example="[0.0, 0.5] -> [0.       , 0.5493...]", kind=FLOATING)
+
+# Activations
+
+sigmoid = elementwise("sigmoid", overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
+    doc="Return ``1 / (1 + exp(-x))``, of real numbers between 0 and 1, without overflow.",
+    example="[-1e4, 0.0, 1e4] -> [0. , 0.5, 1. ]", kind=FLOATING, forward=_sigmoid, standard=False)
+relu = elementwise("relu", overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
+    doc="Return positive elements, and 0 for the others; its derivative at 0 is 0.", example="[-1.0, 2.0] -> [0., 2.]",
+    highest=FLOATING, forward=lambda xp, x, /: xp.maximum(x, 0), standard=False)
+softplus = elementwise("softplus", overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
+    doc="Return ``log(1 + exp(x))``, which is positive, without overflow.", example="[-1e4, 0.0, 1e4] -> [0.00...e+00, 6.93...e-01, 1.00...e+04]",
+    kind=FLOATING, highest=FLOATING, forward=lambda xp, x, /: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), standard=False)
 
 # Parts of complex numbers
 
@@ -283,39 +325,6 @@ bitwise_invert = elementwise("bitwise_invert", None,
 # fmt: on
 
 
-# Those that are more than a function of the standard
-
-
-def _pow_base(g: Any, xp: Any, x1: Any, x2: Any) -> Any:
-    if type(x2) not in SCALARS:
-        x1 = xp.where((x1 == 0) & (x2 == 0), 1, x1)  # else 0 * inf, where the derivative is 0
-    elif x2 == 0:
-        return xp.zeros_like(g)
-    return g * (x2 * x1 ** (x2 - 1))
-
-
-def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
-    x1 = xp.full_like(x2, x1) if type(x1) in SCALARS else x1
-    limit = x1 == 0 if is_complex(out.dtype) else (x1 == 0) & (x2 >= 0)
-    return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
-
-
-def _pow(xp: Any, x1: Any, x2: Any, /) -> Any:
-    return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
-
-
-pow = elementwise(
-    "pow",
-    _pow_base,
-    _pow_exponent,
-    forward=_pow,
-    doc="Raise the first to the power of the second.",
-    example="[1.0, 2.0], 3 -> [1., 8.]",
-    notes="Differentiable to any order; the derivative with respect to the exponent at a base of 0 is 0, or infinite\n"
-    "where the power is.",
-)
-
-
 @derivative(
     lambda g, xp, x, min, max: xp.where(_inside(xp, x, min, max), g, 0),
     lambda g, xp, x, min, max: xp.where((x < min) & (True if max is None else min < max), g, 0),
@@ -359,44 +368,3 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     out = _clip(x, min, max)
     narrower = isinstance(x, Tensor) and out.dtype.kind == x.dtype.kind
     return astype(out, x.dtype, copy=False) if narrower else out
-
-
-def _sigmoid(xp: Any, x: Any, /) -> Any:
-    if is_complex(x.dtype):
-        left = xp.real(x) < 0
-        small = xp.exp(xp.where(left, x, -x))
-        return xp.where(left, small, 1) / (1 + small)
-    small = xp.exp(-xp.abs(x))
-    return xp.where(x < 0, small, 1) / (1 + small)
-
-
-sigmoid = elementwise(
-    "sigmoid",
-    overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
-    forward=_sigmoid,
-    doc="Return ``1 / (1 + exp(-x))``, of real numbers between 0 and 1, without overflow.",
-    example="[-1e4, 0.0, 1e4] -> [0. , 0.5, 1. ]",
-    kind=FLOATING,
-    standard=False,
-)
-
-relu = elementwise(
-    "relu",
-    overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
-    forward=lambda xp, x, /: xp.maximum(x, 0),
-    doc="Return positive elements, and 0 for the others; its derivative at 0 is 0.",
-    example="[-1.0, 2.0] -> [0., 2.]",
-    highest=FLOATING,
-    standard=False,
-)
-
-softplus = elementwise(
-    "softplus",
-    overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
-    forward=lambda xp, x, /: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))),
-    doc="Return ``log(1 + exp(x))``, which is positive, without overflow.",
-    example="[-1e4, 0.0, 1e4] -> [0.00...e+00, 6.93...e-01, 1.00...e+04]",
-    kind=FLOATING,
-    highest=FLOATING,
-    standard=False,
-)

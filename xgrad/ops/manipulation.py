@@ -16,7 +16,7 @@ from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
 from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import slice_axis
+from xgrad.ops.declare_reduction import front_axis, slice_axis
 from xgrad.ops.indexing import getitem_function, take
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
@@ -172,6 +172,14 @@ def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     return xp.broadcast_to(x, tuple(shape))
 
 
+def on_one_device(op: str, name: str, arrays: Sequence[Any]) -> list[Tensor]:
+    """Return arguments as tensors; DeviceError if they are on several devices."""
+    tensors = [as_tensor(op, f"{name}[{i}]", x) for i, x in enumerate(arrays)]
+    if len(devices := dict.fromkeys(str(x.device) for x in tensors)) > 1:
+        raise DeviceError(f"{op}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)")
+    return tensors
+
+
 @documented("manipulation functions")
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that shapes broadcast to.
@@ -217,12 +225,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     Tensor([[1, 2],
             [1, 2]])
     """
-    tensors = [as_tensor("broadcast_arrays", f"arrays[{i}]", x) for i, x in enumerate(arrays)]
-    if len(devices := {x.device: None for x in tensors}) > 1:
-        raise DeviceError(
-            f"broadcast_arrays: expected tensors of one device, got {', '.join(map(str, devices))}: move them with "
-            ".to(device)"
-        )
+    tensors = on_one_device("broadcast_arrays", "arrays", arrays)
     shape = _common_shape("broadcast_arrays", [x.shape for x in tensors])
     return tuple([broadcast_to(x, shape) for x in tensors])
 
@@ -419,10 +422,8 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     (Tensor([1, 3]), Tensor([2, 4]))
     """
     x = as_tensor("unstack", "x", x)
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"unstack: axis {axis} is out of bounds for shape {x.shape}")
+    before = (slice(None),) * front_axis("unstack", x, axis)
     parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
-    before = (slice(None),) * (axis % x.ndim)
     for i, part in enumerate(parts):
         if x.ndim > 1:
             link(x, part, getitem_function, {"key": (*before, i, ...)})
@@ -485,11 +486,10 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"repeat: axis {axis} is out of bounds for shape {x.shape}")
-    if repeats.shape not in ((x.shape[axis],), (1,)):
-        raise ValueError(f"repeat: expected repeats of shape ({x.shape[axis]},), one an element, got {repeats.shape}")
-    return take(x, _repeated(repeats, count=x.shape[axis]), axis=axis)
+    n = x.shape[front_axis("repeat", x, axis)]
+    if repeats.shape not in ((n,), (1,)):
+        raise ValueError(f"repeat: expected repeats of shape ({n},), one an element, got {repeats.shape}")
+    return take(x, _repeated(repeats, count=n), axis=axis)
 
 
 def _tile_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:

@@ -8,16 +8,8 @@ import numpy as np
 
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.matrix_products import as_floating, identity
+from xgrad.ops.matrix_products import as_square_matrices, identity
 from xgrad.support.docstrings import documented
-
-
-def _square(op: str, x: Tensor) -> Tensor:
-    """Return an argument as floating or complex numbers; ValueError unless it holds square matrices."""
-    x = as_floating(op, x)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), got {x.shape}")
-    return x
 
 
 @documented()
@@ -39,7 +31,7 @@ def expm(x: Tensor, /) -> Tensor:
     Tensor([[1., 1.],
             [0., 1.]])
     """
-    xp, x = namespace, _square("expm", x)
+    xp, x = namespace, as_square_matrices("expm", "x", x)
     if not x.size:
         return x
     norm = xp.max(xp.sum(xp.abs(x.detach()), axis=-2), axis=-1)
@@ -79,7 +71,7 @@ def sqrtm(x: Tensor, /) -> Tensor:
     Tensor([[2.  , 0.25],
             [0.  , 2.  ]])
     """
-    xp, x = namespace, _square("sqrtm", x)
+    xp, x = namespace, as_square_matrices("sqrtm", "x", x)
     if not x.size:
         return x
     unit, rest, distance = identity(xp, x), x, math.inf

@@ -38,6 +38,14 @@ def as_floating(op: str, x: Any) -> Tensor:
     return x if x.dtype.kind in "fc" else namespace.astype(x, get_default_dtype())
 
 
+def as_square_matrices(op: str, name: str, x: Any) -> Tensor:
+    """Return an argument as floating or complex numbers; ValueError unless it holds square matrices."""
+    matrices = as_floating(op, x)
+    if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
+        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), for {name}, got {matrices.shape}")
+    return matrices
+
+
 def check_matrices(x: Any) -> None:
     """Raise ValueError unless there are two axes or more."""
     if len(x.shape) < 2:
@@ -309,12 +317,10 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     Tensor([[1., 5.],
             [0., 1.]])
     """
-    x = as_floating("matrix_power", x)
+    x = as_square_matrices("matrix_power", "x", x)
     if not hasattr(n, "__index__"):
         raise TypeError(f"matrix_power: expected an int for n, got {shown(n)}")
     n = operator.index(n)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"matrix_power: expected square matrices, of shape (..., n, n), got {x.shape}")
     if n == 0:
         return _unit(x)
     square, n = (namespace.linalg.inv(x) if n < 0 else x), abs(n)

@@ -9,7 +9,7 @@ import numpy as np
 from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.matrix_products import adjoint, as_floating, identity
+from xgrad.ops.matrix_products import adjoint, as_square_matrices, identity
 from xgrad.support.docstrings import documented
 
 
@@ -90,9 +90,7 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
 
 def _system(op: str, left: str, matrices: Any, right: str, columns: Any) -> tuple[Tensor, Tensor, bool]:
     """Return the two sides of a system as tensors, a vector on the right as a column, and whether there is one."""
-    a, b = as_floating(op, matrices), as_tensor(op, right, columns)
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), for {left}, got {a.shape}")
+    a, b = as_square_matrices(op, left, matrices), as_tensor(op, right, columns)
     vector = b.ndim == 1
     if not b.ndim or b.shape[-1 if vector else -2] != a.shape[-1]:
         raise ValueError(

@@ -267,9 +267,9 @@ def manual_seed(seed: int) -> Generator:
     return default_generator
 
 
-def _checked_weights(weights: Any, num_samples: Any, replacement: bool) -> Tensor:
+def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor:
     """Return the weights of `multinomial`, checked, as float64 and without a graph."""
-    weights = as_tensor("multinomial", "weights", weights).detach()
+    weights = as_tensor("multinomial", "weights", values).detach()
     if weights.dtype.kind == "c":
         raise TypeError(f"multinomial: expected real numbers for weights, got {weights.dtype}")
     if not _is_int(num_samples):

@@ -24,11 +24,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def by_name(*entries: str) -> dict[str, str]:
     """Return entries by the names that they describe; of several names, the first stands for all."""
-    found = {}
+    named: dict[str, str] = {}
     for entry in entries:
         first, *others = re.split(r" : |\n", entry)[0].split(", ")
-        found |= {first: entry, **dict.fromkeys(others, "")}
-    return found
+        named |= {first: entry, **dict.fromkeys(others, "")}
+    return named
 
 
 #: Entries of parameters and errors that mean the same in many functions.
