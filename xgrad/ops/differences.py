@@ -62,11 +62,11 @@ def diff(
     Tensor([1., 3., 5.])
     """
     x = as_tensor("diff", "x", x)
-    axis = front_axis("diff", x, axis)
+    front = front_axis("diff", x, axis)
     if n < 0:
         raise ValueError(f"diff: expected n to be at least 0, got {n}")
     parts = [part for part in (prepend, x, append) if part is not None]
-    return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=axis, n=n)
+    return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=front, n=n)
 
 
 @documented()
