@@ -44,12 +44,13 @@ SHARED = by_name(
 )
 
 
-def documented(standard: str = "", shared: Mapping[str, str] = SHARED) -> Callable[[F], F]:
+def documented(standard: str = "", shared: Mapping[str, str] | None = None) -> Callable[[F], F]:
     """Write out the docstring of a function of the standard's section `standard`, or of one that it lacks."""
+    entries = {**SHARED, **shared} if shared else SHARED
 
     def write(function: F) -> F:
         if function.__doc__:  # None under -OO
-            function.__doc__ = write_out(function.__doc__, function.__name__, standard, {**SHARED, **shared})
+            function.__doc__ = write_out(cleandoc(function.__doc__), function.__name__, standard, entries)
         return function
 
     return write
@@ -57,7 +58,7 @@ def documented(standard: str = "", shared: Mapping[str, str] = SHARED) -> Callab
 
 def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str] = SHARED) -> str:
     """Return the docstring of a function, given its short form."""
-    text, _, example = cleandoc(text).partition("\n\n>>> ")
+    text, _, example = text.partition("\n\n>>> ")
     summary: list[str] = []
     notes: list[str] = []
     entries: dict[str, list[str]] = {"Parameters": [], "Returns": [], "Raises": []}
