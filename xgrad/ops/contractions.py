@@ -58,7 +58,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         raise TypeError(f"einsum: expected a string of subscripts first, such as 'ij,jk->ik', got {got}")
     tensors = on_one_device("einsum", "operands", operands)
     shapes = tuple([x.shape for x in tensors])
-    terms, result, sizes = _parsed(subscripts, shapes)
+    terms, result, sizes = _parse_subscripts(subscripts, shapes)
     dtype = namespace.result_type(*tensors)
     dtype = namespace.int64 if dtype.kind == "b" else dtype
     parts = [
@@ -67,20 +67,20 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     for i, (x, term) in enumerate(parts):
         others = {*result, *(letter for j, part in enumerate(parts) if j != i for letter in part[1])}
         if summed := tuple([axis for axis, letter in enumerate(term) if letter not in others]):
-            parts[i] = namespace.sum(x, axis=summed, dtype=dtype), _without(term, summed)
+            parts[i] = namespace.sum(x, axis=summed, dtype=dtype), _drop_letters(term, summed)
     for step in _path(tuple([labels for _, labels in parts]), result, tuple(sizes.items())):
         chosen = [parts[i] for i in step]
         parts = [part for i, part in enumerate(parts) if i not in step]
         while len(chosen) > 1:
             kept = {*result, *(letter for _, labels in (*parts, *chosen[2:]) for letter in labels)}
-            chosen[:2] = [_contracted(chosen[0], chosen[1], kept, sizes)]
+            chosen[:2] = [_contract_pair(chosen[0], chosen[1], kept, sizes)]
         parts += chosen
     ((x, labels),) = parts
     return namespace.permute_dims(x, tuple([labels.index(letter) for letter in result]))
 
 
 @lru_cache(256)
-def _parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], str, dict[str, int]]:
+def _parse_subscripts(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], str, dict[str, int]]:
     """Return letters for all axes of each operand and of the result, those of ``...`` among them, and their lengths."""
 
     def wrong(what: str) -> ValueError:
@@ -133,12 +133,12 @@ def _diagonals(x: Tensor, term: str, sizes: dict[str, int]) -> Labelled:
     """Take the diagonals of axes that share a letter, and drop axes of length 1 that broadcast."""
     while repeated := [letter for letter in term if term.count(letter) > 1]:
         pair = term.index(repeated[0]), term.rindex(repeated[0])
-        x, term = diagonal(namespace.moveaxis(x, pair, (-2, -1))), _without(term, pair) + repeated[0]
+        x, term = diagonal(namespace.moveaxis(x, pair, (-2, -1))), _drop_letters(term, pair) + repeated[0]
     dropped = tuple([i for i, letter in enumerate(term) if x.shape[i] == 1 != sizes[letter]])
-    return namespace.squeeze(x, axis=dropped) if dropped else x, _without(term, dropped)
+    return namespace.squeeze(x, axis=dropped) if dropped else x, _drop_letters(term, dropped)
 
 
-def _without(term: str, positions: Sequence[int]) -> str:
+def _drop_letters(term: str, positions: Sequence[int]) -> str:
     return "".join([letter for i, letter in enumerate(term) if i not in positions])
 
 
@@ -153,7 +153,7 @@ def _path(terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...
     return path
 
 
-def _contracted(first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]) -> Labelled:
+def _contract_pair(first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]) -> Labelled:
     """Multiply two operands, and sum over what is in both of them and not kept, in one product of matrices."""
     (x1, term1), (x2, term2) = first, second
     shared = [letter for letter in term1 if letter in term2]

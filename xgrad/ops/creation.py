@@ -82,10 +82,10 @@ def _creation(
     return declare
 
 
-_of_x = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
+_LIKE_X = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
 
 
-def _make(
+def _create(
     name: str, *args: Any, dtype: Any, device: str | Device | None, requires_grad: bool, **options: Any
 ) -> Tensor:
     """Call the creation function of a device's namespace, with the device as the current one."""
@@ -123,7 +123,7 @@ def zeros(
 
     shape
     """
-    return _make("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @_creation("`shape`", "ones((1, 2)) -> Tensor([[1., 1.]])")
@@ -134,7 +134,7 @@ def ones(
 
     shape
     """
-    return _make("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @_creation("`shape`", "empty((1, 2)).shape -> (1, 2)")
@@ -145,7 +145,7 @@ def empty(
 
     shape
     """
-    return _make("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @_creation(
@@ -181,10 +181,10 @@ def full(
     if isinstance(fill_value, int):  # which NumPy before 2.1 would cut off
         target = current_device() if device is None else Device(device)
         check_range("full", np.asarray(fill_value), target.backend.numpy_dtype(native_dtype(dtype, target)))
-    return _make("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_of_x)
+@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_LIKE_X)
 def zeros_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -193,11 +193,11 @@ def zeros_like(
     x : Tensor
         Whose shape, dtype and device to take.
     """
-    like = _like("zeros_like", x, dtype, device)
+    like = _like_options("zeros_like", x, dtype, device)
     return zeros(**like, requires_grad=requires_grad)
 
 
-@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_of_x)
+@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_LIKE_X)
 def ones_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -206,11 +206,11 @@ def ones_like(
     x : Tensor
         Whose shape, dtype and device to take.
     """
-    like = _like("ones_like", x, dtype, device)
+    like = _like_options("ones_like", x, dtype, device)
     return ones(**like, requires_grad=requires_grad)
 
 
-@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_of_x)
+@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_LIKE_X)
 def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -219,14 +219,14 @@ def empty_like(
     x : Tensor
         Whose shape, dtype and device to take.
     """
-    like = _like("empty_like", x, dtype, device)
+    like = _like_options("empty_like", x, dtype, device)
     return empty(**like, requires_grad=requires_grad)
 
 
 @_creation(
     example="full_like(xgrad.zeros(2), 7) -> Tensor([7., 7.])",
     notes="Differentiable in a value that is a tensor.",
-    **_of_x,
+    **_LIKE_X,
 )
 def full_like(
     x: Tensor,
@@ -244,24 +244,24 @@ def full_like(
     fill_value : scalar or 0-d Tensor
         The value.
     """
-    like = _like("full_like", x, dtype, device)
+    like = _like_options("full_like", x, dtype, device)
     return full(fill_value=fill_value, **like, requires_grad=requires_grad)
 
 
-def _like(op: str, x: Any, dtype: Any, device: str | Device | None) -> dict[str, Any]:
+def _like_options(op: str, x: Any, dtype: Any, device: str | Device | None) -> dict[str, Any]:
     """Return the shape of a tensor, and its dtype and device where others are not given."""
     x = as_tensor(op, "x", x)
     device = x.device if device is None else device
     return {"shape": x.shape, "dtype": x.dtype if dtype is None else dtype, "device": device}
 
 
-_bounds = {
+_RANGE = {
     "device": "that of a tensor among the arguments, else the `default_device`",
     "notes": "Differentiable in the arguments that are tensors.",
 }
 
 
-@_creation("(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_bounds)
+@_creation("(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_RANGE)
 def arange(
     start: int | float | Tensor,
     /,
@@ -283,15 +283,15 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    numbers, dtype, device, recorded = _read((start, stop, step), dtype, device)
-    made = _make("arange", *numbers, dtype=dtype, device=device, requires_grad=requires_grad)
+    numbers, dtype, device, recorded = _parse_bounds((start, stop, step), dtype, device)
+    made = _create("arange", *numbers, dtype=dtype, device=device, requires_grad=requires_grad)
     if not recorded or requires_grad:
         return made
-    count = _make("arange", made.size, dtype=dtype, device=device, requires_grad=False)
+    count = _create("arange", made.size, dtype=dtype, device=device, requires_grad=False)
     return astype(start + step * count, dtype, copy=False)
 
 
-@_creation("(num,)", "linspace(0.0, 1.0, 3) -> Tensor([0. , 0.5, 1. ])", **_bounds)
+@_creation("(num,)", "linspace(0.0, 1.0, 3) -> Tensor([0. , 0.5, 1. ])", **_RANGE)
 def linspace(
     start: int | float | complex | Tensor,
     stop: int | float | complex | Tensor,
@@ -313,15 +313,15 @@ def linspace(
         Whether `stop` is one of them.
     """
     num = _integer("num", num)
-    numbers, dtype, device, recorded = _read((start, stop), dtype, device, lowest=FLOATING)
+    numbers, dtype, device, recorded = _parse_bounds((start, stop), dtype, device, lowest=FLOATING)
     if not recorded or requires_grad:
         options = {"endpoint": endpoint, "requires_grad": requires_grad}
-        return _make("linspace", *numbers, num, dtype=dtype, device=device, **options)
-    part = _make("linspace", 0, 1, num, dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
+        return _create("linspace", *numbers, num, dtype=dtype, device=device, **options)
+    part = _create("linspace", 0, 1, num, dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
     return astype(start * (1 - part) + stop * part, dtype, copy=False)
 
 
-def _read(
+def _parse_bounds(
     bounds: Sequence[Number], dtype: Any, device: str | Device | None, lowest: int = INTEGER
 ) -> tuple[list[Any], Any, str | Device | None, bool]:
     """Return bounds as numbers, the dtype and device of what lies between them, and whether they are in a graph."""
@@ -331,12 +331,12 @@ def _read(
     if dtype is None:
         dtype = result_type("bool", *bounds)
         dtype = defaults()[lowest] if KINDS[dtype.kind] < lowest else dtype
-    numbers = [_number(x) for x in bounds]
+    numbers = [_python_number(x) for x in bounds]
     device = tensors[0].device if tensors and device is None else device
     return numbers, dtype, device, grad_enabled.get() and any(x.requires_grad for x in tensors)
 
 
-def _number(x: Any) -> Any:
+def _python_number(x: Any) -> Any:
     x = x.detach() if isinstance(x, Tensor) else x
     return x.item() if isinstance(x, (Tensor, np.generic)) else x
 
@@ -361,7 +361,7 @@ def eye(
     k : int, default 0
         Which diagonal: above the main one if positive.
     """
-    return _make("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
+    return _create("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
 
 @documented("creation functions")

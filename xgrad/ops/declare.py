@@ -88,7 +88,7 @@ def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
     return op.function.forward(xp, *inputs, **options)
 
 
-def arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
+def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
     """Return two inputs as arrays, a scalar with the dtype of the other."""
     if type(x) in SCALARS:
         return xp.full_like(y, x), y

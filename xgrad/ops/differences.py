@@ -118,11 +118,11 @@ def gradient(
         spacings *= len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: expected one spacing, or one for each of {len(axes)} axes, got {len(spacings)}")
-    out = tuple([_along(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True)])
+    out = tuple([_gradient_along(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True)])
     return out[0] if len(out) == 1 else out
 
 
-def _along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
+def _gradient_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     n = x.shape[axis]
     if n <= edge_order:
         raise ValueError(

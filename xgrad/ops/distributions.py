@@ -12,7 +12,7 @@ from typing import Any
 from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import arrays
+from xgrad.ops.declare import as_arrays
 from xgrad.ops.special import beta_density, gamma_density, gammaln, kernel, no_closed_form
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
@@ -21,7 +21,7 @@ _DEGREE = math.pi / 180
 
 
 def _t_density(xp: Any, df: Any, t: Any) -> Any:
-    df, t = arrays(xp, df, t)
+    df, t = as_arrays(xp, df, t)
     return xp.exp(-(df + 1) / 2 * xp.log1p(t * t / df) - xp.special.betaln(df / 2, 0.5)) / df**0.5
 
 
@@ -37,12 +37,12 @@ def _boxcox_by_power(xp: Any, logarithm: Any, lmbda: Any) -> Any:
 
 def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
     """The negative of the order below, which SciPy does not have for order 0."""
-    n, x = arrays(xp, n, x)
+    n, x = as_arrays(xp, n, x)
     return -g * xp.where(n == 0, xp.exp(-x) * (1 + 1 / x) / x, xp.special.expn(xp.where(n == 0, 0, n - 1), x))
 
 
 def _lpmv_rule(g: Any, xp: Any, m: Any, v: Any, x: Any, out: Any) -> Any:
-    m, x = arrays(xp, m, x)
+    m, x = as_arrays(xp, m, x)
     return g * ((v * x * out - (v + xp.astype(m, x.dtype)) * xp.special.lpmv(m, v - 1, x)) / (x * x - 1))
 
 
@@ -99,10 +99,10 @@ stdtrit = kernel("stdtrit", "df p", no_closed_form, lambda g, xp, df, out: g / _
 # Transformations to something more like a normal distribution
 
 boxcox = kernel("boxcox", "x lmbda",
-    lambda g, xp, x, lmbda: g * x ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(arrays(xp, x, lmbda)[0]), lmbda),
+    lambda g, xp, x, lmbda: g * x ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(as_arrays(xp, x, lmbda)[0]), lmbda),
     doc="Return (x**lmbda - 1) / lmbda, or log(x) where `lmbda` is 0.", example="[1.0, 4.0], 0.5 -> [0., 2.]")
 boxcox1p = kernel("boxcox1p", "x lmbda",
-    lambda g, xp, x, lmbda: g * (1 + x) ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log1p(arrays(xp, x, lmbda)[0]), lmbda),
+    lambda g, xp, x, lmbda: g * (1 + x) ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log1p(as_arrays(xp, x, lmbda)[0]), lmbda),
     doc="Return ((1 + x)**lmbda - 1) / lmbda, or log1p(x) where `lmbda` is 0.", example="[0.0, 3.0], 0.5 -> [0., 2.]")
 inv_boxcox = kernel("inv_boxcox", "y lmbda",
     lambda g, lmbda, out: g * out ** (1 - lmbda),

@@ -25,7 +25,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
     device : str or Device, optional
         Where to put it. By default where the memory is: on ``cpu`` for that of the host, whatever the library, on
-        ``cuda`` for that of a GPU; for a tensor its own device.
+        ``cuda`` for that of a GPU; for a tensor its copied device.
     copy : bool, optional
         True copies; False refuses to; None copies where it must.
     returns Tensor
@@ -52,14 +52,14 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         raise AttributeError(f"from_dlpack: expected an array with __dlpack__ and __dlpack_device__, got {got}")
     kind, number = map(int, x.__dlpack_device__())
     if isinstance(x, Tensor):
-        _check_free(x)
+        _check_no_gradient(x)
     target = None if device is None else Device(device)
     raw, made = None, False
     if isinstance(x, Tensor) and target in (None, x.device):
         raw, target = x._data, x.device
     elif target is not None and _dlpack_device(target) == (kind, number):
         try:
-            raw = _taken(x, target)
+            raw = _import_array(x, target)
         except BufferError:
             if copy is False:
                 raise
@@ -71,7 +71,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         made = target is not source
         if made and copy is False:
             raise BufferError(f"from_dlpack: copy=False, but to get from {source} to {target} needs a copy")
-        raw = transfer(x._data if isinstance(x, Tensor) else _taken(x, source), source, target)
+        raw = transfer(x._data if isinstance(x, Tensor) else _import_array(x, source), source, target)
     assert target is not None
     native_dtype(raw.dtype, target)
     if copy and not made:
@@ -80,7 +80,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     return from_array(raw, target)
 
 
-def _taken(x: Any, device: Device) -> Any:
+def _import_array(x: Any, device: Device) -> Any:
     with device.active():
         return device.backend.from_dlpack(x, device.index)
 
@@ -92,14 +92,14 @@ def _dlpack_device(device: Device) -> tuple[int, int]:
     return int(kind), int(number)
 
 
-def _check_free(x: Tensor) -> None:
+def _check_no_gradient(x: Tensor) -> None:
     if x.requires_grad:
         raise BufferError("DLPack: this tensor needs a gradient, which would be lost: use .detach()")
 
 
 def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
     """Return the capsule in which a tensor is given away: read-only where DLPack can say so, from 1.0 on."""
-    _check_free(x)
+    _check_no_gradient(x)
     if dl_device is not None and tuple(map(int, dl_device)) != tuple(map(int, x.__dlpack_device__())):
         if int(dl_device[0]) != _CPU:
             raise BufferError(f"__dlpack__: expected where the tensor is, or the host, got dl_device={dl_device}")
@@ -109,11 +109,11 @@ def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool 
     backend, raw = x.device.backend, x._data
     signals = max_version is not None and max_version[0] >= 1
     with x.device.active():
-        own = x.device.xp.asarray(raw, copy=True) if copy else None
-        lent = backend.export_buffer(raw, read_only=signals, copy=copy is None) if own is None else own
+        copied = x.device.xp.asarray(raw, copy=True) if copy else None
+        exported = backend.export_buffer(raw, read_only=signals, copy=copy is None) if copied is None else copied
         if max_version is not None:
             try:
-                return lent.__dlpack__(stream=stream, max_version=max_version)
+                return exported.__dlpack__(stream=stream, max_version=max_version)
             except (TypeError, NotImplementedError):  # of a library from before DLPack 1.0, such as NumPy 2.0
-                lent = backend.export_buffer(raw, read_only=False, copy=copy is None) if own is None else own
-        return lent.__dlpack__(stream=stream)
+                exported = backend.export_buffer(raw, read_only=False, copy=copy is None) if copied is None else copied
+        return exported.__dlpack__(stream=stream)

@@ -9,7 +9,7 @@ from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import arrays, call_op, derivative, elementwise
+from xgrad.ops.declare import as_arrays, call_op, derivative, elementwise
 from xgrad.ops.tensor_conversion import astype
 from xgrad.support.docstrings import documented
 
@@ -36,7 +36,7 @@ def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
 
 def _logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     """The standard's is for real numbers; of complex ones the larger real part is taken out."""
-    x1, x2 = arrays(xp, x1, x2)
+    x1, x2 = as_arrays(xp, x1, x2)
     if not is_complex(x1.dtype):
         return xp.logaddexp(x1, x2)
     first = xp.real(x1) >= xp.real(x2)
@@ -55,7 +55,7 @@ def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
     return g * (x / distance / distance)
 
 
-def _copysign(g: Any, xp: Any, x1: Any, out: Any) -> Any:
+def _copysign_rule(g: Any, xp: Any, x1: Any, out: Any) -> Any:
     turned = (x1 < 0) != (out < 0)
     return xp.where(x1 == 0, 0, xp.where(turned, -g, g))
 
@@ -65,12 +65,12 @@ def _floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     out = xp.floor_divide(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
-    x1, x2 = arrays(xp, x1, x2)
+    x1, x2 = as_arrays(xp, x1, x2)
     return xp.where(xp.isinf(x1) | xp.isinf(x2), x1 / x2, out)
 
 
 @derivative(None, None, kind=INTEGER, highest=FLOATING)
-def _times(xp: Any, x2: Any, x1: Any, /) -> Any:
+def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
     """The multiple of the divisor that `remainder` subtracts: -1 for a number and an infinity of the other sign."""
     return xp.floor_divide(x1, x2)
 
@@ -80,7 +80,7 @@ def _remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     out = xp.remainder(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
-    x1, x2 = arrays(xp, x1, x2)
+    x1, x2 = as_arrays(xp, x1, x2)
     kept = (x1 == 0) | ((x1 < 0) == (x2 < 0))
     out = xp.where(xp.isinf(x2) & xp.isfinite(x1), xp.where(kept, x1, x2), out)
     return xp.where(out == 0, xp.copysign(out, x2), out)
@@ -103,7 +103,7 @@ def _tanh(xp: Any, x: Any, /) -> Any:
     return xp.where(xp.isinf(xp.real(x)), limit, xp.tanh(x))
 
 
-def _sign(g: Any, xp: Any, x: Any, out: Any) -> Any:
+def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     """The sign of a complex number turns with it, and stays on the unit circle; that of a real one stays."""
     if not is_complex(g.dtype):
         return xp.zeros_like(g)
@@ -165,7 +165,7 @@ reciprocal = elementwise("reciprocal", lambda g, out: -g * out * out,
 floor_divide = elementwise("floor_divide", None, None,
     doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]", highest=FLOATING,
     forward=_floor_divide)
-remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * call_op(_times, xp, x2, x1),
+remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * call_op(_floor_quotient, xp, x2, x1),
     doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING,
     forward=_remainder)
 maximum = elementwise("maximum",
@@ -261,7 +261,7 @@ conj = elementwise("conj", lambda g, xp: xp.conj(g),
 
 # Steps: their derivative is 0 wherever they have one
 
-sign = elementwise("sign", _sign,
+sign = elementwise("sign", _sign_rule,
     doc="Return -1, 0 or 1, of a complex number ``x / abs(x)``.", example="[-2.0, 0.0, 3.0] -> [-1.,  0.,  1.]", holomorphic=False)
 floor = elementwise("floor", lambda g, xp: xp.zeros_like(g),
     doc="Round towards minus infinity.", example="[-1.5, 1.5] -> [-2.,  1.]", highest=FLOATING)
@@ -272,7 +272,7 @@ trunc = elementwise("trunc", lambda g, xp: xp.zeros_like(g),
 round = elementwise("round", lambda g, xp: xp.zeros_like(g),
     doc="Round to the nearest integer, halves to even ones.", example="[0.5, 1.5] -> [0., 2.]")
 
-copysign = elementwise("copysign", _copysign, lambda g, xp: xp.zeros_like(g),
+copysign = elementwise("copysign", _copysign_rule, lambda g, xp: xp.zeros_like(g),
     doc="Return the magnitude of the first with the sign of the second; at 0 its derivative is 0.",
     example="[1.0, -2.0], -0.0 -> [-1., -2.]", kind=FLOATING, highest=FLOATING)
 nextafter = elementwise("nextafter", None, None,

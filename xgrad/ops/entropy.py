@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import arrays
+from xgrad.ops.declare import as_arrays
 from xgrad.ops.special import kernel
 
 
@@ -15,15 +15,15 @@ def _xlog(name: str, log: str, pole: float, *, doc: str, example: str, notes: st
     """Declare the product of a number and a logarithm, whose pole is given."""
 
     def forward(xp: Any, x: Any, y: Any, /) -> Any:
-        x, y = arrays(xp, x, y)
+        x, y = as_arrays(xp, x, y)
         return x * getattr(xp, log)(xp.where((x == 0) & ~xp.isnan(y), 1 + pole, y))
 
     def x_gradient(g: Any, xp: Any, x: Any, y: Any) -> Any:
-        x, y = arrays(xp, x, y)
+        x, y = as_arrays(xp, x, y)
         return g * getattr(xp, log)(xp.where((x == 0) & (y <= pole), 1 + pole, y))
 
     def y_gradient(g: Any, xp: Any, x: Any, y: Any) -> Any:
-        x, y = arrays(xp, x, y)
+        x, y = as_arrays(xp, x, y)
         return g * (x / xp.where((x == 0) & (y == pole), 1, y - pole))
 
     return kernel(name, "x y", x_gradient, y_gradient, forward=forward, doc=doc, example=example, notes=notes)
@@ -71,7 +71,7 @@ def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
 
 def _in_domain(xp: Any, x: Any, y: Any, inside: Any, at_zero: Any, outside: Any) -> Any:
     """Return ``inside(x, y)`` for positive numbers, ``at_zero(x, y)`` for an `x` of 0, and elsewhere a number."""
-    x, y = arrays(xp, x, y)
+    x, y = as_arrays(xp, x, y)
     both, zero = (x > 0) & (y > 0), (x == 0) & (y >= 0)
     # Elsewhere numbers that do no harm take part, so that no NaN is on the way of a gradient.
     values = inside(xp.where(both, x, 1), xp.where(both, y, 1))

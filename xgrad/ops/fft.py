@@ -103,19 +103,19 @@ def _double_mirrored(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
 # The rules call the ops, not the namespace, for the sake of arrays without elements.
 
 
-def _whole(xp: Any, transform: Any, g: Any, x_shape: Any, n: int | None, axis: int, norm: str) -> Any:
+def _transpose(xp: Any, transform: Any, g: Any, x_shape: Any, n: int | None, axis: int, norm: str) -> Any:
     """Return the transpose of a transform, or of its first half: of the other half the gradient is zeros."""
     g = call_op(transform, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)
     return _resize(xp, g, x_shape, (axis,))
 
 
-def _whole_many(xp: Any, transform: Any, g: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
+def _transpose_many(xp: Any, transform: Any, g: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
     lengths = _lengths(x_shape, s, axes)
     g = call_op(transform, xp, g, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
     return _resize(xp, g, x_shape, lengths)
 
 
-def _half(xp: Any, transform: Any, g: Any, x_shape: Any, axis: int, norm: str) -> Any:
+def _transpose_from_half(xp: Any, transform: Any, g: Any, x_shape: Any, axis: int, norm: str) -> Any:
     """Return the transpose of a transform from half a spectrum, given the one to half a spectrum."""
     half = call_op(transform, xp, g, axis=axis, norm=_OPPOSITE[norm])
     return _resize(xp, _double_mirrored(xp, half, g.shape[axis], axis), x_shape, (axis,))
@@ -138,7 +138,7 @@ _OF_REALS = ("rfft", "rfftn", "ihfft")
 _OF_HALVES = ("irfft", "irfftn", "hfft")  # from the length of half a spectrum, that of the whole does not follow
 
 
-def _prepared(xp: Any, x: Any, name: str) -> Any:
+def _as_input(xp: Any, x: Any, name: str) -> Any:
     """Return the input as a transform wants it."""
     if xp.isdtype(x.dtype, "complex floating"):
         if name in _OF_REALS:
@@ -164,12 +164,12 @@ def _along_one(name: str, rule: Rule, *, doc: str, example: str) -> Transform:
         ((only_axis, length),) = _lengths(x.shape, None, (axis,)).items()
         points = n if n is not None else 2 * (length - 1) if name in _OF_HALVES else length
         _check(norm, {only_axis: points})
-        x = _prepared(xp, x, name)
+        x = _as_input(xp, x, name)
         if 0 in x.shape:
             return _empty_transform(xp, x, name, {only_axis: points})
         return getattr(xp.fft, name)(x, n=points, axis=axis, norm=norm)
 
-    return _declared(name, forward, rule, _ONE, doc, example)
+    return _declare(name, forward, rule, _ONE, doc, example)
 
 
 def _along_many(name: str, rule: Rule, *, doc: str, example: str) -> Transform:
@@ -191,17 +191,15 @@ def _along_many(name: str, rule: Rule, *, doc: str, example: str) -> Transform:
             last = tuple(lengths)[-1]
             lengths[last] = 2 * (x.shape[last] - 1)
         _check(norm, lengths)
-        x = _prepared(xp, x, name)
+        x = _as_input(xp, x, name)
         if 0 in x.shape:
             return _empty_transform(xp, x, name, lengths)
         return getattr(xp.fft, name)(x, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
 
-    return _declared(name, forward, rule, _MANY, doc, example)
+    return _declare(name, forward, rule, _MANY, doc, example)
 
 
-def _declared(
-    name: str, forward: Callable[..., Any], rule: Rule, options: str, summary: str, example: str
-) -> Transform:
+def _declare(name: str, forward: Callable[..., Any], rule: Rule, options: str, summary: str, example: str) -> Transform:
     function = Function.of(name, forward, (rule,), lowest=FLOATING, holomorphic=name not in _OF_HALVES)
     data, _, value = example.partition(" -> ")
     if name in _OF_HALVES:
@@ -226,35 +224,35 @@ def _declared(
 
 # fmt: off
 fft: Transform = _along_one("fft",
-    lambda g, xp, x_shape, n, axis, norm: _whole(xp, fft, g, x_shape, n, axis, norm),
+    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm),
     doc="Return the discrete Fourier transform.", example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j, 1.+0.j]")
 ifft: Transform = _along_one("ifft",
-    lambda g, xp, x_shape, n, axis, norm: _whole(xp, ifft, g, x_shape, n, axis, norm),
+    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm),
     doc="Return the inverse of `fft`.", example="[3.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j, 1.+0.j]")
 fftn: Transform = _along_many("fftn",
-    lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, fftn, g, x_shape, s, axes, norm),
+    lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm),
     doc="Return the discrete Fourier transform along several axes.", example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
 ifftn: Transform = _along_many("ifftn",
-    lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, ifftn, g, x_shape, s, axes, norm),
+    lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, ifftn, g, x_shape, s, axes, norm),
     doc="Return the inverse of `fftn`.", example="[[2.0, 0.0]] -> [[1.+0.j, 1.+0.j]]")
 rfft: Transform = _along_one("rfft",
-    lambda g, xp, x_shape, n, axis, norm: _whole(xp, fft, g, x_shape, n, axis, norm),
+    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm),
     doc="Return the first half of the discrete Fourier transform of real numbers.",
     example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j]")
 irfft: Transform = _along_one("irfft",
-    lambda g, xp, x_shape, axis, norm: _half(xp, rfft, g, x_shape, axis, norm),
+    lambda g, xp, x_shape, axis, norm: _transpose_from_half(xp, rfft, g, x_shape, axis, norm),
     doc="Return the inverse of `rfft`.", example="[2.0, 0.0] -> [1., 1.]")
 rfftn: Transform = _along_many("rfftn",
-    lambda g, xp, x_shape, s, axes, norm: _whole_many(xp, fftn, g, x_shape, s, axes, norm),
+    lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm),
     doc="Return the first half of the discrete Fourier transform of real numbers along several axes.",
     example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
 irfftn: Transform = _along_many("irfftn", _irfftn,
     doc="Return the inverse of `rfftn`.", example="[[2.0, 0.0]] -> [[1., 1.]]")
 hfft: Transform = _along_one("hfft",
-    lambda g, xp, x_shape, axis, norm: _half(xp, ihfft, g, x_shape, axis, norm),
+    lambda g, xp, x_shape, axis, norm: _transpose_from_half(xp, ihfft, g, x_shape, axis, norm),
     doc="Return the discrete Fourier transform, which is real, of half a signal.", example="[1.0, 0.0] -> [1., 1.]")
 ihfft: Transform = _along_one("ihfft",
-    lambda g, xp, x_shape, n, axis, norm: _whole(xp, ifft, g, x_shape, n, axis, norm),
+    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm),
     doc="Return the inverse of `hfft`.", example="[2.0, 0.0] -> [1.-0.j, 1.-0.j]")
 # fmt: on
 

@@ -13,6 +13,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, conjugate, identity
+from xgrad.ops.statistical import exclusive_cumprod
 from xgrad.support.docstrings import documented
 
 
@@ -79,14 +80,13 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 # Determinants
 
 
-def _products_without(xp: Any, s: Any) -> tuple[Any, Any]:
+def _leave_out_products(xp: Any, s: Any) -> tuple[Any, Any]:
     """Return the products of all numbers but one, and those of all but two, 0 where the two are one; no division."""
-    before = xp.cumulative_prod(s, axis=-1, include_initial=True)[..., :-1]
-    after = xp.flip(xp.cumulative_prod(xp.flip(s, axis=-1), axis=-1, include_initial=True)[..., :-1], axis=-1)
+    before = exclusive_cumprod(xp, s)
+    after = xp.flip(exclusive_cumprod(xp, xp.flip(s, axis=-1)), axis=-1)
     ones = xp.ones_like(s[..., None, :] + s[..., :, None])
     later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(ones)  # in each row, those behind its number
-    between = xp.cumulative_prod(later, axis=-1, include_initial=True)[..., :-1]
-    pairs = xp.triu(before[..., :, None] * between * after[..., None, :], k=1)
+    pairs = xp.triu(before[..., :, None] * exclusive_cumprod(xp, later) * after[..., None, :], k=1)
     return before * after, pairs + xp.matrix_transpose(pairs)
 
 
@@ -99,7 +99,7 @@ def _svd_and_phase(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
 
 def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
     u, s, vh, phase = _svd_and_phase(xp, x)
-    _, pairs = _products_without(xp, s)
+    _, pairs = _leave_out_products(xp, s)
     g = xp.matrix_transpose(u) @ g @ xp.matrix_transpose(vh)
     sums = xp.sum(pairs * xp.linalg.diagonal(g)[..., None, :], axis=-1)
     inner = identity(xp, s) * sums[..., None, :] - xp.matrix_transpose(g) * pairs
@@ -110,7 +110,7 @@ def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
 def _cofactors(xp: Any, x: Any, /) -> Any:
     """Return the derivative of the determinant by each element, made of products of all singular values but one."""
     u, s, vh, phase = _svd_and_phase(xp, x)
-    without, _ = _products_without(xp, s)
+    without, _ = _leave_out_products(xp, s)
     return phase * ((u * without[..., None, :]) @ vh)
 
 

@@ -120,7 +120,9 @@ def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.matmul(x1, x2)
 
 
-def _paired(ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
+def _summed_axes(
+    ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[int]]
+) -> tuple[list[int], list[int]]:
     """Return the axes of each input that are summed over, counted from the front."""
     if isinstance(axes, int):
         if not 0 <= axes <= min(ndim1, ndim2):
@@ -132,25 +134,25 @@ def _paired(ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[in
     return [a % ndim1 for a in axes[0]], [a % ndim2 for a in axes[1]]
 
 
-def _in_order(xp: Any, x: Any, order: list[int]) -> Any:
+def _permute_to(xp: Any, x: Any, order: list[int]) -> Any:
     """Move each axis of `x` to the place that `order` has for it."""
     return xp.permute_dims(x, tuple([order.index(a) for a in range(len(order))]))
 
 
 def _tensordot_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, axes: Any) -> Any:
-    summed, other = _paired(len(x1_shape), len(x2.shape), axes)
+    summed, other = _summed_axes(len(x1_shape), len(x2.shape), axes)
     free = [a for a in range(len(x1_shape)) if a not in summed]
     rest = [a for a in range(len(x2.shape)) if a not in other]
     out = xp.tensordot(g, x2, axes=(tuple(range(len(free), len(g.shape))), tuple(rest)))
-    return _in_order(xp, out, free + [summed[other.index(a)] for a in sorted(other)])
+    return _permute_to(xp, out, free + [summed[other.index(a)] for a in sorted(other)])
 
 
 def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: Any) -> Any:
-    other, summed = _paired(len(x1.shape), len(x2_shape), axes)
+    other, summed = _summed_axes(len(x1.shape), len(x2_shape), axes)
     free = [a for a in range(len(x2_shape)) if a not in summed]
     rest = [a for a in range(len(x1.shape)) if a not in other]
     out = xp.tensordot(x1, g, axes=(tuple(rest), tuple(range(len(rest)))))
-    return _in_order(xp, out, [summed[other.index(a)] for a in sorted(other)] + free)
+    return _permute_to(xp, out, [summed[other.index(a)] for a in sorted(other)] + free)
 
 
 @derivative(_tensordot_left, _tensordot_right, kind=INTEGER)
@@ -173,7 +175,7 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     >>> xgrad.tensordot(xgrad.ones((2, 3, 4)), xgrad.ones((4, 3)), axes=((1, 2), (1, 0)))
     Tensor([12., 12.])
     """
-    first, second = _paired(len(x1.shape), len(x2.shape), axes)
+    first, second = _summed_axes(len(x1.shape), len(x2.shape), axes)
     lengths = [[x.shape[a] for a in paired] for x, paired in ((x1, first), (x2, second))]
     if lengths[0] != lengths[1]:
         raise ValueError(f"expected equal lengths along the axes to sum over, {first} and {second}")
@@ -289,7 +291,7 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 @derivative(lambda g, xp: xp.zeros_like(g))
-def _unit(xp: Any, x: Any, /) -> Any:
+def _zeroth_power(xp: Any, x: Any, /) -> Any:
     """Return the matrices to the power of 0."""
     return xp.broadcast_to(identity(xp, x), x.shape)
 
@@ -322,7 +324,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
         raise TypeError(f"matrix_power: expected an int for n, got {shown(n)}")
     n = operator.index(n)
     if n == 0:
-        return _unit(x)
+        return _zeroth_power(x)
     square, n = (namespace.linalg.inv(x) if n < 0 else x), abs(n)
     power: Tensor | None = None
     while True:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.ops.declare import arrays
+from xgrad.ops.declare import as_arrays
 from xgrad.ops.special import kernel
 
 
 def _huber(xp: Any, delta: Any, r: Any, /) -> Any:
-    delta, r = arrays(xp, delta, r)
+    delta, r = as_arrays(xp, delta, r)
     size = xp.abs(r)
     loss = xp.where(size <= delta, r * r / 2, delta * (size - delta / 2))
     return xp.where(delta < 0, math.inf, loss)
 
 
 def _huber_delta(g: Any, xp: Any, delta: Any, r: Any) -> Any:
-    delta, r = arrays(xp, delta, r)
+    delta, r = as_arrays(xp, delta, r)
     return g * xp.where(xp.abs(r) <= delta, 0, xp.abs(r) - delta)
 
 
 def _huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
-    delta, r = arrays(xp, delta, r)
+    delta, r = as_arrays(xp, delta, r)
     return g * xp.maximum(xp.minimum(r, delta), -delta)
 
 
@@ -46,20 +46,20 @@ def _root(xp: Any, delta: Any, r: Any) -> Any:
 
 
 def _pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
-    delta, r = arrays(xp, delta, r)
+    delta, r = as_arrays(xp, delta, r)
     loss = delta * r * (r / (xp.abs(delta) + _root(xp, delta, r)))  # the definition's difference, without cancellation
     return xp.where(delta < 0, math.inf, loss)
 
 
 def _pseudo_huber_delta(g: Any, xp: Any, delta: Any, r: Any) -> Any:
-    delta, r = arrays(xp, delta, r)
+    delta, r = as_arrays(xp, delta, r)
     root = _root(xp, delta, r)
     part = r / (delta + root) * r
     return g * (part * part / root)
 
 
 def _pseudo_huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
-    delta, r = arrays(xp, delta, r)
+    delta, r = as_arrays(xp, delta, r)
     return g * (delta / _root(xp, delta, r) * r)
 
 

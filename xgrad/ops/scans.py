@@ -23,7 +23,7 @@ _SHARED = by_name(
 )
 
 
-def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
+def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
     """Return for each element what an associative operation makes of it and all before it."""
     x, step = xp.moveaxis(x, axis, -1), 1
     while step < x.shape[-1]:  # each element then combines `step` of them, or all before it
@@ -38,11 +38,11 @@ def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[An
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
     indices = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
-    is_extremum = (known == _scanned(xp, combine, known, axis)) | (known != known)
-    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(is_extremum, indices, 0), axis), axis=axis)
+    is_extremum = (known == _associative_scan(xp, combine, known, axis)) | (known != known)
+    return xp.take_along_axis(x, _associative_scan(xp, xp.maximum, xp.where(is_extremum, indices, 0), axis), axis=axis)
 
 
-def _logaddexp(x1: Any, x2: Any) -> Any:
+def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
     """Return logaddexp, but with the derivative 0 where both are minus infinity, which have none."""
     nothing = namespace.maximum(x1, x2) == -math.inf
     total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
@@ -102,5 +102,5 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
     """
     x = as_floating("logcumsumexp", x)
-    out: Tensor = _scanned(namespace, _logaddexp, x, axis_of_reals("logcumsumexp", x, axis))
+    out: Tensor = _associative_scan(namespace, _logaddexp_or_infinity, x, axis_of_reals("logcumsumexp", x, axis))
     return out

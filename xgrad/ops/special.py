@@ -15,7 +15,7 @@ from xgrad.core.dtypes import COMPLEX, FLOATING, SCALARS
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import arrays, call_op, derivative, make_callable
+from xgrad.ops.declare import as_arrays, call_op, derivative, make_callable
 from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import shown
 
@@ -113,12 +113,12 @@ def _refuse(name: str, parameter: str) -> Rule:
 
 
 def gamma_density(xp: Any, a: Any, x: Any) -> Any:
-    a, x = arrays(xp, a, x)
+    a, x = as_arrays(xp, a, x)
     return xp.exp(xp.special.xlogy(a - 1, x) - x - xp.special.gammaln(a))
 
 
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
-    (a, x), (b, _) = arrays(xp, a, x), arrays(xp, b, x)
+    (a, x), (b, _) = as_arrays(xp, a, x), as_arrays(xp, b, x)
     return xp.exp(xp.special.xlogy(a - 1, x) + xp.special.xlog1py(b - 1, -x) - xp.special.betaln(a, b))
 
 

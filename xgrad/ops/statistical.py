@@ -43,7 +43,7 @@ mean = reduction(
 )
 
 
-def _shared(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
+def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     """Give the gradient of an extremum to the elements that equal it, in equal parts."""
     ties = xp.astype(x == restore_axes(xp, out, x.shape, axis), g.dtype)
     share = restore_axes(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
@@ -52,7 +52,7 @@ def _shared(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 max = reduction(
     "max",
-    _shared,
+    _extremum_rule,
     highest=FLOATING,
     doc="Return the largest element along axes; those that tie share the gradient equally.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]",
@@ -61,7 +61,7 @@ max = reduction(
 
 min = reduction(
     "min",
-    _shared,
+    _extremum_rule,
     highest=FLOATING,
     doc="Return the smallest element along axes; those that tie share the gradient equally.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]",
@@ -69,7 +69,7 @@ min = reduction(
 )
 
 
-def _products_before(xp: Any, x: Any) -> Any:
+def exclusive_cumprod(xp: Any, x: Any) -> Any:
     """Return for each element of the last axis the product of those before it."""
     return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
 
@@ -79,7 +79,7 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
     shape, axes = tuple(x.shape), normalize_axes(len(x.shape), axis)
     kept = tuple(a for a in range(len(shape)) if a not in axes)
     rows = xp.reshape(xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis)))
-    others = _products_before(xp, rows) * xp.flip(_products_before(xp, xp.flip(rows, axis=-1)), axis=-1)
+    others = exclusive_cumprod(xp, rows) * xp.flip(exclusive_cumprod(xp, xp.flip(rows, axis=-1)), axis=-1)
     others = xp.reshape(others, tuple(shape[a] for a in kept + axes))
     inverse = tuple((kept + axes).index(a) for a in range(len(shape)))
     return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
@@ -170,7 +170,7 @@ cumulative_sum = cumulative(
 )
 
 
-def _carried_back(xp: Any, g: Any, x: Any) -> Any:
+def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
     """Return s with ``s[i] = g[i] + x[i + 1] * s[i + 1]`` along the last axis.
 
     By doubling, in log2(n) steps: no division, so zeros do no harm, and differentiable like any product.
@@ -188,7 +188,7 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
     axis = (axis or 0) % len(x.shape)
     g = g[slice_axis(axis, 1)] if include_initial else g
     g, x = xp.moveaxis(g, axis, -1), xp.moveaxis(x, axis, -1)
-    return xp.moveaxis(_products_before(xp, x) * _carried_back(xp, g, x), -1, axis)
+    return xp.moveaxis(exclusive_cumprod(xp, x) * _reverse_linear_scan(xp, g, x), -1, axis)
 
 
 cumulative_prod = cumulative(

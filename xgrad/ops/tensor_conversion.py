@@ -69,7 +69,7 @@ def asarray(
         if copy is False and made is not obj:
             raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
         return made
-    tensor = from_array(*_to_raw(obj, dtype=dtype, device=device, copy=copy))
+    tensor = from_array(*_to_array(obj, dtype=dtype, device=device, copy=copy))
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -102,7 +102,7 @@ def _stacked(values: Any, dtype: Any, device: Device) -> Tensor:
     return stack(parts) if parts else asarray([], dtype=dtype, device=device)
 
 
-def _to_raw(
+def _to_array(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
     """Return the array and the device for the values that a user gives in any form."""
@@ -212,7 +212,7 @@ def native_dtype(dtype: Any, device: Device) -> Any:
     return native
 
 
-def _bring_back(g: Any, x_device: Device, device: Device) -> Any:
+def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
     """Send a gradient to where its tensor was; outside a recorded pass it is an array, not a tensor."""
     return _to_device(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
 
@@ -228,7 +228,7 @@ class _ToDevice(Function):
 
     @staticmethod
     def backward(xp: Any, g: Any, x_device: Device, device: Device) -> Any:
-        return _bring_back(g, x_device, device)
+        return _move_gradient(g, x_device, device)
 
 
 _to_device = _ToDevice()
