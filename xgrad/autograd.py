@@ -28,18 +28,13 @@ def backward(
 ) -> None:
     """Add the gradients of one or several results to the ``.grad`` of every leaf behind them.
 
-    tensors : Tensor or sequence of Tensor
-        The results, of any shape and on any device.
-    grad_tensors : Tensor or sequence of Tensor or None, optional
-        For each result its gradient, of the same shape, dtype and device; may be None for a scalar.
-    retain_graph : bool, optional
-        Whether to keep what the graph saved. By default as `create_graph`.
-    create_graph : bool, default False
-        Whether to record the pass itself.
-    raises RuntimeError
-        If a result has no graph, the graph was freed, or a value that it saved has since changed.
-    raises ValueError
-        If a gradient is missing for a result that is not a real scalar, or does not fit.
+    tensors : Tensor or sequence of Tensor -- The results, of any shape and on any device.
+    grad_tensors : Tensor or sequence of Tensor or None, optional -- For each result its gradient, of the same shape,
+        dtype and device; may be None for a scalar.
+    retain_graph : bool, optional -- Whether to keep what the graph saved. By default as `create_graph`.
+    create_graph : bool, default False -- Whether to record the pass itself.
+    raises RuntimeError -- If a result has no graph, the graph was freed, or a value that it saved has since changed.
+    raises ValueError -- If a gradient is missing for a result that is not a real scalar, or does not fit.
 
     Ctrl-C, or the exception of another signal handler, may leave the graph freed in part, and gradients added to some
     leaves and not to others, as in PyTorch: clear them, and compute the results again.
@@ -67,24 +62,17 @@ def grad(
 
     No ``.grad`` is touched, and only what lies between the two is computed.
 
-    outputs : Tensor or sequence of Tensor
-        What to differentiate; the gradients of several add up.
-    inputs : Tensor or sequence of Tensor
-        With respect to what.
-    grad_outputs : Tensor or sequence of Tensor or None, optional
-        For each output its gradient, of the same shape, dtype and device; may be None for a scalar.
-    create_graph : bool, default False
-        Record the pass, so that the gradients can be differentiated in turn, to any order.
-    retain_graph : bool, optional
-        Whether to keep what the graph saved. By default as `create_graph`.
-    allow_unused : bool, default False
-        Return None for an input that the outputs do not depend on, rather than raise.
-    returns tuple of Tensor
-        One for each input, of its shape, dtype and device.
-    raises RuntimeError
-        As `backward`, and if an input is not part of the graph.
-    raises ValueError
-        As `backward`.
+    outputs : Tensor or sequence of Tensor -- What to differentiate; the gradients of several add up.
+    inputs : Tensor or sequence of Tensor -- With respect to what.
+    grad_outputs : Tensor or sequence of Tensor or None, optional -- For each output its gradient, of the same shape,
+        dtype and device; may be None for a scalar.
+    create_graph : bool, default False -- Record the pass, so that the gradients can be differentiated in turn, to any
+        order.
+    retain_graph : bool, optional -- Whether to keep what the graph saved. By default as `create_graph`.
+    allow_unused : bool, default False -- Return None for an input that the outputs do not depend on, rather than raise.
+    returns tuple of Tensor -- One for each input, of its shape, dtype and device.
+    raises RuntimeError -- As `backward`, and if an input is not part of the graph.
+    raises ValueError -- As `backward`.
 
     >>> x = xgrad.Tensor(3.0, requires_grad=True)
     >>> (first,) = xgrad.autograd.grad(x * x * x, x, create_graph=True)

@@ -36,40 +36,29 @@ def gradcheck(
 ) -> bool:
     """Check the derivatives of a function against differences of its values.
 
-    fn : callable
-        Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
-    inputs : Tensor, or list or tuple of the arguments
-        Tensors on any device, or containers of them, and anything else. Tensors that require a gradient are checked,
-        and must be float64 or complex128, for differences need the digits. A complex number counts as two: its real
-        and its imaginary part.
-    eps : float, default 1e-6
-        The step of the central differences.
-    atol, rtol : float
-        How far a derivative may be off: ``atol + rtol * abs(difference)``. The defaults are PyTorch's.
-    raise_exception : bool, default True
-        Whether to raise where a check fails; else False is returned.
-    nondet_tol : float, default 0
-        How far the results and the gradients of two calls may be apart.
-    fast_mode : bool, default True
-        Check one random direction of each input, weighting the elements of a result at random: for each result, one
-        backward pass, and two calls for each input. False checks every entry of every Jacobian, and so finds what is
-        small beside other entries. Where a direction is off, the entries are looked at in any case, so as to name one.
-    complex_step : bool, default False
-        Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so that tolerances may be
-        tight and float32 will do. For functions of real inputs that are analytic, and made of ops that take complex
-        numbers in their stead.
-    seed : int, default 0
-        Of the directions and weights.
-    returns bool
-        True; False if a check failed and `raise_exception` is False.
-    raises AssertionError
-        If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It names the result, the
-        input, the entry and both values, and says where the function has a kink or a jump.
-    raises TypeError
-        If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns anything but
-        tensors, or none that is floating.
-    raises RuntimeError
-        If a rule returns a gradient of a shape that does not fit its input.
+    fn : callable -- Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
+    inputs : Tensor, or list or tuple of the arguments -- Tensors on any device, or containers of them, and anything
+        else. Tensors that require a gradient are checked, and must be float64 or complex128, for differences need the
+        digits. A complex number counts as two: its real and its imaginary part.
+    eps : float, default 1e-6 -- The step of the central differences.
+    atol, rtol : float -- How far a derivative may be off: ``atol + rtol * abs(difference)``. The defaults are
+        PyTorch's.
+    raise_exception : bool, default True -- Whether to raise where a check fails; else False is returned.
+    nondet_tol : float, default 0 -- How far the results and the gradients of two calls may be apart.
+    fast_mode : bool, default True -- Check one random direction of each input, weighting the elements of a result at
+        random: for each result, one backward pass, and two calls for each input. False checks every entry of every
+        Jacobian, and so finds what is small beside other entries. Where a direction is off, the entries are looked at
+        in any case, so as to name one.
+    complex_step : bool, default False -- Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to
+        rounding, so that tolerances may be tight and float32 will do. For functions of real inputs that are analytic,
+        and made of ops that take complex numbers in their stead.
+    seed : int, default 0 -- Of the directions and weights.
+    returns bool -- True; False if a check failed and `raise_exception` is False.
+    raises AssertionError -- If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It
+        names the result, the input, the entry and both values, and says where the function has a kink or a jump.
+    raises TypeError -- If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns
+        anything but tensors, or none that is floating.
+    raises RuntimeError -- If a rule returns a gradient of a shape that does not fit its input.
 
     J. Martins, P. Sturdza, J. Alonso, "The complex-step derivative approximation", ACM TOMS 29(3), 2003.
 
@@ -102,15 +91,12 @@ def gradgradcheck(
 ) -> bool:
     """Check the second derivatives of a function, and those by the arriving gradient, as `gradcheck`.
 
-    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed
-        As those of `gradcheck`.
-    grad_outputs : Tensor or sequence of Tensor, optional
-        The gradients that arrive, one for each result that has a gradient; random by default.
-    returns bool
-        As `gradcheck`.
-    raises AssertionError, TypeError
-        As `gradcheck`. The results are the gradients that `fn` passes on, in the order of the inputs; the inputs are
-        those of `fn`, and as ``grad_outputs`` the gradients that arrive.
+    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed -- As those of `gradcheck`.
+    grad_outputs : Tensor or sequence of Tensor, optional -- The gradients that arrive, one for each result that has a
+        gradient; random by default.
+    returns bool -- As `gradcheck`.
+    raises AssertionError, TypeError -- As `gradcheck`. The results are the gradients that `fn` passes on, in the order
+        of the inputs; the inputs are those of `fn`, and as ``grad_outputs`` the gradients that arrive.
 
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)

@@ -14,12 +14,12 @@ from xgrad.support.docstrings import by_name, documented
 __all__ = ["allclose", "isclose"]
 
 _SHARED = by_name(
-    "x1, x2 : Tensor or scalar\n    Numbers or bools, of shapes that broadcast. At most one may be a Python scalar.",
-    "rtol : float, default 1e-5\n    The tolerance relative to the magnitude of `x2`.",
-    "atol : float, default 1e-8\n    The absolute tolerance, which is added.",
-    "equal_nan : bool, default False\n    Whether NaNs are close to each other.",
-    "TypeError\n    If both are scalars.",
-    "ValueError\n    If the shapes do not broadcast.",
+    "x1, x2 : Tensor or scalar -- Numbers or bools, of shapes that broadcast. At most one may be a Python scalar.",
+    "rtol : float, default 1e-5 -- The tolerance relative to the magnitude of `x2`.",
+    "atol : float, default 1e-8 -- The absolute tolerance, which is added.",
+    "equal_nan : bool, default False -- Whether NaNs are close to each other.",
+    "TypeError -- If both are scalars.",
+    "ValueError -- If the shapes do not broadcast.",
 )
 
 
@@ -35,9 +35,8 @@ def isclose(
     """Return whether elements are equal within a tolerance; not differentiable.
 
     x1, x2, rtol, atol, equal_nan
-    returns Tensor
-        Bools, of the shape that the inputs broadcast to: whether ``abs(x1 - x2) <= atol + rtol * abs(x2)``. An
-        infinity is close to itself alone.
+    returns Tensor -- Bools, of the shape that the inputs broadcast to: whether ``abs(x1 - x2) <= atol + rtol *
+        abs(x2)``. An infinity is close to itself alone.
     raises TypeError, ValueError, DeviceError
 
     Integers are compared as float64. As ``numpy.isclose``, ``torch.isclose`` and ``array_api_extra.isclose``.
@@ -81,8 +80,8 @@ def allclose(
     """Return whether all elements are equal within a tolerance: see `isclose`.
 
     x1, x2, rtol, atol, equal_nan
-    returns bool
-        True where there are no elements. To know makes a GPU wait; for a tensor of one bool, use ``all(isclose(...))``.
+    returns bool -- True where there are no elements. To know makes a GPU wait; for a tensor of one bool, use
+        ``all(isclose(...))``.
     raises TypeError, ValueError, DeviceError
 
     As ``numpy.allclose`` and ``torch.allclose``.

@@ -27,20 +27,16 @@ Labelled = tuple[Tensor, str]
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     """Multiply tensors and sum over axes, by the Einstein summation convention.
 
-    subscripts : str
-        For each operand one letter per axis, separated by commas, and after ``->`` those of the result:
+    subscripts : str -- For each operand one letter per axis, separated by commas, and after ``->`` those of the result:
         ``"ij,jk->ik"`` is a matrix product. Axes of one letter are multiplied element by element; letters that are not
         in the result are summed over. A letter repeated in one operand takes its diagonal. ``...`` stands for any
-        number of axes, which broadcast. Without ``->``, the result has the axes of ``...``, then the letters that
-        occur once, in alphabetical order.
-    *operands : Tensor
-        Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of length 1.
-    returns Tensor
-        Of the dtype that the operands promote to.
-    raises ValueError
-        If the subscripts are malformed, or do not fit the shapes.
-    raises TypeError
-        If `subscripts` is not a string.
+        number of axes, which broadcast. Without ``->``, the result has the axes of ``...``, then the letters that occur
+        once, in alphabetical order.
+    *operands : Tensor -- Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of
+        length 1.
+    returns Tensor -- Of the dtype that the operands promote to.
+    raises ValueError -- If the subscripts are malformed, or do not fit the shapes.
+    raises TypeError -- If `subscripts` is not a string.
     raises DeviceError
 
     Differentiable to any order. Two operands are one call of `matmul`. Of three and more, the order of pairs that

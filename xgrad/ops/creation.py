@@ -35,17 +35,12 @@ Number = bool | int | float | complex | Tensor
 _DOC = """{summary}
 
 {parameters}
-dtype : dtype, optional
-    By default {dtype}.
-device : str or Device, optional
-    By default {device}.
+dtype : dtype, optional -- By default {dtype}.
+device : str or Device, optional -- By default {device}.
 requires_grad
-returns Tensor
-    Of shape {shape}.
-raises TypeError
-    If there is no such dtype, or gradients are wanted of one that is not floating.
-raises DeviceError
-    If the device is unknown or cannot be used.
+returns Tensor -- Of shape {shape}.
+raises TypeError -- If there is no such dtype, or gradients are wanted of one that is not floating.
+raises DeviceError -- If the device is unknown or cannot be used.
 
 {notes}
 
@@ -166,8 +161,7 @@ def full(
     """Return one value, repeated.
 
     shape
-    fill_value : scalar or 0-d Tensor
-        The value.
+    fill_value : scalar or 0-d Tensor -- The value.
     """
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
@@ -190,8 +184,7 @@ def zeros_like(
 ) -> Tensor:
     """Return zeros, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
+    x : Tensor -- Whose shape, dtype and device to take.
     """
     like = _like_options("zeros_like", x, dtype, device)
     return zeros(**like, requires_grad=requires_grad)
@@ -203,8 +196,7 @@ def ones_like(
 ) -> Tensor:
     """Return ones, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
+    x : Tensor -- Whose shape, dtype and device to take.
     """
     like = _like_options("ones_like", x, dtype, device)
     return ones(**like, requires_grad=requires_grad)
@@ -216,8 +208,7 @@ def empty_like(
 ) -> Tensor:
     """Return whatever the memory holds, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
+    x : Tensor -- Whose shape, dtype and device to take.
     """
     like = _like_options("empty_like", x, dtype, device)
     return empty(**like, requires_grad=requires_grad)
@@ -239,10 +230,8 @@ def full_like(
 ) -> Tensor:
     """Return one value, repeated, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
-    fill_value : scalar or 0-d Tensor
-        The value.
+    x : Tensor -- Whose shape, dtype and device to take.
+    fill_value : scalar or 0-d Tensor -- The value.
     """
     like = _like_options("full_like", x, dtype, device)
     return full(fill_value=fill_value, **like, requires_grad=requires_grad)
@@ -274,12 +263,9 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers from `start` up to `stop`, which is left out.
 
-    start : int, float or 0-d Tensor
-        Where to start; with no `stop`, where to stop, starting at 0.
-    stop : int, float or 0-d Tensor, optional
-        Where to stop.
-    step : int, float or 0-d Tensor, default 1
-        The distance between two numbers.
+    start : int, float or 0-d Tensor -- Where to start; with no `stop`, where to stop, starting at 0.
+    stop : int, float or 0-d Tensor, optional -- Where to stop.
+    step : int, float or 0-d Tensor, default 1 -- The distance between two numbers.
     """
     if stop is None:
         start, stop = 0, start
@@ -305,12 +291,9 @@ def linspace(
 ) -> Tensor:
     """Return `num` evenly spaced numbers from `start` to `stop`.
 
-    start, stop : number or 0-d Tensor
-        The ends.
-    num : int
-        How many numbers.
-    endpoint : bool, default True
-        Whether `stop` is one of them.
+    start, stop : number or 0-d Tensor -- The ends.
+    num : int -- How many numbers.
+    endpoint : bool, default True -- Whether `stop` is one of them.
     """
     num = _integer("num", num)
     numbers, dtype, device, recorded = _parse_bounds((start, stop), dtype, device, lowest=FLOATING)
@@ -354,12 +337,9 @@ def eye(
 ) -> Tensor:
     """Return ones on a diagonal and zeros elsewhere.
 
-    n_rows : int
-        The number of rows.
-    n_cols : int, optional
-        The number of columns, by default that of rows.
-    k : int, default 0
-        Which diagonal: above the main one if positive.
+    n_rows : int -- The number of rows.
+    n_cols : int, optional -- The number of columns, by default that of rows.
+    k : int, default 0 -- Which diagonal: above the main one if positive.
     """
     return _create("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
@@ -368,17 +348,13 @@ def eye(
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
-    *arrays : Tensor
-        The coordinates along each axis, of shape (n,).
-    indexing : {"xy", "ij"}, default "xy"
-        Whether the first two axes change places, as is the habit with images, or not, as with matrices.
-    returns tuple of Tensor
-        As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with ``"ij"``, of
-        (n2, n1, n3, ...) with ``"xy"``.
-    raises ValueError
-        If an array has not just one axis, or `indexing` is neither.
-    raises DeviceError
-        If the arrays are on several devices.
+    *arrays : Tensor -- The coordinates along each axis, of shape (n,).
+    indexing : {"xy", "ij"}, default "xy" -- Whether the first two axes change places, as is the habit with images, or
+        not, as with matrices.
+    returns tuple of Tensor -- As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with
+        ``"ij"``, of (n2, n1, n3, ...) with ``"xy"``.
+    raises ValueError -- If an array has not just one axis, or `indexing` is neither.
+    raises DeviceError -- If the arrays are on several devices.
 
     Differentiable to any order.
 
@@ -403,14 +379,10 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 _TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.
 
-x : Tensor
-    Of shape (..., m, n) and any dtype.
-k : int, default 0
-    Where the triangle ends: on the main diagonal, or so many diagonals above it.
-returns Tensor
-    Of the same shape and dtype.
-raises ValueError
-    If `x` has fewer than two axes.
+x : Tensor -- Of shape (..., m, n) and any dtype.
+k : int, default 0 -- Where the triangle ends: on the main diagonal, or so many diagonals above it.
+returns Tensor -- Of the same shape and dtype.
+raises ValueError -- If `x` has fewer than two axes.
 
 Differentiable to any order.
 

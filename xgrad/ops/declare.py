@@ -107,10 +107,8 @@ _KINDS = {
 
 _DOC = """{summary}
 
-{names} : Tensor
-    Of any shape{broadcast}, on one device; {kind}.{scalar}
-returns Tensor
-    {result}
+{names} : Tensor -- Of any shape{broadcast}, on one device; {kind}.{scalar}
+returns Tensor -- {result}
 {raises}raises DeviceError
 
 {gradient}
@@ -168,9 +166,9 @@ def _binary(name: str) -> Callable[..., Any]:
 def _document(function: Function, names: str, summary: str, example: str, notes: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
-    mismatch = "raises ValueError\n    If the shapes do not broadcast.\n" if binary else ""
+    mismatch = "raises ValueError -- If the shapes do not broadcast.\n" if binary else ""
     if function.highest < COMPLEX:
-        mismatch += f"raises TypeError\n    If an input is not of {NAMES[function.highest]}.\n"
+        mismatch += f"raises TypeError -- If an input is not of {NAMES[function.highest]}.\n"
     gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
     return _DOC.format(
         name=function.name,

@@ -53,11 +53,9 @@ _TAKES = {
 
 _DOC = """{summary}
 
-x : Tensor
-    {takes}.
+x : Tensor -- {takes}.
 {options}
-returns Tensor
-    {returns}
+returns Tensor -- {returns}
 {raises}
 {notes}
 
@@ -98,9 +96,9 @@ def along_axes(
         name=name,
         summary=doc,
         takes=takes or _TAKES[kind],
-        options="\n".join([f"{name} : {kind}\n    {meaning}" for name, _, kind, meaning in options]),
+        options="\n".join([f"{name} : {kind} -- {meaning}" for name, _, kind, meaning in options]),
         returns=returns,
-        raises=f"raises ValueError\n    {raises}\n" if raises else "",
+        raises=f"raises ValueError -- {raises}\n" if raises else "",
         notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
         data=data + bracket,
         keywords=keywords,

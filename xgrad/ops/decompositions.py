@@ -63,17 +63,13 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     """Return the triangular matrices whose product with their adjoints the matrices are.
 
-    x : Tensor
-        Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read. Integers
-        count as float32.
-    upper : bool, default False
-        Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the lower L of ``L @ L.H``.
-    returns Tensor
-        Of the shape of `x`, with zeros in the other triangle.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If one is not positive definite; on ``cuda`` the result is NaN instead.
+    x : Tensor -- Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read.
+        Integers count as float32.
+    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the
+        lower L of ``L @ L.H``.
+    returns Tensor -- Of the shape of `x`, with zeros in the other triangle.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If one is not positive definite; on ``cuda`` the result is NaN instead.
 
     The gradient is Hermitian.
 
@@ -113,16 +109,11 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Return matrices as products of a unitary and an upper triangular one.
 
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    mode : {"reduced", "complete"}, default "reduced"
-        Whether Q has k = min(m, n) columns, or k = m.
-    returns Q : Tensor
-        Of shape (..., m, k), with orthonormal columns.
-    returns R : Tensor
-        Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either sign.
-    raises ValueError
-        If `x` has fewer than two axes, or there is no such mode.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    mode : {"reduced", "complete"}, default "reduced" -- Whether Q has k = min(m, n) columns, or k = m.
+    returns Q : Tensor -- Of shape (..., m, k), with orthonormal columns.
+    returns R : Tensor -- Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either sign.
+    raises ValueError -- If `x` has fewer than two axes, or there is no such mode.
 
     There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the backward pass raises
     an error, or the gradient is infinite or NaN. The columns that "complete" adds are determined up to a rotation, and
@@ -170,23 +161,16 @@ def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """Return the singular value decomposition ``U @ diag(S) @ Vh``.
 
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    full_matrices : bool, default True
-        Whether U and Vh are square; otherwise they have as many columns, and rows, as there are singular values.
-    returns U : Tensor
-        Of shape (..., m, m), or (..., m, k), with orthonormal columns.
-    returns S : Tensor
-        The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
-    returns Vh : Tensor
-        Of shape (..., n, n), or (..., k, n), with orthonormal rows.
-    raises ValueError
-        If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
-    raises RuntimeError
-        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`, which a vector of U
-        and the one of V beside it share.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    full_matrices : bool, default True -- Whether U and Vh are square; otherwise they have as many columns, and rows, as
+        there are singular values.
+    returns U : Tensor -- Of shape (..., m, m), or (..., m, k), with orthonormal columns.
+    returns S : Tensor -- The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
+    returns Vh : Tensor -- Of shape (..., n, n), or (..., k, n), with orthonormal rows.
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+    raises RuntimeError -- In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`,
+        which a vector of U and the one of V beside it share.
 
     Where singular values repeat, and where one is 0, singular vectors have no derivative: the gradient is infinite or
     NaN as soon as something depends on them. That of the singular values alone stays finite, as with `svdvals`. The
@@ -210,14 +194,10 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
 def svdvals(xp: Any, x: Any, /) -> Any:
     """Return the singular values.
 
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    returns Tensor
-        Of shape (..., min(m, n)), real, the largest first.
-    raises ValueError
-        If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    returns Tensor -- Of shape (..., min(m, n)), real, the largest first.
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     Where singular values repeat, and where one is 0, the gradient is finite, and one of several, by the vectors that
     were found. The second derivative is infinite or NaN there, unless it does not depend on how they part.

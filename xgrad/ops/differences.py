@@ -41,18 +41,13 @@ def diff(
 ) -> Tensor:
     """Return the differences between neighbours along an axis, n times over.
 
-    x : Tensor
-        Numbers, with at least one axis; bools count as integers.
-    axis : int, default -1
-        Along what to take differences.
-    n : int, default 1
-        How many times; 0 returns the elements themselves.
-    prepend, append : Tensor, optional
-        What to put before and behind `x` first: of its shape, but for the length of `axis`. They have gradients, too.
-    returns Tensor
-        With `axis` shorter by `n`, and empty where there is not enough.
-    raises ValueError
-        If `n` is negative, or the shapes do not agree.
+    x : Tensor -- Numbers, with at least one axis; bools count as integers.
+    axis : int, default -1 -- Along what to take differences.
+    n : int, default 1 -- How many times; 0 returns the elements themselves.
+    prepend, append : Tensor, optional -- What to put before and behind `x` first: of its shape, but for the length of
+        `axis`. They have gradients, too.
+    returns Tensor -- With `axis` shorter by `n`, and empty where there is not enough.
+    raises ValueError -- If `n` is negative, or the shapes do not agree.
     raises IndexError
     raises DeviceError
 
@@ -81,21 +76,14 @@ def gradient(
 
     Central differences of second order between points, one-sided ones at the two ends.
 
-    x : Tensor
-        The values, with at least ``edge_order + 1`` of them along each axis; integers count as float32.
-    *spacing : float or Tensor
-        The distance of points, by default 1: one number for all axes; or for each axis a number, or the coordinates
-        of the points as a vector.
-    axis : int or tuple of int, optional
-        Along what; by default along each axis.
-    edge_order : {1, 2}, default 1
-        The order of the differences at the ends.
-    returns Tensor or tuple of Tensor
-        For each axis one of the shape of `x`; without a tuple where there is one axis.
-    raises ValueError
-        If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
-    raises TypeError
-        If there are not as many spacings as axes, or an axis is no int.
+    x : Tensor -- The values, with at least ``edge_order + 1`` of them along each axis; integers count as float32.
+    *spacing : float or Tensor -- The distance of points, by default 1: one number for all axes; or for each axis a
+        number, or the coordinates of the points as a vector.
+    axis : int or tuple of int, optional -- Along what; by default along each axis.
+    edge_order : {1, 2}, default 1 -- The order of the differences at the ends.
+    returns Tensor or tuple of Tensor -- For each axis one of the shape of `x`; without a tuple where there is one axis.
+    raises ValueError -- If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
+    raises TypeError -- If there are not as many spacings as axes, or an axis is no int.
     raises IndexError
 
     Differentiable to any order, in the values and the spacings. As ``numpy.gradient``; ``torch.gradient`` always

@@ -166,14 +166,10 @@ radian = kernel("radian", "d m s", lambda g: g * _DEGREE, lambda g: g * (_DEGREE
 def multigammaln(a: Any, d: int, /) -> Tensor:
     """Return the logarithm of the multivariate gamma function of dimension `d`.
 
-    a : Tensor
-        Real, above ``(d - 1) / 2``, which is not looked at on ``cuda``; integers count as float32.
-    d : int
-        From 1 on.
-    returns Tensor
-        Of the same shape; float32 stays float32.
-    raises ValueError
-        If `d` is no positive int, or an element of `a` too small.
+    a : Tensor -- Real, above ``(d - 1) / 2``, which is not looked at on ``cuda``; integers count as float32.
+    d : int -- From 1 on.
+    returns Tensor -- Of the same shape; float32 stays float32.
+    raises ValueError -- If `d` is no positive int, or an element of `a` too small.
 
     Differentiable to any order. As ``scipy.special.multigammaln``.
 

@@ -21,23 +21,16 @@ _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
     """Return a tensor of what another library's array holds, in the same memory where that can be.
 
-    x : object
-        An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
-    device : str or Device, optional
-        Where to put it. By default where the memory is: on ``cpu`` for that of the host, whatever the library, on
-        ``cuda`` for that of a GPU; for a tensor its copied device.
-    copy : bool, optional
-        True copies; False refuses to; None copies where it must.
-    returns Tensor
-        Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the tensor, and
-        must not be written while a graph needs it, for nothing would tell.
-    raises AttributeError
-        If `x` does not speak DLPack.
-    raises BufferError
-        If `x` cannot be given away, such as a tensor that requires a gradient, or no device has its memory, or
-        ``copy=False`` and another device needs a copy.
-    raises TypeError
-        If its dtype is none of ours.
+    x : object -- An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
+    device : str or Device, optional -- Where to put it. By default where the memory is: on ``cpu`` for that of the
+        host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must.
+    returns Tensor -- Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the
+        tensor, and must not be written while a graph needs it, for nothing would tell.
+    raises AttributeError -- If `x` does not speak DLPack.
+    raises BufferError -- If `x` cannot be given away, such as a tensor that requires a gradient, or no device has its
+        memory, or ``copy=False`` and another device needs a copy.
+    raises TypeError -- If its dtype is none of ours.
 
     >>> import numpy as np
     >>> import xgrad

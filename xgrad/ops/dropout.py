@@ -53,19 +53,13 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout: a simple way to prevent neural
     networks from overfitting", JMLR 15, 2014.
 
-    x : Tensor
-        Of any shape, floating.
-    p : float, default 0.5
-        From 0 to 1; rounded to a multiple of 2**-16 to decide what is left out.
-    training : bool, default True
-        Whether to leave anything out.
+    x : Tensor -- Of any shape, floating.
+    p : float, default 0.5 -- From 0 to 1; rounded to a multiple of 2**-16 to decide what is left out.
+    training : bool, default True -- Whether to leave anything out.
     generator
-    returns Tensor
-        Of the same shape; `x` itself if there is nothing to leave out.
-    raises ValueError
-        If `p` is below 0 or above 1.
-    raises TypeError
-        If `x` is not floating, or `p` no number.
+    returns Tensor -- Of the same shape; `x` itself if there is nothing to leave out.
+    raises ValueError -- If `p` is below 0 or above 1.
+    raises TypeError -- If `x` is not floating, or `p` no number.
 
     >>> y = xgrad.nn.functional.dropout(xgrad.ones(1000), p=0.2)
     >>> xgrad.max(y), 750 < xgrad.sum(y != 0).item() < 850

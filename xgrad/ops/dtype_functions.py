@@ -45,12 +45,10 @@ def _dtype(x: Any) -> np.dtype:
 def finfo(type: Any, /) -> FloatLimits:
     """Return the limits of a floating dtype.
 
-    type : dtype or Tensor
-        A floating or complex dtype, or a tensor of one; of a complex one, the limits of its parts.
-    returns FloatLimits
-        With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and ``dtype``, the real one.
-    raises TypeError
-        If there is no such dtype, or it is not floating.
+    type : dtype or Tensor -- A floating or complex dtype, or a tensor of one; of a complex one, the limits of its
+        parts.
+    returns FloatLimits -- With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and ``dtype``, the real one.
+    raises TypeError -- If there is no such dtype, or it is not floating.
 
     >>> xgrad.finfo(xgrad.float64).eps
     2.220446049250313e-16
@@ -67,12 +65,9 @@ def finfo(type: Any, /) -> FloatLimits:
 def iinfo(type: Any, /) -> IntegerLimits:
     """Return the limits of an integer dtype.
 
-    type : dtype or Tensor
-        An integer dtype, or a tensor of one.
-    returns IntegerLimits
-        With ``bits``, ``max``, ``min`` and ``dtype``.
-    raises TypeError
-        If there is no such dtype, or it is not one of integers.
+    type : dtype or Tensor -- An integer dtype, or a tensor of one.
+    returns IntegerLimits -- With ``bits``, ``max``, ``min`` and ``dtype``.
+    raises TypeError -- If there is no such dtype, or it is not one of integers.
 
     >>> xgrad.iinfo(xgrad.int8).min
     -128
@@ -99,17 +94,13 @@ _KINDS = {
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Return whether a dtype is of a kind.
 
-    dtype : dtype
-        Which one.
-    kind : str, dtype or tuple of these
-        ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"`` (to which
-        float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype, which is then the only one of its kind.
-    returns bool
-        Whether it is of that kind, or of one of several.
-    raises TypeError
-        If there is no such dtype.
-    raises ValueError
-        If there is no such kind.
+    dtype : dtype -- Which one.
+    kind : str, dtype or tuple of these -- ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``,
+        ``"real floating"`` (to which float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype, which is then
+        the only one of its kind.
+    returns bool -- Whether it is of that kind, or of one of several.
+    raises TypeError -- If there is no such dtype.
+    raises ValueError -- If there is no such kind.
 
     >>> xgrad.isdtype(xgrad.float32, ("integral", "real floating"))
     True
@@ -127,16 +118,12 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """Return the dtype of what an op makes of tensors, dtypes and numbers together.
 
-    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex
-        At least one of which is no Python scalar.
-    returns dtype
-        What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest counts:
-        int64 and float32 make float32, on every device. A Python scalar counts only where its kind is higher than
-        all others, and is then of the default dtype. Complex numbers are as precise as floats beside them.
-    raises TypeError
-        If one argument is none of these.
-    raises ValueError
-        If all are Python scalars.
+    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex -- At least one of which is no Python scalar.
+    returns dtype -- What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest
+        counts: int64 and float32 make float32, on every device. A Python scalar counts only where its kind is higher
+        than all others, and is then of the default dtype. Complex numbers are as precise as floats beside them.
+    raises TypeError -- If one argument is none of these.
+    raises ValueError -- If all are Python scalars.
 
     >>> xgrad.result_type(xgrad.int8, xgrad.uint8)
     dtype('int16')
@@ -161,14 +148,10 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     """Return whether promotion may turn one dtype into another.
 
-    from_ : dtype or Tensor
-        What is to be cast.
-    to : dtype
-        To what.
-    returns bool
-        Whether `to` is what `result_type` makes of both.
-    raises TypeError
-        If there is no such dtype.
+    from_ : dtype or Tensor -- What is to be cast.
+    to : dtype -- To what.
+    returns bool -- Whether `to` is what `result_type` makes of both.
+    raises TypeError -- If there is no such dtype.
 
     >>> xgrad.can_cast(xgrad.float32, xgrad.float64), xgrad.can_cast(xgrad.float64, xgrad.float32)
     (True, False)

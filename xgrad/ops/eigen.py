@@ -94,19 +94,13 @@ def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[
 def eig(x: Tensor, /) -> EigResult:
     """Return the eigenvalues and eigenvectors of square matrices.
 
-    x : Tensor
-        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigh`.
-    returns eigenvalues : Tensor
-        Of shape (..., n), complex, in no particular order.
-    returns eigenvectors : Tensor
-        Of shape (..., n, n), complex: the columns are the vectors, of length 1.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If the computation does not converge, or an element is infinite or NaN.
-    raises RuntimeError
-        In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch; ``cuda`` does not wait
-        to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+    x : Tensor -- Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigh`.
+    returns eigenvalues : Tensor -- Of shape (..., n), complex, in no particular order.
+    returns eigenvectors : Tensor -- Of shape (..., n, n), complex: the columns are the vectors, of length 1.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge, or an element is infinite or NaN.
+    raises RuntimeError -- In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch;
+        ``cuda`` does not wait to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
 
     Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as soon as something
     depends on them. That of the eigenvalues alone is then one of several, by the vectors that were found. Where a
@@ -125,16 +119,11 @@ def eig(x: Tensor, /) -> EigResult:
 def eigvals(x: Tensor, /) -> Tensor:
     """Return the eigenvalues of square matrices.
 
-    x : Tensor
-        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigvalsh`.
-    returns Tensor
-        Of shape (..., n), complex, in no particular order.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If the computation does not converge, or an element is infinite or NaN.
-    raises RuntimeError
-        On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+    x : Tensor -- Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigvalsh`.
+    returns Tensor -- Of shape (..., n), complex, in no particular order.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge, or an element is infinite or NaN.
+    raises RuntimeError -- On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
 
     Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is computed; where eigenvalues
     repeat, it is as there.
@@ -169,18 +158,12 @@ def _eigh(xp: Any, x: Any, /) -> Any:
 def eigh(x: Tensor, /) -> EighResult:
     """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
-    x : Tensor
-        Of shape (..., n, n); only one triangle is read. Integers count as float32.
-    returns eigenvalues : Tensor
-        Of shape (..., n), real, the smallest first.
-    returns eigenvectors : Tensor
-        Of shape (..., n, n): unitary matrices, whose columns are the vectors.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If the computation does not converge.
-    raises RuntimeError
-        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
+    x : Tensor -- Of shape (..., n, n); only one triangle is read. Integers count as float32.
+    returns eigenvalues : Tensor -- Of shape (..., n), real, the smallest first.
+    returns eigenvectors : Tensor -- Of shape (..., n, n): unitary matrices, whose columns are the vectors.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge.
+    raises RuntimeError -- In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
 
     The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or
     NaN as soon as something depends on them. That of the eigenvalues alone stays finite; it is then one of several,
@@ -204,14 +187,10 @@ def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
 def eigvalsh(xp: Any, x: Any, /) -> Any:
     """Return the eigenvalues of symmetric or Hermitian matrices.
 
-    x : Tensor
-        Of shape (..., n, n); only one triangle is read. Integers count as float32.
-    returns Tensor
-        Of shape (..., n), real, the smallest first.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If the computation does not converge.
+    x : Tensor -- Of shape (..., n, n); only one triangle is read. Integers count as float32.
+    returns Tensor -- Of shape (..., n), real, the smallest first.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge.
 
     The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several. The second
     derivative is infinite or NaN there, unless it does not depend on how they part.

@@ -347,17 +347,13 @@ def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Move elements that lie outside an interval to its ends.
 
-    x : Tensor
-        Numbers, of any shape.
-    min, max : Tensor or scalar, optional
-        The ends, of shapes that broadcast with `x`; None where there is none. Where `min` is the larger, the
-        result is `max`.
-    returns Tensor
-        Of the shape that all broadcast to, and of the dtype of `x`; float32 where `x` is of integers and an end is not.
-    raises ValueError
-        If the shapes do not broadcast.
-    raises TypeError
-        If an input is complex.
+    x : Tensor -- Numbers, of any shape.
+    min, max : Tensor or scalar, optional -- The ends, of shapes that broadcast with `x`; None where there is none.
+        Where `min` is the larger, the result is `max`.
+    returns Tensor -- Of the shape that all broadcast to, and of the dtype of `x`; float32 where `x` is of integers and
+        an end is not.
+    raises ValueError -- If the shapes do not broadcast.
+    raises TypeError -- If an input is complex.
 
     At an end exactly, the gradient goes to `x`.
 

@@ -16,23 +16,15 @@ __all__ = ["one_hot"]
 def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
     """Return vectors with a 1 at the index that each integer is, and zeros elsewhere; not differentiable.
 
-    x : Tensor
-        Integers from 0 to ``num_classes - 1``, of any shape.
-    num_classes : int
-        The length of the vectors.
-    dtype : dtype, optional
-        Of the result; by default float32.
-    axis : int, default -1
-        Where in the result the vectors are.
-    returns Tensor
-        Of the shape of `x`, with one axis more, on the device of `x`.
-    raises TypeError
-        If `x` is not of integers, or `num_classes` is no int.
-    raises ValueError
-        If `num_classes` is negative.
-    raises IndexError
-        If an integer is out of range, or there is no such axis. On ``cuda``, where looking would make the device wait,
-        an integer out of range is not noticed, and its vector is 0.
+    x : Tensor -- Integers from 0 to ``num_classes - 1``, of any shape.
+    num_classes : int -- The length of the vectors.
+    dtype : dtype, optional -- Of the result; by default float32.
+    axis : int, default -1 -- Where in the result the vectors are.
+    returns Tensor -- Of the shape of `x`, with one axis more, on the device of `x`.
+    raises TypeError -- If `x` is not of integers, or `num_classes` is no int.
+    raises ValueError -- If `num_classes` is negative.
+    raises IndexError -- If an integer is out of range, or there is no such axis. On ``cuda``, where looking would make
+        the device wait, an integer out of range is not noticed, and its vector is 0.
 
     As ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers: ``dtype=xgrad.int64``.
 

@@ -28,16 +28,13 @@ Transform = Callable[..., Tensor]
 
 _DOC = """{summary}
 
-x : Tensor
-    {input}, with at least one axis.
+x : Tensor -- {input}, with at least one axis.
 {options}
-norm : {{"backward", "ortho", "forward"}}, default "backward"
-    What is scaled by 1/n, n being the number of points: the transforms with a positive exponent, both by the root
-    of it, or those with a negative one.
-returns Tensor
-    {output}; from float32 or complex64 numbers of the same precision.
-raises ValueError
-    If an axis does not exist or is named twice, a length is not positive, or `norm` is none of the above.
+norm : {{"backward", "ortho", "forward"}}, default "backward" -- What is scaled by 1/n, n being the number of points:
+    the transforms with a positive exponent, both by the root of it, or those with a negative one.
+returns Tensor -- {output}; from float32 or complex64 numbers of the same precision.
+raises ValueError -- If an axis does not exist or is named twice, a length is not positive, or `norm` is none of the
+    above.
 {raises}
 Differentiable to any order.
 
@@ -45,15 +42,12 @@ Differentiable to any order.
 >>> fft.{name}(asarray({data}))
 Tensor({value}{dtype})
 """
-_ONE = """n : int, optional
-    {length}; the input is cut or filled up with zeros. By default {default}.
-axis : int, default -1
-    Along what to transform."""
-_MANY = """s : sequence of int, optional
-    {length}, for each of the axes; the input is cut or filled up with zeros, and -1 leaves
-    a length as it is. By default {default}.
-axes : sequence of int, optional
-    Along what to transform, the last of them first; by default all, or the last ``len(s)``."""
+_ONE = """n : int, optional -- {length}; the input is cut or filled up with zeros. By default {default}.
+axis : int, default -1 -- Along what to transform."""
+_MANY = """s : sequence of int, optional -- {length}, for each of the axes; the input is cut or filled up
+    with zeros, and -1 leaves a length as it is. By default {default}.
+axes : sequence of int, optional -- Along what to transform, the last of them first; by default all, or the last
+    ``len(s)``."""
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 _COMPLEX, _REAL = "Complex; real numbers count as such", "Real; integers count as float32"
 _HALF = "Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count as complex"
@@ -215,7 +209,7 @@ def _declare(name: str, forward: Callable[..., Any], rule: Rule, options: str, s
         options=options.format(length=length, default=default),
         output=returns,
         data=data,
-        raises="raises TypeError\n    If `x` is complex.\n" if name in _OF_REALS else "",
+        raises="raises TypeError -- If `x` is complex.\n" if name in _OF_REALS else "",
         value=value,
         dtype=", dtype=complex64" if "j" in value else "",
     )
@@ -260,10 +254,8 @@ ihfft: Transform = _along_one("ihfft",
 _SHIFT = """{summary}
 
 x
-axes : int or sequence of int, optional
-    Along what; by default all.
-returns Tensor
-    Of the same shape and dtype.
+axes : int or sequence of int, optional -- Along what; by default all.
+returns Tensor -- Of the same shape and dtype.
 
 Differentiable to any order.
 
@@ -303,19 +295,13 @@ ifftshift = _shift(
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """Return the frequencies of `fft`: those from 0 on first, then the negative ones.
 
-    n : int
-        The number of points.
-    d : float, default 1
-        The distance of two points, so that frequencies are in cycles for each unit of it.
-    dtype : dtype, optional
-        A real floating one; by default float32, the default dtype.
+    n : int -- The number of points.
+    d : float, default 1 -- The distance of two points, so that frequencies are in cycles for each unit of it.
+    dtype : dtype, optional -- A real floating one; by default float32, the default dtype.
     device
-    returns Tensor
-        Of shape (n,); the same numbers on every device.
-    raises ValueError
-        If `n` is not positive.
-    raises TypeError
-        If `dtype` is not real and floating.
+    returns Tensor -- Of shape (n,); the same numbers on every device.
+    raises ValueError -- If `n` is not positive.
+    raises TypeError -- If `dtype` is not real and floating.
 
     >>> from xgrad import fft
     >>> fft.fftfreq(4)
@@ -328,19 +314,13 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Devic
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """Return the frequencies of `rfft`.
 
-    n : int
-        The number of points.
-    d : float, default 1
-        The distance of two points, so that frequencies are in cycles for each unit of it.
-    dtype : dtype, optional
-        A real floating one; by default float32, the default dtype.
+    n : int -- The number of points.
+    d : float, default 1 -- The distance of two points, so that frequencies are in cycles for each unit of it.
+    dtype : dtype, optional -- A real floating one; by default float32, the default dtype.
     device
-    returns Tensor
-        Of shape (n // 2 + 1,); the same numbers on every device.
-    raises ValueError
-        If `n` is not positive.
-    raises TypeError
-        If `dtype` is not real and floating.
+    returns Tensor -- Of shape (n // 2 + 1,); the same numbers on every device.
+    raises ValueError -- If `n` is not positive.
+    raises TypeError -- If `dtype` is not real and floating.
 
     >>> from xgrad import fft
     >>> fft.rfftfreq(4)

@@ -98,15 +98,12 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     """Return ``x[key]``.
 
     x
-    key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these
-        As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the result of a
-        bool array depends on its values, which makes a GPU wait.
-    returns Tensor
-        Of the shape that the key selects.
-    raises IndexError
-        If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
-    raises DeviceError
-        If an array in the key is on another device.
+    key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these -- As NumPy's. Integer
+        arrays may repeat an index: the gradients add up. The shape of the result of a bool array depends on its values,
+        which makes a GPU wait.
+    returns Tensor -- Of the shape that the key selects.
+    raises IndexError -- If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
+    raises DeviceError -- If an array in the key is on another device.
 
     >>> x = xgrad.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> x[[0, 0, 2]].sum().backward()
@@ -135,14 +132,10 @@ def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
 def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
 
-    x : Tensor
-        Of the shape that `key` selects.
-    key : as in `getitem`
-        Where to add; indices that repeat add up.
-    shape : tuple of int
-        The shape of the result.
-    returns Tensor
-        Of the given shape, and of the dtype of `x`.
+    x : Tensor -- Of the shape that `key` selects.
+    key : as in `getitem` -- Where to add; indices that repeat add up.
+    shape : tuple of int -- The shape of the result.
+    returns Tensor -- Of the given shape, and of the dtype of `x`.
 
     >>> xgrad.ops.scatter(xgrad.ones(3), [0, 0, 2], (3,))
     Tensor([2., 0., 1.])
@@ -189,19 +182,14 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
 
     x
-    key : as in `getitem`
-        What to replace. Where an index repeats, one of its values stays, the last on ``cpu``, which alone gets a
-        gradient. To add up instead, see `index_add`.
-    value : Tensor, array or scalar
-        Of a shape that broadcasts to what the key selects, and of no higher kind than `x`, to whose dtype it is cast.
-    returns Tensor
-        Of the shape and dtype of `x`.
-    raises ValueError
-        If the value does not broadcast to what the key selects.
-    raises TypeError
-        If the value is of a higher kind than `x`, such as floats for integers.
-    raises IndexError
-        If an index is out of bounds.
+    key : as in `getitem` -- What to replace. Where an index repeats, one of its values stays, the last on ``cpu``,
+        which alone gets a gradient. To add up instead, see `index_add`.
+    value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects, and of no higher kind than
+        `x`, to whose dtype it is cast.
+    returns Tensor -- Of the shape and dtype of `x`.
+    raises ValueError -- If the value does not broadcast to what the key selects.
+    raises TypeError -- If the value is of a higher kind than `x`, such as floats for integers.
+    raises IndexError -- If an index is out of bounds.
 
     >>> xgrad.ops.setitem(xgrad.zeros(3), slice(1, None), xgrad.ones(2))
     Tensor([0., 1., 1.])
@@ -257,18 +245,12 @@ def _selects_all(key: Any, x: Tensor) -> bool:
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return `x` with `value` added at a key, where indices that repeat add up, unlike those of ``x[key] += value``.
 
-    x : Tensor
-        Of any shape, and numbers.
-    key : as in `getitem`
-        Where to add.
-    value : Tensor, array or scalar
-        Of a shape that broadcasts to what the key selects.
-    returns Tensor
-        Of the shape of `x`, and of the dtype that both are promoted to.
-    raises ValueError
-        If the value does not broadcast to what the key selects.
-    raises IndexError
-        If an index is out of bounds.
+    x : Tensor -- Of any shape, and numbers.
+    key : as in `getitem` -- Where to add.
+    value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects.
+    returns Tensor -- Of the shape of `x`, and of the dtype that both are promoted to.
+    raises ValueError -- If the value does not broadcast to what the key selects.
+    raises IndexError -- If an index is out of bounds.
 
     Differentiable to any order. On a GPU, floats add up in no fixed order.
 
@@ -303,18 +285,12 @@ def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: in
 def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """Return the slices of `x` at some indices along an axis.
 
-    x : Tensor
-        Of any dtype, with at least one axis.
-    indices : Tensor
-        Integers, of shape (n,); those that repeat add up their gradients.
-    axis : int, optional
-        Along what to take; it may be left out where there is just one axis.
-    returns Tensor
-        Of the shape of `x`, with length n along `axis`.
-    raises IndexError
-        If an index is out of bounds; on ``cuda`` it wraps around instead.
-    raises DeviceError
-        If the two are on different devices.
+    x : Tensor -- Of any dtype, with at least one axis.
+    indices : Tensor -- Integers, of shape (n,); those that repeat add up their gradients.
+    axis : int, optional -- Along what to take; it may be left out where there is just one axis.
+    returns Tensor -- Of the shape of `x`, with length n along `axis`.
+    raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
+    raises DeviceError -- If the two are on different devices.
 
     >>> xgrad.take(xgrad.asarray([1.0, 2.0, 3.0]), xgrad.asarray([2, 0]))
     Tensor([3., 1.])
@@ -346,18 +322,12 @@ def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: An
 def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     """Return elements of `x` at indices that differ from place to place along the other axes.
 
-    x : Tensor
-        Of any dtype, with at least one axis.
-    indices : Tensor
-        Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
-    axis : int, default -1
-        Along what to take.
-    returns Tensor
-        Of the broadcast shape, with the length of `indices` along `axis`.
-    raises IndexError
-        If an index is out of bounds; on ``cuda`` it wraps around instead.
-    raises DeviceError
-        If the two are on different devices.
+    x : Tensor -- Of any dtype, with at least one axis.
+    indices : Tensor -- Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
+    axis : int, default -1 -- Along what to take.
+    returns Tensor -- Of the broadcast shape, with the length of `indices` along `axis`.
+    raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
+    raises DeviceError -- If the two are on different devices.
 
     >>> x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
     >>> xgrad.take_along_axis(x, xgrad.asarray([[1], [0]]), axis=1)

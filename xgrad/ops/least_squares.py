@@ -24,25 +24,18 @@ class LstsqResult(NamedTuple):
 def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResult:
     """Return least-squares solutions X of ``x1 @ X = x2``; where there are several, that of the least norm.
 
-    x1 : Tensor
-        Matrices of shape (..., m, n); integers count as float32.
-    x2 : Tensor
-        One vector of shape (m,), or matrices of shape (..., m, k), whose first axes broadcast against those of `x1`.
-    rcond : float, optional
-        Singular values up to this part of the largest count as 0; by default max(m, n) times the precision of the
-        dtype.
-    returns solution : Tensor
-        Of shape (..., n) for a vector, else (..., n, k).
-    returns residuals : Tensor
-        The squared lengths of the columns of ``x1 @ X - x2``, real: of shape (...) for a vector, else (..., k).
-    returns rank : Tensor
-        The ranks of the matrices, int64, of shape (...); not differentiable.
-    returns singular_values : Tensor
-        Those of the matrices, of shape (..., min(m, n)).
-    raises ValueError
-        If the shapes do not fit.
-    raises numpy.linalg.LinAlgError
-        If `x1` holds NaN or infinity, on ``cpu``.
+    x1 : Tensor -- Matrices of shape (..., m, n); integers count as float32.
+    x2 : Tensor -- One vector of shape (m,), or matrices of shape (..., m, k), whose first axes broadcast against those
+        of `x1`.
+    rcond : float, optional -- Singular values up to this part of the largest count as 0; by default max(m, n) times the
+        precision of the dtype.
+    returns solution : Tensor -- Of shape (..., n) for a vector, else (..., n, k).
+    returns residuals : Tensor -- The squared lengths of the columns of ``x1 @ X - x2``, real: of shape (...) for a
+        vector, else (..., k).
+    returns rank : Tensor -- The ranks of the matrices, int64, of shape (...); not differentiable.
+    returns singular_values : Tensor -- Those of the matrices, of shape (..., min(m, n)).
+    raises ValueError -- If the shapes do not fit.
+    raises numpy.linalg.LinAlgError -- If `x1` holds NaN or infinity, on ``cpu``.
     raises DeviceError
 
     Differentiable to any order, by `pinv`: along changes that leave the rank as it is. As ``numpy.linalg.lstsq`` and

@@ -40,14 +40,10 @@ def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> An
 def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     """Return the diagonals of matrices.
 
-    x : Tensor
-        Of shape (..., m, n), and any dtype.
-    offset : int, default 0
-        Which diagonal: above the main one if positive.
-    returns Tensor
-        Of shape (..., k), with as many elements as the diagonal has.
-    raises ValueError
-        If `x` has fewer than two axes.
+    x : Tensor -- Of shape (..., m, n), and any dtype.
+    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    returns Tensor -- Of shape (..., k), with as many elements as the diagonal has.
+    raises ValueError -- If `x` has fewer than two axes.
 
     >>> xgrad.linalg.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
@@ -60,16 +56,12 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Return the sums of the diagonals of matrices.
 
-    x : Tensor
-        Numbers, of shape (..., m, n).
-    offset : int, default 0
-        Which diagonal: above the main one if positive.
-    dtype : dtype, optional
-        The dtype to sum in and to return; by default that of `x`, and at least int64 for integers.
-    returns Tensor
-        Of shape (...).
-    raises ValueError
-        If `x` has fewer than two axes.
+    x : Tensor -- Numbers, of shape (..., m, n).
+    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    dtype : dtype, optional -- The dtype to sum in and to return; by default that of `x`, and at least int64 for
+        integers.
+    returns Tensor -- Of shape (...).
+    raises ValueError -- If `x` has fewer than two axes.
 
     >>> xgrad.linalg.trace(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
@@ -119,12 +111,9 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
 def det(xp: Any, x: Any, /) -> Any:
     """Return the determinants.
 
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
-    returns Tensor
-        Of shape (...).
-    raises ValueError
-        If the matrices are not square.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns Tensor -- Of shape (...).
+    raises ValueError -- If the matrices are not square.
 
     The gradient is the matrix of cofactors, by a singular value decomposition: it is right for singular matrices, of
     any rank, and so is the second derivative. The third is infinite or NaN where singular values repeat.
@@ -157,14 +146,11 @@ def _slogdet(xp: Any, x: Any, /) -> Any:
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """Return the signs and the logarithms of the absolute values of determinants, which may be too large for a float.
 
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
-    returns sign : Tensor
-        Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of absolute value 1, or 0.
-    returns logabsdet : Tensor
-        Of shape (...), real; -inf for a singular matrix.
-    raises ValueError
-        If the matrices are not square.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns sign : Tensor -- Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of
+        absolute value 1, or 0.
+    returns logabsdet : Tensor -- Of shape (...), real; -inf for a singular matrix.
+    raises ValueError -- If the matrices are not square.
 
     For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda`` the gradient is
     infinite or NaN.
@@ -184,14 +170,10 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 def inv(xp: Any, x: Any, /) -> Any:
     """Return the inverses.
 
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
-    returns Tensor
-        Of the shape of `x`.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If one is singular; on ``cuda`` the result is NaN or infinite instead.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns Tensor -- Of the shape of `x`.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If one is singular; on ``cuda`` the result is NaN or infinite instead.
 
     To solve an equation, `solve` is faster and more exact.
 
@@ -224,17 +206,12 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
 def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the solutions X of ``x1 @ X = x2``.
 
-    x1 : Tensor
-        Matrices of shape (..., n, n); integers count as float32.
-    x2 : Tensor
-        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those of `x1`:
-        several vectors are columns.
-    returns Tensor
-        Of shape (..., n) for a vector, else (..., n, k).
-    raises ValueError
-        If the matrices are not square, or the shapes do not fit.
-    raises numpy.linalg.LinAlgError
-        If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
+    x1 : Tensor -- Matrices of shape (..., n, n); integers count as float32.
+    x2 : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those
+        of `x1`: several vectors are columns.
+    returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).
+    raises ValueError -- If the matrices are not square, or the shapes do not fit.
+    raises numpy.linalg.LinAlgError -- If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
     raises DeviceError
 
     >>> xgrad.linalg.solve(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
@@ -276,17 +253,12 @@ def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the Moore-Penrose pseudo-inverses.
 
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    rtol : float or Tensor, optional
-        Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
-        max(m, n) times the precision of the dtype.
-    returns Tensor
-        Of shape (..., n, m).
-    raises ValueError
-        If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional -- Singular values up to this part of the largest count as 0; one number, or one
+        for each matrix. By default max(m, n) times the precision of the dtype.
+    returns Tensor -- Of shape (..., n, m).
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
     The derivative is that along changes that leave the rank as it is (G. H. Golub and V. Pereyra, "The differentiation
     of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973); where the rank changes,
@@ -311,17 +283,12 @@ def _matrix_rank(xp: Any, x: Any, rtol: Any = None, /) -> Any:
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the ranks of matrices; not differentiable.
 
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    rtol : float or Tensor, optional
-        Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
-        max(m, n) times the precision of the dtype.
-    returns Tensor
-        int64, of shape (...).
-    raises ValueError
-        If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional -- Singular values up to this part of the largest count as 0; one number, or one
+        for each matrix. By default max(m, n) times the precision of the dtype.
+    returns Tensor -- int64, of shape (...).
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``.
 
     >>> xgrad.linalg.matrix_rank(xgrad.asarray([[1.0, 2.0], [2.0, 4.0]]))
     Tensor(1)

@@ -35,14 +35,11 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
     """Return the same elements, in row order, in another shape.
 
     x
-    shape : tuple of int
-        The new shape; one length may be -1, and follows from the others.
-    copy : bool, optional
-        True copies; False refuses to; None copies where it must. All the same to users, for tensors are values.
-    returns Tensor
-        Of the given shape.
-    raises ValueError
-        If the number of elements differs, or ``copy=False`` and they must be copied.
+    shape : tuple of int -- The new shape; one length may be -1, and follows from the others.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must. All the same to users, for
+        tensors are values.
+    returns Tensor -- Of the given shape.
+    raises ValueError -- If the number of elements differs, or ``copy=False`` and they must be copied.
 
     >>> xgrad.reshape(xgrad.arange(4), (2, -1))
     Tensor([[0, 1],
@@ -65,12 +62,9 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     """Return `x` with its axes in another order.
 
     x
-    axes : tuple of int
-        For each axis of the result, the axis of `x` that it is; negative ones count from the last.
-    returns Tensor
-        Of the permuted shape.
-    raises ValueError
-        If `axes` does not name every axis once.
+    axes : tuple of int -- For each axis of the result, the axis of `x` that it is; negative ones count from the last.
+    returns Tensor -- Of the permuted shape.
+    raises ValueError -- If `axes` does not name every axis once.
 
     >>> xgrad.permute_dims(xgrad.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -83,12 +77,9 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
 def matrix_transpose(xp: Any, x: Any, /) -> Any:
     """Return the transpose of each matrix in the last two axes.
 
-    x : Tensor
-        Of shape (..., m, n).
-    returns Tensor
-        Of shape (..., n, m).
-    raises ValueError
-        If `x` has fewer than two axes.
+    x : Tensor -- Of shape (..., m, n).
+    returns Tensor -- Of shape (..., n, m).
+    raises ValueError -- If `x` has fewer than two axes.
 
     >>> xgrad.matrix_transpose(xgrad.asarray([[1, 2], [3, 4]]))
     Tensor([[1, 3],
@@ -103,12 +94,9 @@ def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` with new axes of length 1.
 
     x
-    axis : int or tuple of int
-        The position of each new axis in the result; negative ones count from its end.
-    returns Tensor
-        Of the shape of `x`, with an axis of length 1 at each position.
-    raises IndexError
-        If a position is out of bounds, or given twice.
+    axis : int or tuple of int -- The position of each new axis in the result; negative ones count from its end.
+    returns Tensor -- Of the shape of `x`, with an axis of length 1 at each position.
+    raises IndexError -- If a position is out of bounds, or given twice.
 
     >>> xgrad.expand_dims(xgrad.ones(3), axis=1).shape
     (3, 1)
@@ -138,12 +126,9 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` without axes of length 1.
 
     x
-    axis : int or tuple of int
-        Which axes to take away.
-    returns Tensor
-        With fewer axes.
-    raises ValueError
-        If the length of one of them is not 1.
+    axis : int or tuple of int -- Which axes to take away.
+    returns Tensor -- With fewer axes.
+    raises ValueError -- If the length of one of them is not 1.
 
     >>> xgrad.squeeze(xgrad.ones((3, 1)), 1).shape
     (3,)
@@ -156,14 +141,10 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
 def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     """Return `x` repeated along new axes and along those of length 1, up to a shape.
 
-    x : Tensor
-        Of any dtype.
-    shape : tuple of int
-        The shape of the result.
-    returns Tensor
-        Of the given shape.
-    raises ValueError
-        If `x` does not broadcast to it.
+    x : Tensor -- Of any dtype.
+    shape : tuple of int -- The shape of the result.
+    returns Tensor -- Of the given shape.
+    raises ValueError -- If `x` does not broadcast to it.
 
     >>> xgrad.broadcast_to(xgrad.asarray([1, 2]), (2, 2))
     Tensor([[1, 2],
@@ -184,14 +165,10 @@ def on_one_device(op: str, name: str, arrays: Sequence[Any]) -> list[Tensor]:
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that shapes broadcast to.
 
-    *shapes : tuple of int
-        Any number of shapes.
-    returns tuple of int
-        The common shape: ``()`` of no shapes.
-    raises ValueError
-        If the shapes do not broadcast, or a length is negative.
-    raises TypeError
-        If a length is not an integer.
+    *shapes : tuple of int -- Any number of shapes.
+    returns tuple of int -- The common shape: ``()`` of no shapes.
+    raises ValueError -- If the shapes do not broadcast, or a length is negative.
+    raises TypeError -- If a length is not an integer.
 
     >>> xgrad.broadcast_shapes((2, 1), (3,))
     (2, 3)
@@ -213,12 +190,9 @@ def _common_shape(op: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Return tensors broadcast against each other.
 
-    *arrays : Tensor
-        Of any dtypes and of shapes that broadcast, on one device.
-    returns tuple of Tensor
-        As many, of one shape, each of its own dtype.
-    raises ValueError
-        If the shapes do not broadcast.
+    *arrays : Tensor -- Of any dtypes and of shapes that broadcast, on one device.
+    returns tuple of Tensor -- As many, of one shape, each of its own dtype.
+    raises ValueError -- If the shapes do not broadcast.
     raises DeviceError
 
     >>> xgrad.broadcast_arrays(xgrad.asarray([1, 2]), xgrad.asarray([[3], [4]]))[0]
@@ -236,10 +210,8 @@ def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements in reverse order along axes.
 
     x
-    axis : int or tuple of int, optional
-        Which axes to reverse; by default all.
-    returns Tensor
-        Of the same shape.
+    axis : int or tuple of int, optional -- Which axes to reverse; by default all.
+    returns Tensor -- Of the same shape.
 
     >>> xgrad.flip(xgrad.arange(3))
     Tensor([2, 1, 0])
@@ -263,16 +235,11 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements moved along axes; those that leave at one end come in at the other.
 
     x
-    shift : int or tuple of int
-        How far, towards larger indices: one number for all axes, or one for each.
-    axis : int or tuple of int, optional
-        Along what; by default through all elements in row order.
-    returns Tensor
-        Of the same shape.
-    raises ValueError
-        If there are several shifts, and not as many axes.
-    raises TypeError
-        If a shift is not an integer.
+    shift : int or tuple of int -- How far, towards larger indices: one number for all axes, or one for each.
+    axis : int or tuple of int, optional -- Along what; by default through all elements in row order.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If there are several shifts, and not as many axes.
+    raises TypeError -- If a shift is not an integer.
 
     >>> xgrad.roll(xgrad.arange(4), 1)
     Tensor([3, 0, 1, 2])
@@ -293,14 +260,10 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     """Return `x` with some axes in other places, and the rest in their order.
 
     x
-    source : int or tuple of int
-        Which axes to move.
-    destination : int or tuple of int
-        For each of them, where it is in the result.
-    returns Tensor
-        Of the permuted shape.
-    raises ValueError
-        If there are not as many places as axes, or one is named twice.
+    source : int or tuple of int -- Which axes to move.
+    destination : int or tuple of int -- For each of them, where it is in the result.
+    returns Tensor -- Of the permuted shape.
+    raises ValueError -- If there are not as many places as axes, or one is named twice.
     raises IndexError
 
     >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
@@ -339,14 +302,10 @@ def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis that they have.
 
-    arrays : sequence of Tensor
-        At least one, of shapes that agree but for `axis`, on one device.
-    axis : int or None, default 0
-        Along what to join; None joins all elements in row order.
-    returns Tensor
-        Of the joined shape, and of the dtype that all promote to.
-    raises ValueError
-        If the shapes do not agree.
+    arrays : sequence of Tensor -- At least one, of shapes that agree but for `axis`, on one device.
+    axis : int or None, default 0 -- Along what to join; None joins all elements in row order.
+    returns Tensor -- Of the joined shape, and of the dtype that all promote to.
+    raises ValueError -- If the shapes do not agree.
     raises DeviceError
 
     >>> xgrad.concat([xgrad.ones(2), xgrad.zeros(1)])
@@ -370,14 +329,10 @@ def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis.
 
-    arrays : sequence of Tensor
-        At least one, of one shape, on one device.
-    axis : int, default 0
-        Where the new axis is in the result.
-    returns Tensor
-        With one axis more, as long as there are tensors.
-    raises ValueError
-        If the shapes differ.
+    arrays : sequence of Tensor -- At least one, of one shape, on one device.
+    axis : int, default 0 -- Where the new axis is in the result.
+    returns Tensor -- With one axis more, as long as there are tensors.
+    raises ValueError -- If the shapes differ.
     raises DeviceError
 
     >>> xgrad.stack([xgrad.ones(2), xgrad.zeros(2)], axis=1)
@@ -410,12 +365,9 @@ _unstack_function = _Unstack()
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor along an axis, which goes.
 
-    x : Tensor
-        With at least one axis.
-    axis : int, default 0
-        Along what to split.
-    returns tuple of Tensor
-        As many as `axis` is long, with one axis less.
+    x : Tensor -- With at least one axis.
+    axis : int, default 0 -- Along what to split.
+    returns tuple of Tensor -- As many as `axis` is long, with one axis less.
     raises IndexError
 
     >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
@@ -457,19 +409,13 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Return `x` with each element several times, one after the other.
 
     x
-    repeats : int or Tensor
-        How often; one number for all, or integers of shape (n,) where there are n elements along `axis`. The shape of
-        the result then depends on values, which makes a GPU wait.
-    axis : int, optional
-        Along what; by default all elements in row order, as one axis.
-    returns Tensor
-        Of the shape of `x`, longer along `axis`; or with one axis.
-    raises TypeError
-        If `repeats` are not integers.
-    raises ValueError
-        If one is negative, or there are not as many as elements.
-    raises DeviceError
-        If the two are on different devices.
+    repeats : int or Tensor -- How often; one number for all, or integers of shape (n,) where there are n elements along
+        `axis`. The shape of the result then depends on values, which makes a GPU wait.
+    axis : int, optional -- Along what; by default all elements in row order, as one axis.
+    returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
+    raises TypeError -- If `repeats` are not integers.
+    raises ValueError -- If one is negative, or there are not as many as elements.
+    raises DeviceError -- If the two are on different devices.
 
     >>> xgrad.repeat(xgrad.asarray([1, 2]), 2)
     Tensor([1, 1, 2, 2])
@@ -510,14 +456,11 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return copies of `x` side by side along axes.
 
     x
-    repetitions : tuple of int
-        How many along each axis, from the last on; new axes come first, and those without a number have one copy.
-    returns Tensor
-        With as many axes as `x` or as there are numbers, whichever is more.
-    raises TypeError
-        If `repetitions` are not a tuple or list.
-    raises ValueError
-        If one is negative.
+    repetitions : tuple of int -- How many along each axis, from the last on; new axes come first, and those without a
+        number have one copy.
+    returns Tensor -- With as many axes as `x` or as there are numbers, whichever is more.
+    raises TypeError -- If `repetitions` are not a tuple or list.
+    raises ValueError -- If one is negative.
 
     >>> xgrad.tile(xgrad.asarray([1, 2]), (2, 2))
     Tensor([[1, 2, 1, 2],

@@ -16,12 +16,9 @@ from xgrad.support.docstrings import documented
 def expm(x: Tensor, /) -> Tensor:
     """Return the exponentials of matrices, the sums of ``x^k / k!``.
 
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
-    returns Tensor
-        Of the shape of `x`.
-    raises ValueError
-        If the matrices are not square.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns Tensor -- Of the shape of `x`.
+    raises ValueError -- If the matrices are not square.
 
     By scaling and squaring, and the Padé approximant of degree 8 (G. H. Golub and C. F. Van Loan, *Matrix
     Computations*, 2013, algorithm 9.3.1). How often to square depends on values, which makes a GPU wait, and cannot be
@@ -54,14 +51,11 @@ def expm(x: Tensor, /) -> Tensor:
 def sqrtm(x: Tensor, /) -> Tensor:
     """Return the principal square roots of matrices, whose eigenvalues have positive real parts.
 
-    x : Tensor
-        Of shape (..., n, n), with no eigenvalue that is 0 or negative; integers count as float32.
-    returns Tensor
-        Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If an eigenvalue is 0 or negative: there the root is not unique, or has no derivative.
+    x : Tensor -- Of shape (..., n, n), with no eigenvalue that is 0 or negative; integers count as float32.
+    returns Tensor -- Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If an eigenvalue is 0 or negative: there the root is not unique, or has no
+        derivative.
 
     By the iteration of Denman and Beavers in product form, scaled by determinants (N. J. Higham, "Functions of
     Matrices", 2008, equation 6.29). Its length depends on values, which makes a GPU wait, and cannot be captured.

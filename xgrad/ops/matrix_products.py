@@ -104,14 +104,10 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the matrix product.
 
-    x1 : Tensor
-        Of shape (..., m, k), or (k,).
-    x2 : Tensor
-        Of shape (..., k, n), or (k,). The axes in front broadcast.
-    returns Tensor
-        Of shape (..., m, n), without the axis that a one-dimensional input does not have.
-    raises ValueError
-        If the shapes do not fit.
+    x1 : Tensor -- Of shape (..., m, k), or (k,).
+    x2 : Tensor -- Of shape (..., k, n), or (k,). The axes in front broadcast.
+    returns Tensor -- Of shape (..., m, n), without the axis that a one-dimensional input does not have.
+    raises ValueError -- If the shapes do not fit.
     raises DeviceError
 
     >>> xgrad.matmul(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
@@ -160,15 +156,11 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
 def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
     """Multiply and sum over some axes of each.
 
-    x1, x2 : Tensor
-        Numbers, on one device.
-    axes : int or tuple of two sequences of int, default 2
-        How many axes to sum over, the last of `x1` and the first of `x2`; or which of each, pair by pair. The two of
-        a pair are of one length.
-    returns Tensor
-        The axes of `x1` that are left, then those of `x2`.
-    raises ValueError
-        If the shapes do not fit.
+    x1, x2 : Tensor -- Numbers, on one device.
+    axes : int or tuple of two sequences of int, default 2 -- How many axes to sum over, the last of `x1` and the first
+        of `x2`; or which of each, pair by pair. The two of a pair are of one length.
+    returns Tensor -- The axes of `x1` that are left, then those of `x2`.
+    raises ValueError -- If the shapes do not fit.
     raises IndexError
     raises DeviceError
 
@@ -192,14 +184,10 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
 def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the scalar product of vectors along an axis; the first is conjugated.
 
-    x1, x2 : Tensor
-        Numbers, on one device, of shapes that broadcast, and of one length along the axis.
-    axis : int, default -1
-        Where the vectors are, counted from the end; or from the front, if both have as many axes.
-    returns Tensor
-        Of the shape that the inputs broadcast to, without the axis.
-    raises ValueError
-        If the shapes do not fit.
+    x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast, and of one length along the axis.
+    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    returns Tensor -- Of the shape that the inputs broadcast to, without the axis.
+    raises ValueError -- If the shapes do not fit.
     raises DeviceError
 
     >>> xgrad.vecdot(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
@@ -224,12 +212,9 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
 def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the products of each element of one vector with each of another.
 
-    x1, x2 : Tensor
-        Numbers, of shapes (m,) and (n,), on one device.
-    returns Tensor
-        Of shape (m, n).
-    raises ValueError
-        If one is not a vector.
+    x1, x2 : Tensor -- Numbers, of shapes (m,) and (n,), on one device.
+    returns Tensor -- Of shape (m, n).
+    raises ValueError -- If one is not a vector.
     raises DeviceError
 
     >>> xgrad.linalg.outer(xgrad.asarray([1.0, 2.0]), xgrad.asarray([3.0, 4.0]))
@@ -245,10 +230,8 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return the Kronecker product: copies of the second tensor, each multiplied by an element of the first.
 
-    x1, x2 : Tensor
-        Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
-    returns Tensor
-        Along each axis as long as the product of the lengths.
+    x1, x2 : Tensor -- Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
+    returns Tensor -- Along each axis as long as the product of the lengths.
     raises DeviceError
 
     Differentiable to any order. As ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
@@ -273,14 +256,10 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
 def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the vector product of vectors of length 3.
 
-    x1, x2 : Tensor
-        Numbers, on one device, of shapes that broadcast.
-    axis : int, default -1
-        Where the vectors are, counted from the end; or from the front, if both have as many axes.
-    returns Tensor
-        Of the shape that the inputs broadcast to.
-    raises ValueError
-        If the vectors are not of length 3, or the shapes do not fit.
+    x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast.
+    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    returns Tensor -- Of the shape that the inputs broadcast to.
+    raises ValueError -- If the vectors are not of length 3, or the shapes do not fit.
     raises DeviceError
 
     >>> xgrad.linalg.cross(xgrad.asarray([1.0, 0.0, 0.0]), xgrad.asarray([0.0, 1.0, 0.0]))
@@ -300,18 +279,13 @@ def _zeroth_power(xp: Any, x: Any, /) -> Any:
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """Raise square matrices to an integer power.
 
-    x : Tensor
-        Of shape (..., m, m); integers count as float32.
-    n : int
-        The power; a negative one is that of the inverse.
-    returns Tensor
-        Of the shape of `x`.
-    raises TypeError
-        If `n` is not an integer.
-    raises ValueError
-        If the matrices are not square.
-    raises numpy.linalg.LinAlgError
-        If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
+    x : Tensor -- Of shape (..., m, m); integers count as float32.
+    n : int -- The power; a negative one is that of the inverse.
+    returns Tensor -- Of the shape of `x`.
+    raises TypeError -- If `n` is not an integer.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or
+        infinite instead.
 
     By squaring, in about 2 log2(n) products.
 

@@ -37,16 +37,11 @@ def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.
 
-    input : Tensor
-        Of shape (..., in).
-    weight : Tensor
-        Of shape (out, in).
-    bias : Tensor, optional
-        Of shape (out,).
-    returns Tensor
-        Of shape (..., out).
-    raises ValueError
-        If the shapes do not fit.
+    input : Tensor -- Of shape (..., in).
+    weight : Tensor -- Of shape (out, in).
+    bias : Tensor, optional -- Of shape (out,).
+    returns Tensor -- Of shape (..., out).
+    raises ValueError -- If the shapes do not fit.
 
     >>> xgrad.nn.functional.linear(xgrad.ones((2, 3)), xgrad.ones((4, 3))).shape
     (2, 4)
@@ -74,12 +69,9 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
 
-    x : Tensor
-        Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1
-        Along what they sum to 1.
-    returns Tensor
-        Of the same shape.
+    x : Tensor -- Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1 -- Along what they sum to 1.
+    returns Tensor -- Of the same shape.
 
     >>> xgrad.nn.functional.softmax(xgrad.asarray([1e4, 1e4]))
     Tensor([0.5, 0.5])
@@ -100,12 +92,9 @@ def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
-    x : Tensor
-        Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1
-        Along what the probabilities sum to 1.
-    returns Tensor
-        Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in SciPy.
+    x : Tensor -- Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1 -- Along what the probabilities sum to 1.
+    returns Tensor -- Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in SciPy.
 
     >>> xgrad.nn.functional.log_softmax(xgrad.asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
@@ -180,22 +169,16 @@ def _check_reduction(name: str, reduction: str) -> None:
 def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Return the cross-entropy between softmax probabilities and classes, in nats.
 
-    input : Tensor
-        Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
-    target : Tensor
-        The number of the right class, from 0; integers, of the shape of `input` without its class axis.
-    reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the losses of the rows.
-    label_smoothing : float, default 0
-        How much of the wanted probability is spread evenly over all classes, from 0 to 1.
-    returns Tensor
-        A scalar, or with ``reduction="none"`` of the shape of `target`.
-    raises ValueError
-        If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above.
-    raises TypeError
-        If `target` is not of integers.
-    raises IndexError
-        If a class does not exist. On ``cuda``, where looking would make the device wait, this is not noticed.
+    input : Tensor -- Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
+    target : Tensor -- The number of the right class, from 0; integers, of the shape of `input` without its class axis.
+    reduction : {"mean", "sum", "none"}, default "mean" -- What to make of the losses of the rows.
+    label_smoothing : float, default 0 -- How much of the wanted probability is spread evenly over all classes, from 0
+        to 1.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
+    raises ValueError -- If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above.
+    raises TypeError -- If `target` is not of integers.
+    raises IndexError -- If a class does not exist. On ``cuda``, where looking would make the device wait, this is not
+        noticed.
 
     >>> logits = xgrad.asarray([[0.0, 0.0], [1e4, -1e4]])
     >>> xgrad.nn.functional.cross_entropy(logits, xgrad.asarray([0, 1]), reduction="none")
@@ -256,14 +239,10 @@ def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the squared error.
 
-    input, target : Tensor
-        Of one shape. They do not broadcast: (n,) against (n, 1) is a common mistake.
-    reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the squares.
-    returns Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError
-        If the shapes differ, or `reduction` is none of the above.
+    input, target : Tensor -- Of one shape. They do not broadcast: (n,) against (n, 1) is a common mistake.
+    reduction : {"mean", "sum", "none"}, default "mean" -- What to make of the squares.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
+    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
 
     >>> xgrad.nn.functional.mse_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
     Tensor(2.)

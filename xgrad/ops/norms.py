@@ -21,20 +21,14 @@ from xgrad.support.hints import explained, shown
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
     """Return norms of matrices.
 
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    keepdims : bool, default False
-        Whether the last two axes stay, with length 1.
-    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro"
-        "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and the
-        smallest of them; 1 and -1 are the largest and the smallest sum of magnitudes in a column, inf and -inf those
-        in a row.
-    returns Tensor
-        Of shape (...), or (..., 1, 1); real.
-    raises ValueError
-        If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
-    raises numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    keepdims : bool, default False -- Whether the last two axes stay, with length 1.
+    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro" -- "fro" is the root of the sum of squares, "nuc" the
+        sum of the singular values, 2 and -2 the largest and the smallest of them; 1 and -1 are the largest and the
+        smallest sum of magnitudes in a column, inf and -inf those in a row.
+    returns Tensor -- Of shape (...), or (..., 1, 1); real.
+    raises ValueError -- If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
 
     What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and
     -2 are where singular values repeat or are 0 as with `svdvals`.
@@ -82,20 +76,14 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
 def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return norms of vectors.
 
-    x : Tensor
-        Of any shape; integers count as float32.
-    axis : int or tuple of int, optional
-        What to take for one vector; by default all.
+    x : Tensor -- Of any shape; integers count as float32.
+    axis : int or tuple of int, optional -- What to take for one vector; by default all.
     keepdims
-    ord : float, default 2
-        p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf choose the largest and the
-        smallest magnitude, 0 counts what is not 0.
-    returns Tensor
-        Of the shape of `x` without the reduced axes; real.
-    raises ValueError
-        If `ord` is inf or -inf, and there is nothing to choose from.
-    raises TypeError
-        If `ord` is not a number.
+    ord : float, default 2 -- p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf
+        choose the largest and the smallest magnitude, 0 counts what is not 0.
+    returns Tensor -- Of the shape of `x` without the reduced axes; real.
+    raises ValueError -- If `ord` is inf or -inf, and there is nothing to choose from.
+    raises TypeError -- If `ord` is not a number.
 
     At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm has a kink in that.
     What ties for the largest or smallest shares the gradient.

@@ -16,10 +16,10 @@ from xgrad.support.docstrings import by_name, documented
 __all__ = ["cummax", "cummin", "logcumsumexp"]
 
 _SHARED = by_name(
-    "x : Tensor\n    Real numbers, with at least one axis.",
-    "axis : int, optional\n    Along what to go; it may be left out where there is just one axis.",
-    "ValueError\n    If there are no axes, or several and none is named.",
-    "TypeError\n    If `x` is complex.",
+    "x : Tensor -- Real numbers, with at least one axis.",
+    "axis : int, optional -- Along what to go; it may be left out where there is just one axis.",
+    "ValueError -- If there are no axes, or several and none is named.",
+    "TypeError -- If `x` is complex.",
 )
 
 
@@ -54,8 +54,7 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running maximum along an axis.
 
     x, axis
-    returns Tensor
-        Of the shape and dtype of `x`. From the first NaN on, NaN.
+    returns Tensor -- Of the shape and dtype of `x`. From the first NaN on, NaN.
     raises ValueError, IndexError, TypeError
 
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummax`` returns
@@ -72,8 +71,7 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running minimum along an axis.
 
     x, axis
-    returns Tensor
-        Of the shape and dtype of `x`. From the first NaN on, NaN.
+    returns Tensor -- Of the shape and dtype of `x`. From the first NaN on, NaN.
     raises ValueError, IndexError, TypeError
 
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummin`` returns
@@ -89,11 +87,9 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the logarithm of the running sum of exponentials along an axis, without overflow.
 
-    x : Tensor
-        Real numbers, with at least one axis; integers count as float32.
+    x : Tensor -- Real numbers, with at least one axis; integers count as float32.
     axis
-    returns Tensor
-        Of the shape of `x`.
+    returns Tensor -- Of the shape of `x`.
     raises ValueError, IndexError, TypeError
 
     Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.

@@ -23,12 +23,9 @@ Axis = int | tuple[int, ...] | None
 def softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return exponentials scaled to a sum of 1 along axes, without overflow.
 
-    x : Tensor
-        Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional
-        Along what they sum to 1; by default along all.
-    returns Tensor
-        Of the same shape; float32 stays float32.
+    x : Tensor -- Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional -- Along what they sum to 1; by default along all.
+    returns Tensor -- Of the same shape; float32 stays float32.
 
     Differentiable to any order. As ``scipy.special.softmax``.
 
@@ -45,12 +42,9 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
 def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
-    x : Tensor
-        Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional
-        Along what the probabilities sum to 1; by default along all.
-    returns Tensor
-        Of the same shape; float32 stays float32.
+    x : Tensor -- Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional -- Along what the probabilities sum to 1; by default along all.
+    returns Tensor -- Of the same shape; float32 stays float32.
 
     Differentiable to any order. As ``scipy.special.log_softmax``.
 
@@ -68,21 +62,17 @@ def logsumexp(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the logarithm of the sum of exponentials along axes, of which each may have a weight.
 
-    a : Tensor
-        The exponents; integers count as float32.
-    axis : int or tuple of int, optional
-        What to reduce; by default all.
-    b : Tensor or scalar, optional
-        The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts for nothing, whatever it is.
+    a : Tensor -- The exponents; integers count as float32.
+    axis : int or tuple of int, optional -- What to reduce; by default all.
+    b : Tensor or scalar, optional -- The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts
+        for nothing, whatever it is.
     keepdims
-    return_sign : bool, default False
-        Whether to return the logarithm of the absolute value of the sum, and the sum's sign beside it: that of complex
-        numbers has an absolute value of 1.
-    returns Tensor or (Tensor, Tensor)
-        Of the shape of `a` without the reduced axes; minus infinity for no elements, NaN for a negative sum
-        unless `return_sign`. float32 stays float32. Of complex numbers it is the principal value.
-    raises DeviceError
-        If `b` is on another device than `a`.
+    return_sign : bool, default False -- Whether to return the logarithm of the absolute value of the sum, and the sum's
+        sign beside it: that of complex numbers has an absolute value of 1.
+    returns Tensor or (Tensor, Tensor) -- Of the shape of `a` without the reduced axes; minus infinity for no elements,
+        NaN for a negative sum unless `return_sign`. float32 stays float32. Of complex numbers it is the principal
+        value.
+    raises DeviceError -- If `b` is on another device than `a`.
 
     Differentiable to any order, in `a` and `b`. As ``scipy.special.logsumexp``.
 

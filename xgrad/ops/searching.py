@@ -58,13 +58,10 @@ count_nonzero = reduction(
 def nonzero(xp: Any, x: Any, /) -> Any:
     """Return where the elements are that are true, or not 0; not differentiable.
 
-    x : Tensor
-        Of any dtype, with at least one axis.
-    returns tuple of Tensor
-        For each axis the indices, int64 of shape (n,), in row order. The shape depends on values, which makes a GPU
-        wait.
-    raises ValueError
-        If `x` has no axes.
+    x : Tensor -- Of any dtype, with at least one axis.
+    returns tuple of Tensor -- For each axis the indices, int64 of shape (n,), in row order. The shape depends on
+        values, which makes a GPU wait.
+    raises ValueError -- If `x` has no axes.
 
     >>> xgrad.nonzero(xgrad.asarray([0.0, 2.0, 3.0]))
     (Tensor([1, 2]),)
@@ -86,20 +83,13 @@ def searchsorted(
 ) -> Tensor:
     """Return where elements would have to be inserted for an order to stay; not differentiable.
 
-    x1 : Tensor
-        Real numbers of shape (n,), in ascending order.
-    x2 : Tensor or scalar
-        Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
-    side : {"left", "right"}, default "left"
-        Whether before or behind the elements that are equal.
-    sorter : Tensor, optional
-        Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
-    returns Tensor
-        int64, of the shape of `x2`, from 0 to n.
-    raises ValueError
-        If `x1` has not one axis, or `side` is neither.
-    raises TypeError
-        If an input is complex.
+    x1 : Tensor -- Real numbers of shape (n,), in ascending order.
+    x2 : Tensor or scalar -- Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
+    side : {"left", "right"}, default "left" -- Whether before or behind the elements that are equal.
+    sorter : Tensor, optional -- Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
+    returns Tensor -- int64, of the shape of `x2`, from 0 to n.
+    raises ValueError -- If `x1` has not one axis, or `side` is neither.
+    raises TypeError -- If an input is complex.
     raises DeviceError
 
     >>> xgrad.searchsorted(xgrad.asarray([1.0, 2.0, 4.0]), xgrad.asarray([2.0, 3.0]))
@@ -127,16 +117,12 @@ def searchsorted(
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     """Return elements of the first where the condition holds, else those of the second.
 
-    condition : Tensor
-        Bools, of any shape.
-    x1, x2 : Tensor or scalar
-        Of shapes that broadcast with the condition. At most one may be a Python scalar, which promotes nothing.
-    returns Tensor
-        Of the shape that all three broadcast to.
-    raises ValueError
-        If the shapes do not broadcast.
-    raises TypeError
-        If both are scalars, or the condition is not of bools.
+    condition : Tensor -- Bools, of any shape.
+    x1, x2 : Tensor or scalar -- Of shapes that broadcast with the condition. At most one may be a Python scalar, which
+        promotes nothing.
+    returns Tensor -- Of the shape that all three broadcast to.
+    raises ValueError -- If the shapes do not broadcast.
+    raises TypeError -- If both are scalars, or the condition is not of bools.
 
     A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a harmless input
     first, then the op.

@@ -24,23 +24,16 @@ class TopKResult(NamedTuple):
 def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKResult:
     """Return the `k` largest elements along an axis, in order, and their indices.
 
-    x : Tensor
-        Real numbers, with at least one axis.
-    k : int
-        How many, up to the length of the axis.
-    axis : int, default -1
-        Along what to choose.
-    largest : bool, default True
-        Whether the largest, in descending order; otherwise the smallest, in ascending order.
-    returns values : Tensor
-        Of the shape and dtype of `x`, with length `k` along the axis.
-    returns indices : Tensor
-        int64, of the same shape. Of equal elements, the first comes first.
-    raises ValueError
-        If `k` is negative or more than there are, or `x` has no axes.
+    x : Tensor -- Real numbers, with at least one axis.
+    k : int -- How many, up to the length of the axis.
+    axis : int, default -1 -- Along what to choose.
+    largest : bool, default True -- Whether the largest, in descending order; otherwise the smallest, in ascending
+        order.
+    returns values : Tensor -- Of the shape and dtype of `x`, with length `k` along the axis.
+    returns indices : Tensor -- int64, of the same shape. Of equal elements, the first comes first.
+    raises ValueError -- If `k` is negative or more than there are, or `x` has no axes.
     raises IndexError
-    raises TypeError
-        If `x` is complex, or another argument no int.
+    raises TypeError -- If `x` is complex, or another argument no int.
 
     Differentiable to any order. All elements are sorted. As ``torch.topk``.
 
@@ -61,19 +54,14 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
 def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tensor:
     """Return elements along an axis so that none before the `kth` is larger than it, and none after it smaller.
 
-    x : Tensor
-        Real numbers, with at least one axis.
-    kth : int or tuple of int
-        At which indices are the elements that are there in a sorted tensor; negative ones count from the end.
-    axis : int, default -1
-        Along what.
-    returns Tensor
-        Of the shape and dtype of `x`.
-    raises ValueError
-        If an index is out of bounds, or `x` has no axes.
+    x : Tensor -- Real numbers, with at least one axis.
+    kth : int or tuple of int -- At which indices are the elements that are there in a sorted tensor; negative ones
+        count from the end.
+    axis : int, default -1 -- Along what.
+    returns Tensor -- Of the shape and dtype of `x`.
+    raises ValueError -- If an index is out of bounds, or `x` has no axes.
     raises IndexError
-    raises TypeError
-        If `x` is complex, or another argument no int.
+    raises TypeError -- If `x` is complex, or another argument no int.
 
     Differentiable to any order. All elements are sorted: one of the orders that ``numpy.partition`` may return.
 

@@ -70,17 +70,12 @@ def _isin(xp: Any, x1: Any, x2: Any, /) -> Any:
 def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> Tensor:
     """Return which elements of a tensor are among those of another; not differentiable.
 
-    x1, x2 : Tensor or scalar
-        The elements, and those to look among: real numbers, of any shapes, on one device; bools count as integers. At
-        most one may be a Python scalar, which promotes nothing.
-    invert : bool, default False
-        Whether to return which elements are not among them.
-    returns Tensor
-        Bools, of the shape of `x1`. NaN is among no elements.
-    raises TypeError
-        If an input is complex.
-    raises OverflowError
-        If an int is out of the range of the other's dtype.
+    x1, x2 : Tensor or scalar -- The elements, and those to look among: real numbers, of any shapes, on one device;
+        bools count as integers. At most one may be a Python scalar, which promotes nothing.
+    invert : bool, default False -- Whether to return which elements are not among them.
+    returns Tensor -- Bools, of the shape of `x1`. NaN is among no elements.
+    raises TypeError -- If an input is complex.
+    raises OverflowError -- If an int is out of the range of the other's dtype.
     raises DeviceError
 
     >>> xgrad.isin(xgrad.asarray([[1, 2], [3, 4]]), xgrad.asarray([2, 3, 5]))
@@ -96,10 +91,10 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
 
 
 _SHARED = by_name(
-    "values : Tensor\n"
-    "    Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.",
-    "inverse_indices : Tensor\n    int64 of the shape of `x`: which of the values each element has.",
-    "counts : Tensor\n    int64 of shape (n,).",
+    "values : Tensor -- "
+    "Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.",
+    "inverse_indices : Tensor -- int64 of the shape of `x`: which of the values each element has.",
+    "counts : Tensor -- int64 of shape (n,).",
 )
 
 
@@ -114,8 +109,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 
     x
     returns values
-    returns indices : Tensor
-        int64 of shape (n,): where in `x`, flattened, the value is first.
+    returns indices : Tensor -- int64 of shape (n,): where in `x`, flattened, the value is first.
     returns inverse_indices, counts
 
     >>> unique = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
@@ -133,8 +127,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     """Return the different values, and how often each is there.
 
-    x : Tensor
-        Of any shape and dtype.
+    x : Tensor -- Of any shape and dtype.
     returns values, counts
 
     >>> xgrad.unique_counts(xgrad.asarray([3.0, 1.0, 3.0])).counts
@@ -151,8 +144,7 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     """Return the different values, and which of them each element has.
 
-    x : Tensor
-        Of any shape and dtype.
+    x : Tensor -- Of any shape and dtype.
     returns values, inverse_indices
 
     >>> xgrad.unique_inverse(xgrad.asarray([3.0, 1.0, 3.0])).inverse_indices
@@ -167,8 +159,8 @@ def unique_values(x: Tensor, /) -> Tensor:
     """Return the different values.
 
     x
-    returns Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
+    returns Tensor -- Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has
+        it.
 
     >>> x = xgrad.Tensor([3.0, 1.0, 3.0], requires_grad=True)
     >>> xgrad.unique_values(x).sum().backward()

@@ -21,10 +21,8 @@ from xgrad.support.hints import shown
 
 _DOC = """{summary}
 
-{names} : Tensor
-    {kind}, of any shape{broadcast}, on one device; integers count as float32.{scalar}
-returns Tensor
-    Of {result}; float32 stays float32.
+{names} : Tensor -- {kind}, of any shape{broadcast}, on one device; integers count as float32.{scalar}
+returns Tensor -- Of {result}; float32 stays float32.
 {type_error}{import_error}raises DeviceError
 {no_rule}
 {gradient}. As ``scipy.special.{name}``{computed}.
@@ -33,9 +31,7 @@ returns Tensor
 >>> special.{name}({call})
 Tensor({value})
 """
-_NO_RULE = """raises NotImplementedError
-    In a backward pass to {names}, whose derivative has no closed form.
-"""
+_NO_RULE = "raises NotImplementedError -- In a backward pass to {names}, whose derivative has no closed form.\n"
 
 
 def no_closed_form(g: Any) -> Any:
@@ -89,8 +85,8 @@ def kernel(
         broadcast="s that broadcast" if several else "",
         scalar=" All but one may be Python scalars, which promote nothing." if several else "",
         result="the shape that the inputs broadcast to" if several else "the same shape",
-        type_error="raises TypeError\n    If an input is complex.\n" if real else "",
-        import_error="" if forward else "raises ImportError\n    If SciPy is missing and the kernel is SciPy's.\n",
+        type_error="raises TypeError -- If an input is complex.\n" if real else "",
+        import_error="" if forward else "raises ImportError -- If SciPy is missing and the kernel is SciPy's.\n",
         no_rule=_NO_RULE.format(names=" or ".join(missing)) if missing else "",
         gradient=notes + ("" if closed == parameters else f" in {', '.join([f'`{p}`' for p in closed])}"),
         computed="" if forward else ", computed as `xgrad.special` says",
@@ -271,18 +267,12 @@ k1e = kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + x
 def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     """Return the derivatives of `psi` of order `n`.
 
-    n : int or Tensor
-        Orders from 0 on: integers, of a shape that broadcasts with `x`. They have no gradient.
-    x : Tensor
-        Real, of any shape; integers count as float32.
-    returns Tensor
-        Of the shape that the inputs broadcast to; float32 stays float32.
-    raises TypeError
-        If `n` is not of integers.
-    raises ValueError
-        If `n` is a negative number; for negative numbers in a tensor the result is NaN.
-    raises ImportError
-        If SciPy is missing and the kernel is SciPy's.
+    n : int or Tensor -- Orders from 0 on: integers, of a shape that broadcasts with `x`. They have no gradient.
+    x : Tensor -- Real, of any shape; integers count as float32.
+    returns Tensor -- Of the shape that the inputs broadcast to; float32 stays float32.
+    raises TypeError -- If `n` is not of integers.
+    raises ValueError -- If `n` is a negative number; for negative numbers in a tensor the result is NaN.
+    raises ImportError -- If SciPy is missing and the kernel is SciPy's.
 
     Differentiable to any order in `x`. As ``scipy.special.polygamma``, computed as `xgrad.special` says.
 
@@ -331,10 +321,8 @@ def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
 def sinc(x: Tensor, /) -> Tensor:
     """Return sin(pi x) / (pi x), which is 1 at 0.
 
-    x : Tensor
-        Of any shape; integers count as float32.
-    returns Tensor
-        Of the same shape; float32 stays float32.
+    x : Tensor -- Of any shape; integers count as float32.
+    returns Tensor -- Of the same shape; float32 stays float32.
 
     Differentiable to any order, at 0 as well. As ``scipy.special.sinc``.
 

@@ -136,14 +136,11 @@ def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
-    x : Tensor
-        Integers count as float32.
-    axis : int or tuple of int, optional
-        What to reduce; by default all.
+    x : Tensor -- Integers count as float32.
+    axis : int or tuple of int, optional -- What to reduce; by default all.
     keepdims
-    returns Tensor
-        Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers it is the
-        principal value.
+    returns Tensor -- Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers
+        it is the principal value.
 
     >>> xgrad.logsumexp(xgrad.asarray([1e4, 1e4]))
     Tensor(10000.693)

@@ -34,25 +34,17 @@ def asarray(
 ) -> Tensor:
     """Return a tensor of values given in any form; of tensors, with their history.
 
-    obj : scalar, nested sequence, array or Tensor
-        The values. Python floats become float32, the default dtype, ints int64; arrays keep their dtype. A sequence
-        may hold tensors of one shape on one device, which are stacked.
-    dtype : dtype, optional
-        The dtype of the result.
-    device : str or Device, optional
-        By default that of `obj`, or the `default_device` for values from the host.
-    copy : bool, optional
-        True copies; False refuses to; None copies where it must. An array whose memory is shared must not be
-        written to while a graph needs it.
+    obj : scalar, nested sequence, array or Tensor -- The values. Python floats become float32, the default dtype, ints
+        int64; arrays keep their dtype. A sequence may hold tensors of one shape on one device, which are stacked.
+    dtype : dtype, optional -- The dtype of the result.
+    device : str or Device, optional -- By default that of `obj`, or the `default_device` for values from the host.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must. An array whose memory is shared
+        must not be written to while a graph needs it.
     requires_grad
-    returns Tensor
-        Of the shape of `obj`.
-    raises TypeError
-        If `obj` is not numeric, or the dtype is none.
-    raises ValueError
-        If `obj` is ragged, or ``copy=False`` and it must be copied.
-    raises OverflowError
-        If Python's integers are beyond the dtype.
+    returns Tensor -- Of the shape of `obj`.
+    raises TypeError -- If `obj` is not numeric, or the dtype is none.
+    raises ValueError -- If `obj` is ragged, or ``copy=False`` and it must be copied.
+    raises OverflowError -- If Python's integers are beyond the dtype.
 
     >>> xgrad.asarray([1.0, 2.0], dtype=xgrad.float64)
     Tensor([1., 2.], dtype=float64)
@@ -170,16 +162,12 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
     """Return the elements in another dtype.
 
     x
-    dtype : dtype
-        One of `xgrad`'s, NumPy's, or its name.
-    copy : bool, default True
-        False may return `x` itself where the dtype is the same.
-    device : str or Device, optional
-        Where to put the result; by default where `x` is.
-    returns Tensor
-        Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and bools.
-    raises TypeError
-        If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
+    dtype : dtype -- One of `xgrad`'s, NumPy's, or its name.
+    copy : bool, default True -- False may return `x` itself where the dtype is the same.
+    device : str or Device, optional -- Where to put the result; by default where `x` is.
+    returns Tensor -- Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and
+        bools.
+    raises TypeError -- If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
 
     >>> xgrad.astype(xgrad.asarray([1.5, -1.5]), xgrad.int64)
     Tensor([ 1, -1])
@@ -239,12 +227,9 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     """Return a tensor on another device; gradients come back to where it was.
 
     x
-    device : str or Device
-        Where to.
-    returns Tensor
-        `x` itself where it is there already.
-    raises DeviceError
-        If the device is unknown or cannot be used.
+    device : str or Device -- Where to.
+    returns Tensor -- `x` itself where it is there already.
+    raises DeviceError -- If the device is unknown or cannot be used.
 
     >>> xgrad.to_device(xgrad.ones(2), "cpu").device
     Device('cpu')

@@ -17,21 +17,15 @@ from xgrad.support.docstrings import documented
 def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False) -> Tensor:
     """Return the solutions X of ``x1 @ X = x2`` for triangular matrices.
 
-    x1 : Tensor
-        Matrices of shape (..., n, n), of which only the triangle is read; integers count as float32.
-    x2 : Tensor
-        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those of `x1`:
-        several vectors are columns.
-    upper : bool
-        Whether the upper triangle is read, otherwise the lower.
-    unitriangular : bool, default False
-        Whether the diagonal counts as ones, and is not read.
-    returns Tensor
-        Of shape (..., n) for a vector, else (..., n, k).
-    raises ValueError
-        If the matrices are not square, or the shapes do not fit.
-    raises numpy.linalg.LinAlgError
-        If a number on the diagonal is 0; on ``cuda`` the result is NaN or infinite instead.
+    x1 : Tensor -- Matrices of shape (..., n, n), of which only the triangle is read; integers count as float32.
+    x2 : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those
+        of `x1`: several vectors are columns.
+    upper : bool -- Whether the upper triangle is read, otherwise the lower.
+    unitriangular : bool, default False -- Whether the diagonal counts as ones, and is not read.
+    returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).
+    raises ValueError -- If the matrices are not square, or the shapes do not fit.
+    raises numpy.linalg.LinAlgError -- If a number on the diagonal is 0; on ``cuda`` the result is NaN or infinite
+        instead.
     raises DeviceError
 
     By substitution. Differentiable to any order; the gradient by `x1` has its triangle alone. As
@@ -60,19 +54,15 @@ def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: b
 def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tensor:
     """Return the solutions of ``A @ X = x`` for a positive definite A, given its Cholesky factor.
 
-    x : Tensor
-        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast with those of `factor`.
-    factor : Tensor
-        What `cholesky` returns for A, of shape (..., n, n); integers count as float32.
-    upper : bool, default False
-        Whether the factor is an upper triangle U with ``A = adjoint(U) @ U``, otherwise a lower one L with
-        ``A = L @ adjoint(L)``.
-    returns Tensor
-        Of shape (..., n) for a vector, else (..., n, k).
-    raises ValueError
-        If the factors are not square, or the shapes do not fit.
-    raises numpy.linalg.LinAlgError
-        If a number on a diagonal is 0; on ``cuda`` the result is NaN or infinite instead.
+    x : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast with those of
+        `factor`.
+    factor : Tensor -- What `cholesky` returns for A, of shape (..., n, n); integers count as float32.
+    upper : bool, default False -- Whether the factor is an upper triangle U with ``A = adjoint(U) @ U``, otherwise a
+        lower one L with ``A = L @ adjoint(L)``.
+    returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).
+    raises ValueError -- If the factors are not square, or the shapes do not fit.
+    raises numpy.linalg.LinAlgError -- If a number on a diagonal is 0; on ``cuda`` the result is NaN or infinite
+        instead.
     raises DeviceError
 
     Differentiable to any order: two calls of `solve_triangular`. The order of the arguments is that of

@@ -54,16 +54,12 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     """Return a copy of `x` of which a view has another value: what a write to the view makes of `x`.
 
     x
-    value : Tensor
-        Of the shape that the view has.
-    view : callable
-        The function that takes the view: one of `xgrad` that returns views, such as ``xgrad.permute_dims``.
-    **options
-        The options of the function.
-    returns Tensor
-        Of the shape and dtype of `x`.
-    raises ValueError
-        If elements of the view share their memory, as those of `broadcast_to` do.
+    value : Tensor -- Of the shape that the view has.
+    view : callable -- The function that takes the view: one of `xgrad` that returns views, such as
+        ``xgrad.permute_dims``.
+    **options -- The options of the function.
+    returns Tensor -- Of the shape and dtype of `x`.
+    raises ValueError -- If elements of the view share their memory, as those of `broadcast_to` do.
 
     >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose)
     Tensor([[1., 3.],

@@ -7,12 +7,17 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
 from xgrad.random.generator import Generator, Shape, generator_of
-from xgrad.support.docstrings import documented
+from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import explained
+
+_SHARED = by_name(
+    "dtype : dtype, optional -- float32, the default, or float64.",
+    "TypeError -- If the shape or dtype is none of the above.",
+)
 
 
 @explained
-@documented()
+@documented(shared=_SHARED)
 def rand(
     shape: Shape,
     *,
@@ -23,16 +28,10 @@ def rand(
 ) -> Tensor:
     """Return random numbers of the uniform distribution over [0, 1).
 
-    shape
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device, generator, requires_grad
-    returns Tensor
-        Of the given shape.
+    shape, dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
     raises TypeError
-        If the shape or dtype is none of the above.
-    raises ValueError
-        If a length is negative.
+    raises ValueError -- If a length is negative.
 
     >>> xgrad.random.rand((2, 3)).shape
     (2, 3)
@@ -42,7 +41,7 @@ def rand(
 
 
 @explained
-@documented()
+@documented(shared=_SHARED)
 def randn(
     shape: Shape,
     *,
@@ -53,16 +52,10 @@ def randn(
 ) -> Tensor:
     """Return random numbers of the normal distribution with mean 0 and standard deviation 1.
 
-    shape
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device, generator, requires_grad
-    returns Tensor
-        Of the given shape.
+    shape, dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
     raises TypeError
-        If the shape or dtype is none of the above.
-    raises ValueError
-        If a length is negative.
+    raises ValueError -- If a length is negative.
 
     >>> xgrad.random.randn((2, 3)).shape
     (2, 3)
@@ -72,7 +65,7 @@ def randn(
 
 
 @explained
-@documented()
+@documented(shared=_SHARED)
 def uniform(
     shape: Shape,
     low: float = 0.0,
@@ -86,17 +79,11 @@ def uniform(
     """Return random numbers of the uniform distribution from `low` to `high`, which rounding alone can reach.
 
     shape
-    low, high : float
-        Between what, by default 0 and 1.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device, generator, requires_grad
-    returns Tensor
-        Of the given shape.
+    low, high : float -- Between what, by default 0 and 1.
+    dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
     raises TypeError
-        If the shape or dtype is none of the above.
-    raises ValueError
-        If a length is negative, or `low` is above `high` or infinite.
+    raises ValueError -- If a length is negative, or `low` is above `high` or infinite.
 
     >>> x = xgrad.random.uniform(100, -1.0, 1.0)
     >>> bool(xgrad.all(xgrad.abs(x) <= 1))
@@ -107,7 +94,7 @@ def uniform(
 
 
 @explained
-@documented()
+@documented(shared=_SHARED)
 def normal(
     shape: Shape,
     mean: float = 0.0,
@@ -121,17 +108,11 @@ def normal(
     """Return random numbers of a normal distribution.
 
     shape
-    mean, std : float
-        Its mean and standard deviation, by default 0 and 1.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device, generator, requires_grad
-    returns Tensor
-        Of the given shape.
+    mean, std : float -- Its mean and standard deviation, by default 0 and 1.
+    dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
     raises TypeError
-        If the shape or dtype is none of the above.
-    raises ValueError
-        If a length or `std` is negative.
+    raises ValueError -- If a length or `std` is negative.
 
     >>> xgrad.random.normal(2, 5.0, 0.0)
     Tensor([5., 5.])
@@ -152,16 +133,12 @@ def randint(
 ) -> Tensor:
     """Return random integers from `low` up to `high`, which is left out, all equally likely (to 2**-64).
 
-    low, high : int
-        Between what.
+    low, high : int -- Between what.
     shape
     device, generator
-    returns Tensor
-        Of the given shape, int64.
-    raises TypeError
-        If the shape or a bound is not of ints.
-    raises ValueError
-        If a length is negative, or no int64 lies between the bounds.
+    returns Tensor -- Of the given shape, int64.
+    raises TypeError -- If the shape or a bound is not of ints.
+    raises ValueError -- If a length is negative, or no int64 lies between the bounds.
 
     >>> xgrad.random.randint(3, 4, (2, 2))
     Tensor([[3, 3],
@@ -174,13 +151,10 @@ def randint(
 def randperm(n: int, *, device: str | Device | None = None, generator: Generator | None = None) -> Tensor:
     """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
 
-    n : int
-        How many.
+    n : int -- How many.
     device, generator
-    returns Tensor
-        Of shape (n,), int64.
-    raises ValueError
-        If `n` is not an int of 0 or more.
+    returns Tensor -- Of shape (n,), int64.
+    raises ValueError -- If `n` is not an int of 0 or more.
 
     >>> sorted(xgrad.random.randperm(4).tolist())
     [0, 1, 2, 3]
@@ -194,20 +168,15 @@ def multinomial(
 ) -> Tensor:
     """Return indices drawn with probabilities in proportion to weights, the same on every device; not differentiable.
 
-    weights : Tensor
-        Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need not sum to 1.
-    num_samples : int
-        How many to draw of each row.
-    replacement : bool, default False
-        Whether an index may be drawn again; otherwise each one is drawn at most once.
+    weights : Tensor -- Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need
+        not sum to 1.
+    num_samples : int -- How many to draw of each row.
+    replacement : bool, default False -- Whether an index may be drawn again; otherwise each one is drawn at most once.
     generator
-    returns Tensor
-        int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
-    raises ValueError
-        If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn without
-        replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
-    raises TypeError
-        If weights are complex, or `num_samples` is no int.
+    returns Tensor -- int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
+    raises ValueError -- If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn
+        without replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
+    raises TypeError -- If weights are complex, or `num_samples` is no int.
 
     With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As
     ``torch.multinomial``.

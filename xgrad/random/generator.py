@@ -248,14 +248,11 @@ def manual_seed(seed: int) -> Generator:
     Equal seeds give the same bits on every device. A thread that has not called this has a seed from the
     operating system; a task starts where the one that made it stood. Neither notices what others draw.
 
-    seed : int
-        From 0 to 2**64 - 1.
-    returns Generator
-        The one that functions use when they are given none: always that of the thread or task which asks it.
-    raises TypeError
-        If the seed is not an int.
-    raises ValueError
-        If it is out of range.
+    seed : int -- From 0 to 2**64 - 1.
+    returns Generator -- The one that functions use when they are given none: always that of the thread or task which
+        asks it.
+    raises TypeError -- If the seed is not an int.
+    raises ValueError -- If it is out of range.
 
     >>> _ = xgrad.manual_seed(7)
     >>> first = xgrad.random.rand(3)

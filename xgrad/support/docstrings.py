@@ -2,11 +2,10 @@
 
 The short form is a summary, a block of entries, notes and examples, with empty lines between them::
 
-    axis : int
-        Along what to flip.
+    axis : int -- Along what to flip.
     dtype, device
-    returns Tensor
-        Of the shape of `x`.
+    returns Tensor -- Of the shape of `x`, which may take
+        several lines.
     raises DeviceError
 
 An entry without a description stands for that in `SHARED`, or in what the functions of a module share.
@@ -26,21 +25,21 @@ def by_name(*entries: str) -> dict[str, str]:
     """Return entries by the names that they describe; of several names, the first stands for all."""
     named: dict[str, str] = {}
     for entry in entries:
-        first, *others = re.split(r" : |\n", entry)[0].split(", ")
+        first, *others = re.split(r" : | -- ", entry)[0].split(", ")
         named |= {first: entry, **dict.fromkeys(others, "")}
     return named
 
 
 #: Entries of parameters and errors that mean the same in many functions.
 SHARED = by_name(
-    "x : Tensor\n    Of any shape and dtype.",
-    "device : str or Device, optional\n    By default the `default_device`.",
-    "generator : Generator, optional\n    By default the stream of this thread or task: see `manual_seed`.",
-    "keepdims : bool, default False\n    Whether reduced axes stay, with length 1.",
-    "shape : int or tuple of int\n    The length of each axis.",
-    "requires_grad : bool, default False\n    Whether gradients are wanted of the result, as a leaf.",
-    "DeviceError\n    If the tensors are on several devices.",
-    "IndexError\n    If there is no such axis.",
+    "x : Tensor -- Of any shape and dtype.",
+    "device : str or Device, optional -- By default the `default_device`.",
+    "generator : Generator, optional -- By default the stream of this thread or task: see `manual_seed`.",
+    "keepdims : bool, default False -- Whether reduced axes stay, with length 1.",
+    "shape : int or tuple of int -- The length of each axis.",
+    "requires_grad : bool, default False -- Whether gradients are wanted of the result, as a leaf.",
+    "DeviceError -- If the tensors are on several devices.",
+    "IndexError -- If there is no such axis.",
 )
 
 
@@ -63,7 +62,7 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     notes: list[str] = []
     entries: dict[str, list[str]] = {"Parameters": [], "Returns": [], "Raises": []}
     for paragraph in filter(None, text.split("\n\n")):
-        if "\n    " not in paragraph:
+        if " -- " not in paragraph:
             (notes if any(entries.values()) else summary).append(paragraph)
             continue
         for entry in re.split(r"\n(?=\S)", paragraph):
@@ -83,4 +82,6 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
 
 
 def _described(entry: str, shared: Mapping[str, str]) -> list[str]:
-    return [entry] if "\n" in entry else [shared[name] for name in entry.split(", ") if shared[name]]
+    """Return an entry, or those of its names, with each description in lines of its own."""
+    described = [entry] if " -- " in entry else [shared[name] for name in entry.split(", ") if shared[name]]
+    return [line.replace(" -- ", "\n    ", 1) for line in described]

@@ -22,14 +22,14 @@ from xgrad.transforms.call import Argnums, TransformCall, pull_back
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 _SHARED = by_name(
-    "argnums : int or sequence of int, default 0\n"
-    "    With respect to which positional arguments; a negative number counts from the last.",
-    "has_aux : bool, default False\n"
-    "    Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.",
-    "primals : tuple or list\n"
-    "    The arguments of `fn`, all of which are differentiated. What is neither is the only argument.",
-    "result : Tensor or containers of them\n    Of `fn`.",
-    "aux : object\n    Only with `has_aux`.",
+    "argnums : int or sequence of int, default 0 -- "
+    "With respect to which positional arguments; a negative number counts from the last.",
+    "has_aux : bool, default False -- "
+    "Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.",
+    "primals : tuple or list -- "
+    "The arguments of `fn`, all of which are differentiated. What is neither is the only argument.",
+    "result : Tensor or containers of them -- Of `fn`.",
+    "aux : object -- Only with `has_aux`.",
 )
 
 
@@ -37,20 +37,16 @@ _SHARED = by_name(
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes the gradient of a scalar function.
 
-    fn : callable
-        Returns a floating tensor of shape (). Its arguments that are differentiated are tensors, NumPy's arrays or
-        Python's numbers, real or complex, or dicts, lists, tuples and named tuples of them, nested at will, with None
-        for what is missing; any other argument is given to it as it is.
+    fn : callable -- Returns a floating tensor of shape (). Its arguments that are differentiated are tensors, NumPy's
+        arrays or Python's numbers, real or complex, or dicts, lists, tuples and named tuples of them, nested at will,
+        with None for what is missing; any other argument is given to it as it is.
     argnums, has_aux
-    returns callable
-        Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the containers of that
-        argument, each tensor of the shape, dtype and device of what it belongs to; for a sequence a tuple of those.
-        With `has_aux` it returns ``(gradient, aux)``.
-    raises TypeError
-        When called, if an argument that is differentiated is not floating, or `fn` does not return a real floating
-        tensor. What it returns as a Python number has lost its history, and is refused.
-    raises ValueError
-        If the result is no scalar, or there is no such argument.
+    returns callable -- Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the containers
+        of that argument, each tensor of the shape, dtype and device of what it belongs to; for a sequence a tuple of
+        those. With `has_aux` it returns ``(gradient, aux)``.
+    raises TypeError -- When called, if an argument that is differentiated is not floating, or `fn` does not return a
+        real floating tensor. What it returns as a Python number has lost its history, and is refused.
+    raises ValueError -- If the result is no scalar, or there is no such argument.
 
     No ``.grad`` is touched. What the result does not depend on has a gradient of zeros. Transforms nest freely, and
     see through tensors that have a graph: the gradient has one itself where it depends on such a tensor, unless it is
@@ -77,8 +73,8 @@ def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool =
 
     The parameters and errors are those of `grad`.
 
-    returns callable
-        Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value, aux), gradient)``.
+    returns callable -- Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value, aux),
+        gradient)``.
 
     >>> xgrad.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
     (Tensor(6.), (Tensor(3.), Tensor(2.)))
@@ -95,20 +91,16 @@ def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool =
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the result of a function, and the function that multiplies with its transposed Jacobian.
 
-    fn : callable
-        Returns a tensor, or containers of tensors.
-    *primals : Tensor, array, number or containers of them
-        The arguments of `fn`, all of which are differentiated.
+    fn : callable -- Returns a tensor, or containers of tensors.
+    *primals : Tensor, array, number or containers of them -- The arguments of `fn`, all of which are differentiated.
     has_aux
     returns result
-    returns pullback : callable
-        Takes the gradient of the result, in its containers, each tensor of its shape, dtype and device, with None for
-        zeros; returns a tuple with the gradient of each of the `primals`. It can be called again.
+    returns pullback : callable -- Takes the gradient of the result, in its containers, each tensor of its shape, dtype
+        and device, with None for zeros; returns a tuple with the gradient of each of the `primals`. It can be called
+        again.
     returns aux
-    raises TypeError
-        As `grad`; in the pullback, if the containers or the dtypes do not fit.
-    raises ValueError
-        In the pullback, if a shape or a device does not fit.
+    raises TypeError -- As `grad`; in the pullback, if the containers or the dtypes do not fit.
+    raises ValueError -- In the pullback, if a shape or a device does not fit.
 
     >>> result, pullback = xgrad.vjp(lambda x, y: (x * y, x.sum()), xgrad.asarray([1.0, 2.0]), 3.0)
     >>> result
@@ -131,20 +123,16 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """Return the result of a function, and its derivative in a direction: the product of its Jacobian with `tangents`.
 
-    fn : callable
-        Returns a tensor, or containers of tensors.
+    fn : callable -- Returns a tensor, or containers of tensors.
     primals
-    tangents : tuple or list
-        The direction: the same containers, tensors of the same shapes, dtypes and devices; None for zeros.
+    tangents : tuple or list -- The direction: the same containers, tensors of the same shapes, dtypes and devices; None
+        for zeros.
     has_aux
     returns result
-    returns tangent : Tensor or containers of them
-        The derivative, like the result.
+    returns tangent : Tensor or containers of them -- The derivative, like the result.
     returns aux
-    raises TypeError
-        As `grad`, and if the containers or the dtypes do not fit.
-    raises ValueError
-        If a shape or a device does not fit.
+    raises TypeError -- As `grad`, and if the containers or the dtypes do not fit.
+    raises ValueError -- If a shape or a device does not fit.
 
     By reverse mode applied twice: the gradient is linear in the one that arrives, and its derivative by that is the
     transpose of a transpose. It takes a call of `fn` and two backward passes, whatever the number of inputs.
@@ -169,18 +157,14 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
 def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes all derivatives of a function, by one backward pass for each result.
 
-    fn : callable
-        Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
+    fn : callable -- Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
     argnums, has_aux
-    returns callable
-        Takes the arguments of `fn`, and returns the containers of its result, with those of the argument (a tuple of
-        them for a sequence of `argnums`) in the place of each tensor, and in there tensors of shape
-        ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
-    raises TypeError
-        As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary part. Of
-        complex arguments each row is a gradient, as that of `grad`.
-    raises ValueError
-        If there is no such argument.
+    returns callable -- Takes the arguments of `fn`, and returns the containers of its result, with those of the
+        argument (a tuple of them for a sequence of `argnums`) in the place of each tensor, and in there tensors of
+        shape ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
+    raises TypeError -- As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary
+        part. Of complex arguments each row is a gradient, as that of `grad`.
+    raises ValueError -- If there is no such argument.
 
     >>> xgrad.jacobian(lambda x: x**2)(xgrad.asarray([1.0, 2.0]))
     Tensor([[2., 0.],
@@ -195,10 +179,9 @@ def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False)
 
     The parameters and errors are those of `jacobian`; arguments are real.
 
-    returns callable
-        As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has the shape
-        ``x.shape + x.shape``; of containers, it is the containers of the argument within those of the argument. It
-        takes one backward pass for each number in the arguments.
+    returns callable -- As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has the
+        shape ``x.shape + x.shape``; of containers, it is the containers of the argument within those of the argument.
+        It takes one backward pass for each number in the arguments.
 
     >>> xgrad.hessian(lambda x: x[0] ** 2 * x[1])(xgrad.asarray([3.0, 5.0]))
     Tensor([[10.,  6.],
@@ -211,16 +194,14 @@ def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False)
 def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """Return the product of the Hessian of a scalar function with a vector, without computing the Hessian.
 
-    fn : callable
-        Returns a floating tensor of shape ().
+    fn : callable -- Returns a floating tensor of shape ().
     primals
-    tangents : tuple or list
-        The vector: the same containers, tensors of the same shapes, dtypes and devices; None for zeros.
+    tangents : tuple or list -- The vector: the same containers, tensors of the same shapes, dtypes and devices; None
+        for zeros.
     has_aux
-    returns Tensor or containers of them
-        The product, in the containers of `primals`; with `has_aux`, ``(product, aux)``.
-    raises TypeError, ValueError
-        As `grad` and `jvp`.
+    returns Tensor or containers of them -- The product, in the containers of `primals`; with `has_aux`, ``(product,
+        aux)``.
+    raises TypeError, ValueError -- As `grad` and `jvp`.
 
     By reverse mode applied twice: a call of `fn`, a backward pass, and one back through both. It is what
     ``jvp(grad(fn), primals, tangents)`` returns second, for the Hessian is symmetric. The Hessian of a real function
