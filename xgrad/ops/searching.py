@@ -16,41 +16,22 @@ from xgrad.support.hints import shown
 
 __all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "where"]
 
-argmax = reduction(
-    "argmax",
-    None,
-    axis=SEARCHED,
-    kind=INTEGER,
-    highest=FLOATING,
-    section="searching",
+argmax = reduction("argmax", None,
     doc="Return where the largest element is, the first of those that tie.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]",
-    takes="Real numbers, not empty; bools count as integers",
-    returns="int64, of the shape of `x` without the reduced axis.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]", takes="Real numbers, not empty; bools count as integers",
+    returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
+    section="searching")  # fmt: skip
 
-argmin = reduction(
-    "argmin",
-    None,
-    axis=SEARCHED,
-    kind=INTEGER,
-    highest=FLOATING,
-    section="searching",
+argmin = reduction("argmin", None,
     doc="Return where the smallest element is, the first of those that tie.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]",
-    takes="Real numbers, not empty; bools count as integers",
-    returns="int64, of the shape of `x` without the reduced axis.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]", takes="Real numbers, not empty; bools count as integers",
+    returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
+    section="searching")  # fmt: skip
 
-count_nonzero = reduction(
-    "count_nonzero",
-    None,
-    section="searching",
+count_nonzero = reduction("count_nonzero", None,
     doc="Return how many elements along axes are true, or not 0.",
-    example="[[0.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 2]",
-    takes="Of any shape and dtype",
-    returns="int64, of the shape of `x` without the reduced axes.",
-)
+    example="[[0.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 2]", takes="Of any shape and dtype",
+    returns="int64, of the shape of `x` without the reduced axes.", section="searching")  # fmt: skip
 
 
 @derivative(None)
@@ -144,34 +125,12 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return call_op(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
 
 
-sort = along_axes(
-    "sort",
-    _sort_rule,
-    LAST,
-    DESCENDING,
-    STABLE,
-    section="sorting",
-    highest=FLOATING,
-    some=True,
+sort = along_axes("sort", _sort_rule, LAST, DESCENDING, STABLE,
     doc="Return the elements in order along an axis; of equal ones, the first has the gradient of the first place.",
-    example="[3.0, 1.0, 2.0] -> [1., 2., 3.]",
-    returns="Of the shape and dtype of `x`.",
-    raises="If there are no axes.",
-)
+    example="[3.0, 1.0, 2.0] -> [1., 2., 3.]", returns="Of the shape and dtype of `x`.",
+    raises="If there are no axes.", section="sorting", highest=FLOATING, some=True)  # fmt: skip
 
-argsort = along_axes(
-    "argsort",
-    None,
-    LAST,
-    DESCENDING,
-    STABLE,
-    section="sorting",
-    kind=INTEGER,
-    highest=FLOATING,
-    some=True,
-    takes="Real numbers; bools count as integers",
-    doc="Return where the elements are that `sort` puts in order.",
-    example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
-    returns="int64, of the shape of `x`.",
-    raises="If there are no axes.",
-)
+argsort = along_axes("argsort", None, LAST, DESCENDING, STABLE,
+    doc="Return where the elements are that `sort` puts in order.", example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
+    takes="Real numbers; bools count as integers", returns="int64, of the shape of `x`.",
+    raises="If there are no axes.", section="sorting", kind=INTEGER, highest=FLOATING, some=True)  # fmt: skip

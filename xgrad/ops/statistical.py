@@ -25,22 +25,13 @@ __all__ = [
     "all", "any", "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "std", "sum", "var",
 ]  # fmt: skip
 
-sum = reduction(
-    "sum",
-    lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis),
-    DTYPE,
-    kind=INTEGER,
+sum = reduction("sum", lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), DTYPE,
     doc="Return the sum along axes; 0 where there is nothing to sum.",
-    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [4., 6.]",
-)
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [4., 6.]", kind=INTEGER)  # fmt: skip
 
-mean = reduction(
-    "mean",
-    lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
-    kind=FLOATING,
+mean = reduction("mean", lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
     doc="Return the mean along axes.",
-    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]",
-)
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]", kind=FLOATING)  # fmt: skip
 
 
 def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
@@ -50,23 +41,15 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return share * ties
 
 
-max = reduction(
-    "max",
-    _extremum_rule,
-    highest=FLOATING,
+max = reduction("max", _extremum_rule,
     doc="Return the largest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]",
-    raises="If there is nothing to choose from.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]", raises="If there is nothing to choose from.",
+    highest=FLOATING)  # fmt: skip
 
-min = reduction(
-    "min",
-    _extremum_rule,
-    highest=FLOATING,
+min = reduction("min", _extremum_rule,
     doc="Return the smallest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]",
-    raises="If there is nothing to choose from.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]", raises="If there is nothing to choose from.",
+    highest=FLOATING)  # fmt: skip
 
 
 def exclusive_cumprod(xp: Any, x: Any) -> Any:
@@ -85,15 +68,9 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
     return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
 
 
-prod = reduction(
-    "prod",
-    _prod_rule,
-    DTYPE,
-    kind=INTEGER,
-    doc="Return the product along axes; 1 where there is nothing to multiply.",
-    example="[2.0, 0.0, 5.0] -> 0.",
-    notes="The derivatives are exact at zeros too, at any order.",
-)
+prod = reduction("prod", _prod_rule, DTYPE,
+    doc="Return the product along axes; 1 where there is nothing to multiply.", example="[2.0, 0.0, 5.0] -> 0.",
+    notes="The derivatives are exact at zeros too, at any order.", kind=INTEGER)  # fmt: skip
 
 
 def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
@@ -102,14 +79,10 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
     return (x - xp.mean(x, axis=axis, keepdims=True)) * (1 / degrees if degrees > 0 else math.nan)
 
 
-var = reduction(
-    "var",
+var = reduction("var",
     lambda g, xp, x, axis, correction: restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
     CORRECTION,
-    kind=FLOATING,
-    doc="Return the variance along axes.",
-    example="[1.0, 3.0], correction=1 -> 2.",
-)
+    doc="Return the variance along axes.", example="[1.0, 3.0], correction=1 -> 2.", kind=FLOATING)  # fmt: skip
 
 
 def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) -> Any:
@@ -117,14 +90,9 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
     return restore_axes(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
 
 
-std = reduction(
-    "std",
-    _std_rule,
-    CORRECTION,
-    kind=FLOATING,
+std = reduction("std", _std_rule, CORRECTION,
     doc="Return the standard deviation along axes; where it is 0, and has a kink, so is its derivative.",
-    example="[1.0, 3.0] -> 1.",
-)
+    example="[1.0, 3.0] -> 1.", kind=FLOATING)  # fmt: skip
 
 
 def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
@@ -159,12 +127,8 @@ def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | 
     return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
 
 
-cumulative_sum = cumulative(
-    "cumulative_sum",
-    _cumulative_sum_rule,
-    doc="Return the running sum along an axis.",
-    example="[1.0, 2.0, 3.0] -> [1., 3., 6.]",
-)
+cumulative_sum = cumulative("cumulative_sum", _cumulative_sum_rule,
+    doc="Return the running sum along an axis.", example="[1.0, 2.0, 3.0] -> [1., 3., 6.]")  # fmt: skip
 
 
 def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
@@ -188,30 +152,16 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
     return xp.moveaxis(exclusive_cumprod(xp, x) * _reverse_linear_scan(xp, g, x), -1, axis)
 
 
-cumulative_prod = cumulative(
-    "cumulative_prod",
-    _cumulative_prod_rule,
-    doc="Return the running product along an axis.",
-    example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
-    notes="The derivatives are exact at zeros too, at any order.",
-)
+cumulative_prod = cumulative("cumulative_prod", _cumulative_prod_rule,
+    doc="Return the running product along an axis.", example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
+    notes="The derivatives are exact at zeros too, at any order.")  # fmt: skip
 
-any = reduction(
-    "any",
-    None,
-    section="utility",
-    doc="Return whether some element along axes is true, or not 0.",
-    example="[False, True] -> True",
-    takes="Of any shape and dtype",
-    returns="Bools, of the shape of `x` without the reduced axes.",
-)
+any = reduction("any", None,
+    doc="Return whether some element along axes is true, or not 0.", example="[False, True] -> True",
+    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.",
+    section="utility")  # fmt: skip
 
-all = reduction(
-    "all",
-    None,
-    section="utility",
-    doc="Return whether all elements along axes are true, or not 0.",
-    example="[False, True] -> False",
-    takes="Of any shape and dtype",
-    returns="Bools, of the shape of `x` without the reduced axes.",
-)
+all = reduction("all", None,
+    doc="Return whether all elements along axes are true, or not 0.", example="[False, True] -> False",
+    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.",
+    section="utility")  # fmt: skip
