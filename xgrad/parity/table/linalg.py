@@ -94,6 +94,26 @@ def _svd(p: Any, full_matrices: bool = False) -> Callable[..., Any]:
     return call
 
 
+def _polar(p: Any) -> Callable[..., Any]:
+    """Multiply the singular vectors: phases cancel between both."""
+
+    def call(x: Any) -> Any:
+        u, _, vh = p.linalg.svd(x, full_matrices=False)
+        return u @ vh
+
+    return call
+
+
+def _signed(p: Any) -> Callable[..., Any]:
+    """Weigh the sign of a determinant, a phase where it is complex, by the logarithm."""
+
+    def call(x: Any) -> Any:
+        sign, logabsdet = p.linalg.slogdet(x)
+        return sign * (logabsdet + 2)
+
+    return call
+
+
 def _completed(unique: Callable[..., Any], columns: Callable[..., list[Any]]) -> Callable[..., Any]:
     """Add the projectors on what the columns leave: PyTorch does not differentiate, or ignores, those that it adds."""
 
@@ -140,8 +160,9 @@ ROWS: list[Op] = [
     # determinants and inverses
     row("det", MATRICES, linalg.det, "linalg.det", *SQUARES, complex=True),
     row("det of singular matrices", MATRICES, linalg.det, pytorch.det3, Sample((SINGULAR,)), Sample((np.diag([2.0, 0.0, 3.0]),)), Sample((np.diag([2.0, 2.0, 2.0]),)),
-        Sample((np.stack([SINGULAR, np.eye(3)]),))),
+        Sample((np.stack([SINGULAR, np.eye(3)]),)), Sample((np.ones((3, 3)),)), Sample((np.zeros((3, 3)),)), Sample((SINGULAR * (1 + 2j),)), Sample((np.outer([1, 2, 3], [1, 1j, 2]),))),
     row("slogdet", MATRICES, lambda x: linalg.slogdet(x)[1], lambda x: torch.linalg.slogdet(x)[1], *SQUARES, complex=True),
+    _either("slogdet with its sign", _signed, *SQUARES),
     row("inv", MATRICES, linalg.inv, "linalg.inv", *SQUARES, complex=True),
     row("solve", MATRICES, linalg.solve, pytorch.solve, Sample((regular(3, 3), a(3))), Sample((regular(3, 3), a(3, 2))), Sample((regular(2, 3, 3), a(3))),
         Sample((regular(2, 1, 2, 2), a(3, 2, 2))), Sample((regular(2, 2), a(3, 2, 1))), Sample((regular(2, 2, 2), a(2, 2))),
@@ -158,6 +179,7 @@ ROWS: list[Op] = [
     _either("qr", _qr, *RECTANGLES[:2], *SQUARES[1:3], RECTANGLES[-1]),
     row("qr with all columns", MATRICES, _qr(xgrad, "complete"), _completed(_qr(torch), lambda q, r: [q]), *RECTANGLES[:2], complex=True),
     _either("svd", _svd, *RECTANGLES[:2], *SQUARES[1:3], RECTANGLES[-1]),
+    _either("svd of a polar factor", _polar, *RECTANGLES),
     row("svd with all vectors", MATRICES, _svd(xgrad, True), _completed(_svd(torch), lambda u, s, vh: [u, _adjoint(torch, vh)]), *RECTANGLES[:2], complex=True),
     row("svdvals", MATRICES, linalg.svdvals, "linalg.svdvals", *RECTANGLES, *EMPTY, complex=True),
     # norms
