@@ -94,16 +94,6 @@ def _svd(p: Any, full_matrices: bool = False) -> Callable[..., Any]:
     return call
 
 
-def _polar(p: Any) -> Callable[..., Any]:
-    """Multiply the singular vectors: phases cancel between both."""
-
-    def call(x: Any) -> Any:
-        u, _, vh = p.linalg.svd(x, full_matrices=False)
-        return u @ vh
-
-    return call
-
-
 def _signed(p: Any) -> Callable[..., Any]:
     """Weigh the sign of a determinant, a phase where it is complex, by the logarithm."""
 
@@ -179,7 +169,6 @@ ROWS: list[Op] = [
     _either("qr", _qr, *RECTANGLES[:2], *SQUARES[1:3], RECTANGLES[-1]),
     row("qr with all columns", MATRICES, _qr(xgrad, "complete"), _completed(_qr(torch), lambda q, r: [q]), *RECTANGLES[:2], complex=True),
     _either("svd", _svd, *RECTANGLES[:2], *SQUARES[1:3], RECTANGLES[-1]),
-    _either("svd of a polar factor", _polar, *RECTANGLES),
     row("svd with all vectors", MATRICES, _svd(xgrad, True), _completed(_svd(torch), lambda u, s, vh: [u, _adjoint(torch, vh)]), *RECTANGLES[:2], complex=True),
     row("svdvals", MATRICES, linalg.svdvals, "linalg.svdvals", *RECTANGLES, *EMPTY, complex=True),
     # norms
