@@ -133,7 +133,7 @@ def _method(make: Callable[[], Any], name: str) -> Callable[..., Any]:
         method = getattr(make(), name)
         return method(*args, **options) if callable(method) else None
 
-    call.__signature__ = _signature(getattr(type(make()), name, None), skip=1)  # type: ignore[attr-defined]
+    call.__signature__ = _signature(getattr(type(make()), name, None), skip=1)
     return call
 
 

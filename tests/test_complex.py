@@ -58,7 +58,7 @@ def test_complex_gradients_accumulate(device: str) -> None:
     z = leaf([1 + 2j, 3 - 1j], device)
     for _ in range(2):
         xgrad.sum(xgrad.abs(z) * xgrad.abs(z)).backward()
-    assert z.grad is not None and z.grad.dtype == xgrad.complex128
+    assert z.grad.dtype == xgrad.complex128
     np.testing.assert_allclose(host(z.grad), [4 + 8j, 12 - 4j])
 
 
@@ -69,7 +69,7 @@ def test_backward_of_a_complex_scalar_needs_a_gradient() -> None:
     with pytest.raises(ValueError, match=r"grad: expected a gradient of shape \(\), complex128 on cpu, got .*float32"):
         xgrad.autograd.grad(z * z, z, xgrad.asarray(1.0))
     (z * z).backward(xgrad.asarray(1 + 0j, dtype=xgrad.complex128))
-    assert z.grad is not None and z.grad.item() == 2 - 4j  # the conjugate of the derivative, as for L = Re z**2
+    assert z.grad.item() == 2 - 4j  # the conjugate of the derivative, as for L = Re z**2
 
 
 @pytest.mark.parametrize(("real", "complex_"), [("float32", "complex64"), ("float64", "complex128")])
