@@ -1,7 +1,7 @@
-"""Calls of public functions with odd arguments: run in a process of its own, which may not grow or hang.
+"""Fuzzer of public functions, run in a process of its own, which may not grow or hang.
 
-``python tests/odd_calls.py COUNT SEED`` makes that many calls, and prints one line for each kind of fault: an exception
-that is not among those that are documented, or a call that takes longer than `SECONDS`.
+``python tests/odd_calls.py COUNT SEED [NAME]`` makes that many calls, of functions with NAME in their name, and prints
+one line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ SKIPPED = {
 
 
 class HostileError(Exception):
-    """The exception that methods of `Hostile` raise, which may pass through."""
+    """The exception of `Hostile`, which may pass through."""
 
 
 class Hostile:
-    """An object each method of which raises."""
+    """An object with methods that raise."""
 
     def _refuse(self, *args: Any, **options: Any) -> Any:
         raise HostileError
@@ -51,7 +51,7 @@ class Hostile:
 
 
 class Endless:
-    """A sequence that says it is long, and an array that is none."""
+    """A sequence of 2**62 elements, without any."""
 
     def __len__(self) -> int:
         return 1 << 62
@@ -64,7 +64,7 @@ class Endless:
 
 
 def values(generator: random.Random) -> list[Any]:
-    """Return new odd values, and a few that are right, or no call would come far."""
+    """Return new odd values, and valid ones, without which no call would come far."""
     cycle: list[Any] = [1]
     cycle.append(cycle)
     cyclic: dict[Any, Any] = {}
@@ -98,20 +98,20 @@ def values(generator: random.Random) -> list[Any]:
 
 
 def targets() -> list[tuple[str, Callable[..., Any]]]:
-    """Return public functions, classes, and methods, by name; a method is given as a function of fresh objects."""
-    found: dict[str, Callable[..., Any]] = {}
+    """Return public functions, classes, and methods as functions that make their object, by name."""
+    functions: dict[str, Callable[..., Any]] = {}
     spaces = [xgrad, xgrad.linalg, xgrad.fft, xgrad.special, nn, nn.functional, nn.init, nn.utils, xgrad.optim]
     spaces += [xgrad.autograd, xgrad.random, xgrad.data]
     for space in spaces:
         for name in getattr(space, "__all__", None) or dir(space):
             value = getattr(space, name, None)
             if callable(value) and not name.startswith("_") and name not in SKIPPED:
-                found.setdefault(f"{space.__name__}.{name}", value)
+                functions.setdefault(f"{space.__name__}.{name}", value)
     for name, make in OBJECTS.items():
         for method in dir(type(make())):
             if method in METHODS or not (method.startswith("_") or method in SKIPPED):
-                found[f"{name}.{method}"] = _method(make, method)
-    return sorted(found.items())
+                functions[f"{name}.{method}"] = _method(make, method)
+    return sorted(functions.items())
 
 
 METHODS = "__getitem__ __setitem__ __add__ __matmul__ __pow__ __eq__ __call__ __iadd__ __lshift__ __rtruediv__".split()
@@ -146,7 +146,7 @@ def _signature(function: Any, skip: int = 0) -> inspect.Signature | None:
 
 
 def arguments(function: Any, generator: random.Random) -> tuple[list[Any], dict[str, Any]]:
-    """Return arguments for as many parameters as there are, give or take."""
+    """Return random arguments, mostly as many as there are required parameters."""
     pool = values(generator)
     signature = getattr(function, "__signature__", None) or _signature(function)
     parameters = list(signature.parameters.values()) if signature else []
@@ -158,7 +158,7 @@ def arguments(function: Any, generator: random.Random) -> tuple[list[Any], dict[
 
 
 def use(result: Any) -> None:
-    """Look at a result, as a user would."""
+    """Print a result, or the first results of a generator."""
     if isinstance(result, types.GeneratorType):
         for _, part in zip(range(3), result, strict=False):
             use(part)
@@ -174,10 +174,9 @@ def fault(error: BaseException, name: str) -> str | None:
         return None  # the second as NumPy and PyTorch
     frames = traceback.extract_tb(error.__traceback__)
     if frames and frames[-1].filename == __file__ and not isinstance(error, RecursionError):
-        return None  # of the odd value itself
-    ours = [frame for frame in frames if "xgrad" in frame.filename]
-    where = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}" if ours else "?"
-    return f"{type(error).__name__} at {where} of {name}: {str(error)[:120]}"
+        return None  # raised by the odd value itself
+    lines = [f"{os.path.basename(f.filename)}:{f.lineno}" for f in frames if "xgrad" in f.filename]
+    return f"{type(error).__name__} at {lines[-1] if lines else '?'} of {name}: {str(error)[:120]}"
 
 
 class TooSlowError(BaseException):
@@ -202,9 +201,9 @@ def run(count: int, seed: int, only: str = "") -> Iterator[str]:
             raise
         except BaseException as error:
             signal.alarm(0)
-            if found := fault(error, name):
-                described = ", ".join([*map(_short, args), *(f"{k}={_short(v)}" for k, v in options.items())])
-                yield f"{found} | {name}({described}) | call {i} of seed {seed}"
+            if described := fault(error, name):
+                shown = ", ".join([*map(_short, args), *(f"{k}={_short(v)}" for k, v in options.items())])
+                yield f"{described} | {name}({shown}) | call {i} of seed {seed}"
         finally:
             signal.alarm(0)
 

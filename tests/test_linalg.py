@@ -148,8 +148,8 @@ def test_repeated_eigenvalues_have_a_gradient_and_their_vectors_none(name: str, 
 def test_repeated_or_zero_singular_values_have_a_gradient(values: np.ndarray, device: str) -> None:
     x = leaf(values, device)
     weights = xgrad.asarray(np.arange(1.0, 1 + min(values.shape)), device=device)
-    for found in (linalg.svdvals(x), linalg.svd(x, full_matrices=False).S, linalg.svd(x).S):
-        (g,) = grad(xgrad.sum(found * weights), x)
+    for singular in (linalg.svdvals(x), linalg.svd(x, full_matrices=False).S, linalg.svd(x).S):
+        (g,) = grad(xgrad.sum(singular * weights), x)
         assert np.linalg.svdvals(host(g)) == pytest.approx(np.arange(min(values.shape), 0, -1))
 
 

@@ -84,8 +84,8 @@ def test_other_functions_of_nonfinite_matrices_end(name: str, value: float, devi
 
 @pytest.mark.parametrize("name", ["inv", "solve", "det", "slogdet", "qr", "expm"])
 def test_nan_is_passed_on_as_in_pytorch(name: str, device: str, torch: Any) -> None:
-    theirs = {"solve": lambda x: torch.linalg.solve(x, x), "expm": torch.linalg.matrix_exp}
-    function = theirs.get(name) or getattr(torch.linalg, name)
+    others = {"solve": lambda x: torch.linalg.solve(x, x), "expm": torch.linalg.matrix_exp}
+    function = others.get(name) or getattr(torch.linalg, name)
     x = matrix(np.nan, (3, 3))
     results = OTHERS[name](xgrad.asarray(x, device=device)), function(torch.from_numpy(x))
     for got, want in zip(*map(outputs, results), strict=True):

@@ -55,13 +55,13 @@ CALLS = [(0, 0), (1, 0), (0, 1), (3, 7), (2**64 - 1, 2**32), (2**63, 2**64 - 1)]
 @pytest.mark.parametrize("width", [16, 32, 64])
 @pytest.mark.parametrize(("seed", "call"), CALLS)
 def test_every_backend_has_the_bits_of_the_reference(seed, call, width, device):
-    place = xgrad.Device(device)
+    target = xgrad.Device(device)
     for count in (0, 1, 5, 37):
         expected = np.array(stream(seed, call, count), "<u8").view(f"<i{width // 8}")[:count]
-        with place.active():
-            drawn = place.backend.random_bits(seed, call, width, count, place.index)
-        assert type(drawn) is place.array_type and place.backend.numpy_dtype(drawn.dtype) == f"int{width}"
-        np.testing.assert_array_equal(place.backend.to_host(drawn), expected)
+        with target.active():
+            drawn = target.backend.random_bits(seed, call, width, count, target.index)
+        assert type(drawn) is target.array_type and target.backend.numpy_dtype(drawn.dtype) == f"int{width}"
+        np.testing.assert_array_equal(target.backend.to_host(drawn), expected)
 
 
 def test_first_draws_are_the_first_published_words():
@@ -88,9 +88,12 @@ def test_words_drawn_in_threads_are_those_drawn_alone():
 def test_seed_gives_the_same_bits_on_every_device(name, dtype, device):
     options = {"dtype": dtype} if name in FLOATING else {}
     results = []
-    for place in ("cpu", device):
+    for target in ("cpu", device):
         xgrad.manual_seed(3)
-        results += [DRAWS[name](device=place, **options), DRAWS[name](generator=Generator(3), device=place, **options)]
+        results += [
+            DRAWS[name](device=target, **options),
+            DRAWS[name](generator=Generator(3), device=target, **options),
+        ]
     assert {str(x.device) for x in results[2:]} == {device}
     assert len(set(map(bits, results))) == 1
 
@@ -104,12 +107,12 @@ def test_many_numbers_are_the_same_on_every_device(device):
 
 def test_seed_gives_the_same_model_and_order_on_every_device(device):
     runs = []
-    for place in ("cpu", device):
+    for target in ("cpu", device):
         xgrad.manual_seed(11)
-        net = xgrad.nn.MLP([6, 5, 3], dropout=0.5, device=place)
-        rows = xgrad.data.TensorDataset(xgrad.arange(50, device=place))
+        net = xgrad.nn.MLP([6, 5, 3], dropout=0.5, device=target)
+        rows = xgrad.data.TensorDataset(xgrad.arange(50, device=target))
         order = [x for (x,) in xgrad.data.DataLoader(rows, batch_size=7, shuffle=True)]
-        masked = [net[2](xgrad.ones((4, 5), dtype=dtype, device=place)) for dtype in (xgrad.float32, xgrad.float64)]
+        masked = [net[2](xgrad.ones((4, 5), dtype=dtype, device=target)) for dtype in (xgrad.float32, xgrad.float64)]
         runs.append([bits(x) for x in (*net.parameters(), *order, *masked)])
     assert runs[0] == runs[1]
 
@@ -159,7 +162,7 @@ def test_shapes(shape):
 
 @pytest.fixture
 def stats():
-    return pytest.importorskip("scipy.stats", reason="SciPy, the oracle, is not installed")
+    return pytest.importorskip("scipy.stats", reason="needs SciPy")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

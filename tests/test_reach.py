@@ -66,13 +66,13 @@ def test_path_with_a_derivative_of_zero_is_refused() -> None:
 
 
 def test_recorded_needs_are_those_of_other_packages() -> None:
-    theirs = "xp.exp(x)\nx[0] = xp.linalg.vector_norm(x)\nlen(x)"
+    code = "xp.exp(x)\nx[0] = xp.linalg.vector_norm(x)\nlen(x)"
     with recorded() as asked:
-        exec(theirs, {"__name__": "scipy.example", "xp": xgrad, "x": xgrad.ones(2)})
+        exec(code, {"__name__": "scipy.example", "xp": xgrad, "x": xgrad.ones(2)})
         xgrad.log(xgrad.ones(2))
     assert asked == {"exp", "linalg.vector_norm", "x[k] = v", "len"}
     with recorded() as asked:
-        exec(theirs, {"__name__": "mine", "xp": xgrad, "x": xgrad.ones(2)})
+        exec(code, {"__name__": "example", "xp": xgrad, "x": xgrad.ones(2)})
     assert asked == set()
     assert type(xgrad) is type(np)
 

@@ -19,8 +19,8 @@ from xgrad.autograd import grad
 from xgrad.parity.multiprecision import Multiprecision
 from xgrad.testing import gradcheck, gradgradcheck
 
-scipy = pytest.importorskip("scipy", reason="SciPy, whose kernels they are, is not installed")
-sc = pytest.importorskip("scipy.special", reason="SciPy, whose kernels they are, is not installed")
+scipy = pytest.importorskip("scipy", reason="needs SciPy")
+sc = pytest.importorskip("scipy.special", reason="needs SciPy")
 
 quiet = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 
@@ -83,7 +83,7 @@ def arity(name: str) -> int:
 
 @pytest.fixture
 def mpmath() -> Any:
-    return pytest.importorskip("mpmath", reason="mpmath, the oracle, is not installed")
+    return pytest.importorskip("mpmath", reason="needs mpmath")
 
 
 def derivatives(fn: Any, x: Tensor, order: int) -> list[np.ndarray]:
@@ -112,7 +112,7 @@ def test_values_agree_with_mpmath(name: str, dtype: str, device: str) -> None:
     got = getattr(special, name)(*[xgrad.asarray(c, device=device) for c in columns])
     assert got.dtype == dtype
     rtol, atol = (1e-11, 1e-13) if dtype == "float64" else (1e-4, 1e-6)
-    if name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0":  # whose kernel has 10 digits
+    if name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0":  # its kernel has 10 digits
         rtol = max(rtol, 1e-10)
     np.testing.assert_allclose(host(got), want.astype(np.float64), rtol=rtol, atol=atol)
 

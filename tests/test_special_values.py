@@ -148,8 +148,8 @@ def test_values_of_complex_numbers(name: str, case: str, signed: bool, dtype: st
         ("sign", [0j], [0]),
         ("hypot", [0.0, -0.0], [0, 0]),
         ("atan2", [0.0, 0.0], [0, 0]),
-        ("atan2", [1e-30, 0.0], [0, -1e30]),  # whose square is 0
-        ("hypot", [1e30, 1e30], [0.5**0.5, 0.5**0.5]),  # whose square overflows
+        ("atan2", [1e-30, 0.0], [0, -1e30]),  # its square is 0
+        ("hypot", [1e30, 1e30], [0.5**0.5, 0.5**0.5]),  # its square overflows
         ("copysign", [0.0, -1.0], [0, 0]),
         ("copysign", [-3.0, 1.0], [-1, 0]),
         ("logaddexp", [inf, 1.0], [1, 0]),

@@ -78,7 +78,7 @@ def test_complex_inputs_and_results(fast_mode: bool) -> None:
         gradcheck(unconjugated, z, fast_mode=fast_mode)
 
 
-def test_the_complex_step_is_exact(fast_mode: bool) -> None:
+def test_complex_step_is_exact(fast_mode: bool) -> None:
     def fn(x: Tensor) -> Any:
         return RIGHT(x) / (1 + x), (x * x).sum()
 

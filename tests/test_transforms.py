@@ -246,8 +246,8 @@ def test_integer_results_have_no_derivative() -> None:
         return x**2, xgrad.argmax(x)
 
     x = xgrad.asarray([1.0, 3.0])
-    (_, place), tangent = jvp(f, (x,), (x,))
-    assert place.item() == 1 and tangent[0].tolist() == [2, 18] and tangent[1].item() == 0
+    (_, index), tangent = jvp(f, (x,), (x,))
+    assert index.item() == 1 and tangent[0].tolist() == [2, 18] and tangent[1].item() == 0
     pullback = vjp(f, x)[1]
     assert pullback((x, None))[0].tolist() == [2, 18]
     with pytest.raises(TypeError, match=r"vjp: cotangent\[1\]: expected None for int64, which has no derivative"):
@@ -354,7 +354,7 @@ def test_no_grad_inside_and_outside_of_a_transform() -> None:
         out, pullback = vjp(lambda x: w * x, 2.0)
         assert not out.requires_grad and not pullback(w)[0].requires_grad
     u = Tensor(5.0, requires_grad=True)
-    pullback(u)[0].backward()  # it is linear in u, whose history counts here
+    pullback(u)[0].backward()  # linear in u, which has a graph
     assert u.grad.item() == 3
     out, pullback = vjp(lambda x: w * x, 2.0)
     with xgrad.no_grad():
@@ -388,9 +388,9 @@ def test_assignment_to_an_argument_is_differentiated(device: str) -> None:
     assert grad(f)(x).tolist() == [0, 15]
     assert hessian(f)(x).tolist() == [[0, 0], [0, 6]]
     assert x.tolist() == [1, 2]
-    given = np.array([1.0, 2.0])
-    _, pullback = vjp(lambda x: x * x, given)
-    given[:] = 0
+    values = np.array([1.0, 2.0])
+    _, pullback = vjp(lambda x: x * x, values)
+    values[:] = 0
     assert pullback(np.ones(2))[0].tolist() == [2, 4]
 
 
@@ -415,11 +415,11 @@ def test_backward_within_a_transform() -> None:
 
 def test_exception_restores_the_grad_mode() -> None:
     def fails(x: Tensor) -> Tensor:
-        raise KeyError("mine")
+        raise KeyError("key")
 
     with xgrad.no_grad():
         for transform in (grad(fails), jacobian(fails), grad(grad(fails)), lambda x: vjp(fails, x)):
-            with pytest.raises(KeyError, match="mine"):
+            with pytest.raises(KeyError, match="key"):
                 transform(1.0)
             assert not xgrad.is_grad_enabled()
 
