@@ -78,7 +78,7 @@ def test_einsum_names_the_subscripts_that_do_not_fit(subscripts: str, shapes: An
 def test_einsum_of_other_things_is_refused() -> None:
     with refuses(TypeError, "einsum: expected a string of subscripts first, such as 'ij,jk->ik', got Tensor"):
         xgrad.einsum(xgrad.ones(2), "i")  # type: ignore[arg-type]
-    with refuses(xgrad.DeviceError, "einsum: expected operands on one device, got cpu, strict"):
+    with refuses(xgrad.DeviceError, "einsum: expected tensors of one device, got cpu, strict"):
         xgrad.einsum("i,i", xgrad.ones(2), xgrad.ones(2, device="strict"))
 
 
