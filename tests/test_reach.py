@@ -10,7 +10,7 @@ import pytest
 
 import xgrad
 from benchmarks.harness import Options, Worker
-from benchmarks.peers.ours import pullback
+from benchmarks.peers.xgrad_peer import pullback
 from benchmarks.reach import unlisted
 from benchmarks.reach.needs import recorded
 from benchmarks.reach.path import FLOWS, constant, exactly, normal, path, verdict
@@ -24,7 +24,9 @@ def test_gradients_flow_or_the_list_has_a_reason(subject: str) -> None:
     for package in ["scipy", "scikit-learn"][: 1 + subject.startswith("sklearn")]:
         if reason := unlisted(package):
             pytest.skip(reason)
-    worker = Worker("benchmarks.reach.verdicts:Verdicts", {"target": "ours:pullback", "subject": subject}, OPTIONS)
+    worker = Worker(
+        "benchmarks.reach.verdicts:Verdicts", {"target": "xgrad_peer:pullback", "subject": subject}, OPTIONS
+    )
     try:
         verdicts, stops = worker.ask("verdicts"), worker.ask("stops")
     finally:
