@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
 import xgrad
+from builders import function
 from xgrad.support.hints import WRITE
 
 HINTS = [(owner, name) for owner, names in WRITE.items() for name in names]
@@ -19,20 +21,18 @@ HINTS = [(owner, name) for owner, names in WRITE.items() for name in names]
 
 def message(owner: str, name: str) -> str:
     """Return the message for a name that is missing."""
-    place = xgrad.ones(1) if owner == "Tensor" else import_module(owner)
+    target = xgrad.ones(1) if owner == "Tensor" else import_module(owner)
     with pytest.raises(AttributeError) as caught:
-        getattr(place, name)
+        getattr(target, name)
     return str(caught.value)
 
 
 @pytest.mark.parametrize(("owner", "name"), HINTS)
-def test_hint_names_what_there_is(owner: str, name: str) -> None:
+def test_hint_names_what_exists(owner: str, name: str) -> None:
     hint = WRITE[owner][name]
     assert message(owner, name).endswith(f"has no attribute {name!r}: write {hint}")
     for path in re.findall(r"\bxgrad((?:\.\w+)+)", hint):
-        found: Any = xgrad
-        for part in path[1:].split("."):
-            found = getattr(found, part)
+        attrgetter(path[1:])(xgrad)
     for method in re.findall(r"\bx\.(\w+)", hint):
         assert hasattr(xgrad.Tensor, method)
 
@@ -57,17 +57,17 @@ def test_hint_names_what_there_is(owner: str, name: str) -> None:
         ("xgrad.autograd", "Function", ": write xgrad.Function"),
     ],
 )
-def test_missing_names_name_what_to_write(owner: str, name: str, expected: str) -> None:
+def test_missing_name_says_what_to_write(owner: str, name: str, expected: str) -> None:
     assert message(owner, name).endswith(expected)
 
 
-def test_python_names_the_nearest_attribute_of_a_tensor() -> None:
+def test_misspelled_attribute_of_a_tensor_names_the_nearest() -> None:
     code = "import xgrad; xgrad.ones(1).reqires_grad"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr.endswith("has no attribute 'reqires_grad'. Did you mean: 'requires_grad'?\n")
 
 
-def test_hinted_names_are_no_attributes() -> None:
+def test_names_with_hints_are_no_attributes() -> None:
     x = xgrad.nn.Parameter([1.0])
     assert not hasattr(x, "sort") and "sort" not in dir(x) and "argsort" in dir(x)
 
@@ -98,12 +98,12 @@ CALLS: list[tuple[Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "expected"), CALLS)
-def test_wrong_arguments_name_what_to_write(call: Callable[[], Any], expected: str) -> None:
+def test_wrong_argument_says_what_to_write(call: Callable[[], Any], expected: str) -> None:
     with pytest.raises(TypeError, match=expected):
         call()
 
 
-def test_errors_within_a_function_are_left_alone() -> None:
+def test_errors_of_other_causes_get_no_hint() -> None:
     with pytest.raises(TypeError, match="concat: expected a tensor") as caught:
         xgrad.concat(["a"])  # type: ignore[list-item]
     assert "write" not in str(caught.value)
@@ -111,31 +111,15 @@ def test_errors_within_a_function_are_left_alone() -> None:
         xgrad.zeros(3, foo=1)  # type: ignore[call-arg]
 
 
-def test_functions_in_the_form_of_pytorch_show_the_form_of_xgrad() -> None:
-    with pytest.raises(
-        TypeError, match=r"forward\(ctx, \.\.\.\): write\n.*\n.*\nand call an instance, f = Double\(\); f\(x\)"
-    ):
-
-        class Double(xgrad.Function):
-            @staticmethod
-            def forward(ctx: Any, x: Any) -> Any:
-                ctx.save_for_backward(x)
-                return 2 * x
-
-    class Square(xgrad.Function):
-        @staticmethod
-        def forward(xp: Any, x: Any) -> Any:
-            return x * x
-
-        @staticmethod
-        def backward(xp: Any, g: Any, x: Any) -> Any:
-            return 2 * g * x
-
-    assert Square()(X).shape == X.shape
-    with pytest.raises(
-        TypeError, match=r"(?s)Square: .* got \.apply: write\n    def forward\(xp, x\): .*f = Square\(\); f\(x\)"
-    ):
-        Square.apply(X)
+def test_function_in_the_form_of_pytorch_shows_the_form_of_xgrad() -> None:
+    form = r"\(ctx, \.\.\.\): write\n.*\n.*\nand call an instance, f = Double\(\); f\(x\)"
+    with pytest.raises(TypeError, match=f"forward{form}"):
+        function("Double", lambda ctx, x: 2 * x)
+    square = function("Square", lambda xp, x: x * x, lambda xp, g, x: 2 * g * x)
+    assert square(X).shape == X.shape
+    form = r"write\n    def forward\(xp, x\): .*f = Square\(\); f\(x\)"
+    with pytest.raises(TypeError, match=rf"(?s)Square: .* got \.apply: {form}"):
+        square.apply(X)
 
 
 def square(x: Any) -> Any:
@@ -161,6 +145,6 @@ FORMS: list[tuple[Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "expected"), FORMS)
-def test_derivatives_in_the_form_of_pytorch_show_the_form_of_xgrad(call: Callable[[], Any], expected: str) -> None:
+def test_transform_in_the_form_of_pytorch_shows_the_form_of_xgrad(call: Callable[[], Any], expected: str) -> None:
     with pytest.raises(TypeError, match=re.escape(expected)):
         call()

@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors, against the same functions on NumPy's arrays."""
+"""Functions of NumPy on tensors, compared with the same functions on arrays."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_function_of_numpy_gives_a_tensor_of_its_values(name: str) -> None:
+def test_function_of_numpy_returns_a_tensor_with_its_values(name: str) -> None:
     function, arrays = CALLS[name]
     expected = function(*arrays)
     got = function(*map(xgrad.asarray, arrays))
@@ -184,14 +184,15 @@ REFUSED: list[tuple[Callable[[Any, np.ndarray], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("call", range(len(REFUSED)))
-def test_what_has_no_counterpart_is_refused_by_name(call: int) -> None:
-    function, message = REFUSED[call]
+@pytest.mark.parametrize(("function", "message"), REFUSED)
+def test_function_without_counterpart_is_refused_where_a_gradient_would_be_lost(
+    function: Callable[[Any, np.ndarray], Any], message: str
+) -> None:
     with pytest.raises((TypeError, RuntimeError), match=message):
         function(xgrad.asarray(X, requires_grad=True), np.ones((2, 3)))
 
 
-def test_numpy_computes_itself_what_has_no_counterpart_of_tensors_without_gradient() -> None:
+def test_function_without_counterpart_is_computed_by_numpy_without_a_gradient() -> None:
     x, a = xgrad.asarray(X), np.ones((2, 3))
     assert np.percentile(x, 50) == np.percentile(X, 50)
     assert np.array_equal(x, X)
@@ -208,7 +209,7 @@ def test_numpy_computes_itself_what_has_no_counterpart_of_tensors_without_gradie
         np.bitwise_and(x, X)
 
 
-def test_other_devices_do_not_mix_with_arrays_of_numpy() -> None:
+def test_tensors_of_other_devices_do_not_mix_with_arrays_of_numpy() -> None:
     x = xgrad.ones((2, 3), device="strict")
     assert str(np.exp(x).device) == str((np.float32(2) * x).device) == "strict"
     for function in (lambda: X + x, lambda: np.add(x, X), lambda: np.concatenate([X, x])):

@@ -39,7 +39,7 @@ def _in_place(name: str) -> Callable[..., Tensor]:
     """Return a function of the namespace as a method that changes the tensor to the result."""
 
     def method(x: Any, *others: Any, **options: Any) -> Any:
-        new = x._write(lambda x, others: getattr(namespace, name)(x, *others, **options), others)
+        new = x._inplace(lambda x, others: getattr(namespace, name)(x, *others, **options), others)
         if new is not x:
             x._data, x._edge = new._data, new._edge
         return x

@@ -61,15 +61,15 @@ class Tensor(Aliases):
     Tensor([2., 4.])
     """
 
-    # _view and _views are set by `views.link`, _changed by writes behind the graph's back, _frozen by
+    # _view and _views are set by `views.link`, _changed by writes behind the graph's back, _saved_leaf by
     # requires_grad_(False).
-    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_frozen", "_placement", "_view", "_views")
+    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_placement", "_saved_leaf", "_view", "_views")
 
-    _updates_out_of_place = True  # whether the graph need not know of writes under no_grad() to what has no gradient
+    _out_of_place_updates = True  # whether the graph need not know of writes under no_grad() to what has no gradient
     _data: Any
     _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
-    _frozen: Leaf
+    _saved_leaf: Leaf
     _view: tuple[Any, Any, dict[str, Any]] | None  # the base, function and options of a view; None for an element
     _views: list[ref[Tensor]]
     _changed: int
@@ -181,8 +181,8 @@ class Tensor(Aliases):
             if not self.is_leaf:
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
             if self._edge is not None:
-                self._frozen, self._edge = self._edge, None  # type: ignore[assignment]
-                self._frozen.viewed = True  # views of a constant are not noted
+                self._saved_leaf, self._edge = self._edge, None  # type: ignore[assignment]
+                self._saved_leaf.viewed = True  # views of a constant are not noted
         return self
 
     @property
@@ -224,7 +224,7 @@ class Tensor(Aliases):
     @property
     def _leaf(self) -> Leaf | None:
         edge = self._edge
-        return getattr(self, "_frozen", None) if edge is None else edge if type(edge) is Leaf else None
+        return getattr(self, "_saved_leaf", None) if edge is None else edge if type(edge) is Leaf else None
 
     @property
     def _retained_gradient(self) -> RetainedGradient | None:
@@ -316,7 +316,7 @@ class Tensor(Aliases):
             raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
         namespace.ops.writing.set_data(self, new)
 
-    def _write(self, compute: Callable[..., Tensor], other: Any) -> Tensor:
+    def _inplace(self, compute: Callable[..., Tensor], other: Any) -> Tensor:
         """Return what an operator in place makes of this tensor."""
         updated: Tensor = namespace.ops.writing.update(self, compute, other)
         return updated
@@ -371,9 +371,9 @@ class Tensor(Aliases):
 
     def item(self) -> Any:
         """Return the only element as a Python scalar; ValueError if there is another number of them."""
-        return self._number("item")
+        return self._to_scalar("item")
 
-    def _number(self, how: str) -> Any:
+    def _to_scalar(self, how: str) -> Any:
         """Return the only element for a conversion, of which `bool`, `int` and `format` lose no gradient."""
         if self._edge is not None and how in ("item", "float", "complex"):
             warn_lost_gradient(how)
@@ -382,16 +382,16 @@ class Tensor(Aliases):
             raise ValueError(f"{how}: expected one element, got shape {self.shape}: {_OF_SEVERAL.get(how, _OF_ALL)}")
         return host.item()
 
-    def __format__(self, spec: str) -> str: return format(self._number("format") if spec else str(self), spec)
-    def __bool__(self) -> bool: return bool(self._number("bool"))
-    def __int__(self) -> int: return int(self._number("int"))
-    def __float__(self) -> float: return float(self._number("float"))
-    def __complex__(self) -> complex: return complex(self._number("complex"))
+    def __format__(self, spec: str) -> str: return format(self._to_scalar("format") if spec else str(self), spec)
+    def __bool__(self) -> bool: return bool(self._to_scalar("bool"))
+    def __int__(self) -> int: return int(self._to_scalar("int"))
+    def __float__(self) -> float: return float(self._to_scalar("float"))
+    def __complex__(self) -> complex: return complex(self._to_scalar("complex"))
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError(f"index: expected a 0-d tensor of integers, got shape {self.shape}, {self.dtype}")
-        return int(self._number("index"))
+        return int(self._to_scalar("index"))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -417,19 +417,19 @@ class Tensor(Aliases):
     def __setitem__(self, key: Any, value: Any) -> None:
         namespace.ops.writing.write(self, key, value)
 
-    def __iadd__(self, other: Any) -> Tensor: return self._write(namespace.add, other)
-    def __isub__(self, other: Any) -> Tensor: return self._write(namespace.subtract, other)
-    def __imul__(self, other: Any) -> Tensor: return self._write(namespace.multiply, other)
-    def __itruediv__(self, other: Any) -> Tensor: return self._write(namespace.divide, other)
-    def __ipow__(self, other: Any) -> Tensor: return self._write(namespace.pow, other)
-    def __imatmul__(self, other: Any) -> Tensor: return self._write(namespace.matmul, other)
-    def __iand__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_and, other)
-    def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other)
-    def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other)
-    def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other)
-    def __irshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, other)
-    def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other)
-    def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other)
+    def __iadd__(self, other: Any) -> Tensor: return self._inplace(namespace.add, other)
+    def __isub__(self, other: Any) -> Tensor: return self._inplace(namespace.subtract, other)
+    def __imul__(self, other: Any) -> Tensor: return self._inplace(namespace.multiply, other)
+    def __itruediv__(self, other: Any) -> Tensor: return self._inplace(namespace.divide, other)
+    def __ipow__(self, other: Any) -> Tensor: return self._inplace(namespace.pow, other)
+    def __imatmul__(self, other: Any) -> Tensor: return self._inplace(namespace.matmul, other)
+    def __iand__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_and, other)
+    def __ior__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_or, other)
+    def __ixor__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_xor, other)
+    def __ilshift__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_left_shift, other)
+    def __irshift__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_right_shift, other)
+    def __ifloordiv__(self, other: Any) -> Tensor: return self._inplace(namespace.floor_divide, other)
+    def __imod__(self, other: Any) -> Tensor: return self._inplace(namespace.remainder, other)
     # fmt: on
 
 
