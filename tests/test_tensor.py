@@ -67,16 +67,6 @@ def test_tensors_with_a_graph_are_kept_by_asarray_and_refused_by_tensor(values: 
     assert x.grad is not None and x.grad.dtype == xgrad.float32 and xgrad.asarray(x) is x
 
 
-@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
-def test_creation_by_shape_has_shape_dtype_and_device(name: str, device: str) -> None:
-    for shape in (3, (2, 3), (), (0, 2)):
-        x = getattr(xgrad, name)(shape, device=device, requires_grad=True)
-        assert x.shape == (shape if isinstance(shape, tuple) else (shape,))
-        assert (x.dtype, str(x.device), x.requires_grad) == (xgrad.float32, device, True)
-    like = getattr(xgrad, name + "_like")(xgrad.arange(3, device=device))
-    assert (like.shape, like.dtype, str(like.device)) == ((3,), xgrad.int64, device)
-
-
 # Attributes and methods
 
 
