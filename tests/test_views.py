@@ -16,6 +16,10 @@ PROGRAMS = int(os.environ.get("VIEWS_PROGRAMS", 300))
 SHARES = range(20)  # of the programs, each a test of its own
 
 
+def random_shape(r: random.Random) -> tuple[int, ...]:
+    return tuple(r.randint(1, 4) for _ in range(r.randint(1, 3)))
+
+
 def random_key(r: random.Random, shape: tuple[int, ...]) -> Any:
     """Return a key of slices, integers, None and ... that leaves at least one axis."""
     key: list[Any] = []
@@ -58,110 +62,86 @@ def random_view(r: random.Random, x: Any, y: Any, torch: Any = None) -> tuple[An
     return *views[name](), name
 
 
-def programs(share: int) -> range:
-    return range(share, PROGRAMS, len(SHARES))
+def run_program(r: random.Random, family: list[Any], value: Callable[[Any], Any], torch: Any = None) -> tuple[Any, Any]:
+    """Take random views of pairs of a tensor and an array, write to both alike, and compare all pairs after each step.
 
-
-@pytest.mark.parametrize("share", SHARES)
-def test_random_programs_have_the_values_and_gradients_of_pytorch(share: int, torch: Any) -> None:
-    for seed in programs(share):
-        compare_with_pytorch(seed, torch)
-
-
-def compare_with_pytorch(seed: int, torch: Any) -> None:
-    r, normal = random.Random(seed), np.random.default_rng(seed).normal
-    shape = tuple(r.randint(1, 4) for _ in range(r.randint(1, 3)))
-    a, b = normal(size=shape), normal(size=(4, 4, 4))
-    x, w = (xgrad.asarray(v, requires_grad=True) for v in (a, b))
-    tx, tw = (torch.tensor(v, requires_grad=True) for v in (a, b))
-    # The base has a history, or none until a tensor with one is written to it.
-    family = [(x * 2, tx * 2)] if r.random() < 0.7 else [(xgrad.asarray(a.copy()), torch.tensor(a.copy()))]
-    family += [((w * 3)[0, ...], (tw * 3)[0])] * (r.random() < 0.3)
-    loss, expected, log = (x * 0).sum() + (w * 0).sum(), (tx * 0).sum() + (tw * 0).sum(), [str(seed)]
-
-    def value(shape: tuple[int, ...]) -> tuple[Any, Any]:
-        c = r.random()
-        if c < 0.3:
-            return c, c
-        if c < 0.7 and len(shape) <= 3 and all(n <= 4 for n in shape):
-            key = (0,) * (3 - len(shape)) + tuple(slice(0, n) for n in shape)
-            return w[key] * 2, tw[key] * 2
-        array = normal(size=shape)
-        return xgrad.asarray(array), torch.tensor(array)
-
-    for _ in range(r.randint(3, 14)):
+    Return a loss of the tensors and of the arrays, which weighs their values at several times.
+    """
+    loss = expected = 0
+    log = [str(family)]
+    for _ in range(r.randint(3, 17)):
         (u, t), c = r.choice(family), r.random()
-        if 0.45 <= c < 0.9 and t.requires_grad and t.is_leaf:
-            continue  # an error in PyTorch
-        if c < 0.45:
+        if c < 0.4:
             u, t, name = random_view(r, u, t, torch)
             family += [(u, t)] * (0 < u.ndim < 6)
-        elif c < 0.65:
+        elif c < 0.5 and u.dtype.kind == "c":
+            name = r.choice(["real", "imag"])
+            family.append((getattr(xgrad, name)(u), getattr(t, name)))
+        elif c > 0.9:
+            name = "used"
+            copy = t.clone() if torch else t  # PyTorch refuses writes to the tensor that its graph has saved
+            loss, expected = loss + (u * u * 2).sum(), expected + (copy * copy * 2).sum()
+        elif torch and t.requires_grad and t.is_leaf:
+            continue  # an error in PyTorch
+        elif c < 0.7:
             key = random_key(r, u.shape)
             u[key], t[key] = value(tuple(t[key].shape))
             name = f"[{key}] ="
-        elif c < 0.75:
-            mask = normal(size=u.shape) < 0
-            u[xgrad.asarray(mask)] = t[torch.tensor(mask)] = 1.5
+        elif c < 0.8:
+            mask = np.random.default_rng(r.randrange(1000)).random(u.shape) < 0.5
+            u[xgrad.asarray(mask)] = t[torch.tensor(mask) if torch else mask] = 3
             name = "[mask] ="
-        elif c < 0.9:
-            v, tv = value(u.shape)
-            name = r.choice(["__iadd__", "__imul__"])
-            getattr(u, name)(v), getattr(t, name)(tv)
         else:
-            loss, expected = loss + (u * u * 2).sum(), expected + (t.clone() * t.clone() * 2).sum()
-            name = "used"
+            (v, w), name = value(u.shape), r.choice(["__iadd__", "__imul__"])
+            getattr(u, name)(v), getattr(t, name)(w)
         log.append(name)
         for u, t in family:
-            np.testing.assert_allclose(u.detach().numpy(), t.detach().numpy(), rtol=1e-12, err_msg=str(log))
+            np.testing.assert_allclose(u.detach().numpy(), t.detach() if torch else t, rtol=1e-12, err_msg=str(log))
         if len(family) > 1 and r.random() < 0.3:
             family.pop(r.randrange(len(family)))
     for i, (u, t) in enumerate(family):
         loss, expected = loss + (u * u * (i + 1)).sum(), expected + (t * t * (i + 1)).sum()
-    loss.backward()
-    expected.backward()
-    for p, q in ((x, tx), (w, tw)):
-        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-9, atol=1e-10, err_msg=str(log))
+    return loss, expected
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_random_programs_have_the_values_and_gradients_of_pytorch(share: int, torch: Any) -> None:
+    for seed in range(share, PROGRAMS, len(SHARES)):
+        r, normal = random.Random(seed), np.random.default_rng(seed).normal
+        a, b = normal(size=random_shape(r)), normal(size=(4, 4, 4))
+        x, w = (xgrad.asarray(v, requires_grad=True) for v in (a, b))
+        tx, tw = (torch.tensor(v, requires_grad=True) for v in (a, b))
+
+        def value(shape: Any, r: Any = r, w: Any = w, tw: Any = tw, normal: Any = normal) -> Any:
+            c = r.random()
+            if c < 0.3:
+                return c, c
+            if c < 0.7 and len(shape) <= 3 and all(n <= 4 for n in shape):
+                key = (0,) * (3 - len(shape)) + tuple(slice(0, n) for n in shape)
+                return w[key] * 2, tw[key] * 2
+            array = normal(size=shape)
+            return xgrad.asarray(array), torch.tensor(array)
+
+        # The base has a history, or none until a tensor with one is written to it.
+        family = [(x * 2, tx * 2)] if r.random() < 0.7 else [(xgrad.asarray(a.copy()), torch.tensor(a.copy()))]
+        family += [((w * 3)[0, ...], (tw * 3)[0])] * (r.random() < 0.3)
+        losses = run_program(r, family, value, torch)
+        for loss, leaves in zip(losses, ((x, w), (tx, tw)), strict=True):
+            (loss + sum((0 * leaf).sum() for leaf in leaves)).backward()
+        for p, q in ((x, tx), (w, tw)):
+            np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-9, atol=1e-10, err_msg=str(seed))
 
 
 @pytest.mark.parametrize("share", SHARES)
 def test_random_programs_have_the_memory_of_numpy(share: int) -> None:
-    for seed in programs(share):
-        compare_with_numpy(seed)
-
-
-def compare_with_numpy(seed: int) -> None:
-    r, random_numbers = random.Random(seed), np.random.default_rng(seed)
-    shape = tuple(r.randint(1, 4) for _ in range(r.randint(1, 3)))
-    dtype = r.choice(["float64", "int64", "complex128", "leaf"])
-    a = (random_numbers.normal(size=shape) * 5).astype("float64" if dtype == "leaf" else dtype)
-    family, log = [(xgrad.asarray(a.copy(), requires_grad=dtype == "leaf"), a)], [f"{seed}, {dtype}"]
-    with xgrad.no_grad():
-        for _ in range(r.randint(3, 20)):
-            (u, t), c = r.choice(family), r.random()
-            if c < 0.4:
-                u, t, name = random_view(r, u, t)
-                family += [(u, t)] * (0 < u.ndim < 6)
-            elif c < 0.5 and t.dtype.kind == "c":
-                name = r.choice(["real", "imag"])
-                family.append((getattr(xgrad, name)(u), getattr(t, name)))
-            elif c < 0.75:
-                key, value = random_key(r, u.shape), r.randint(1, 9)
-                u[key] = t[key] = value
-                name = f"[{key}] ="
-            elif c < 0.85:
-                mask = random_numbers.random(u.shape) < 0.5
-                u[mask] = t[mask] = 3
-                name = "[mask] ="
-            else:
-                u += 2
-                t += 2
-                name = "+="
-            log.append(name)
-            for u, t in family:
-                np.testing.assert_array_equal(u.detach().numpy(), t, err_msg=str(log))
-            if len(family) > 1 and r.random() < 0.3:
-                family.pop(r.randrange(len(family)))
+    for seed in range(share, PROGRAMS, len(SHARES)):
+        r = random.Random(seed)
+        dtype = r.choice(["float64", "int64", "complex128", "leaf"])
+        a = 5 * np.random.default_rng(seed).normal(size=random_shape(r))
+        a = a.astype("float64" if dtype == "leaf" else dtype)
+        with xgrad.no_grad():
+            family = [(xgrad.asarray(a.copy(), requires_grad=dtype == "leaf"), a)]
+            run_program(r, family, lambda shape, r=r: (r.randint(1, 2),) * 2)
 
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
