@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.device import Placement
-from xgrad.capture.arrays import TracedArray
 from xgrad.capture.code_writer import CodeWriter
-from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Value
+from xgrad.capture.program import Unusable, Value
 from xgrad.capture.recording import Recording
-from xgrad.capture.tracing_device import TracingDevice
+from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, has_family, link
@@ -50,21 +48,21 @@ class Effects:
         else:
             tree = writer.name(trees.rebuild(recording.result, [...] * len(values)))
             self.result = f"rebuild({tree}, ({parts},))" if values else tree
-        for slot, after in recording.changes():
+        for slot in recording.changes:
             if slot.kind == "array":
-                self._array(slot.owner, after)
+                self._array(slot.owner, slot.after)
             elif slot.kind == "grad":
-                self._gradient(slot.owner, after)
-            elif slot.kind == "number" and after is not None:
-                self._number(slot.owner, slot.key, after)
-            elif slot.kind != "device" or (id(slot.owner), "_data") not in recording.changed:
-                raise Unusable(
-                    f"the step changes {f'the dtype of {slot.name}' if slot.kind == 'device' else slot.name}"
-                )
+                self._gradient(slot.owner, slot.after)
+            elif slot.kind == "number" and slot.after is not None:
+                self._number(slot.owner, slot.key, slot.after)
+            elif slot.kind != "device":
+                raise Unusable(f"the step changes {slot.name}")
+            elif (id(slot.owner), "_data") not in recording.changed:
+                raise Unusable(f"the step changes the dtype of {slot.name}")
             if slot.kind != "device":
-                self.descriptions.append((slot.name, _described(after)))
+                self.descriptions.append((slot.name, _described(slot.after)))
         for module, mode in recording.modes():
-            self.descriptions.append((f"{recording.state.modules[id(module)][0]}.training", mode))
+            self.descriptions.append((f"{recording.state.found[id(module)][0]}.training", mode))
             writer.effect("{}.training = {}", module, mode)
         storages = {value.storage for value in self.outputs}
         for part in gradients:  # a buffer is left to whoever is given a view of it

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
+from xgrad.capture.program import Call, Program, Storage, Unusable, Value, map_leaves
 
 
 def optimize(program: Program) -> None:
@@ -84,9 +83,9 @@ def eliminate_common_subexpressions(program: Program) -> None:
             except TypeError:  # an argument without a hash
                 earlier = call
             if earlier is not call:
-                for mine, theirs in zip(call.results, earlier.results, strict=True):
-                    stands_for[mine] = theirs
-                    moved[mine.storage] = theirs.storage
+                for value, known_value in zip(call.results, earlier.results, strict=True):
+                    stands_for[value] = known_value
+                    moved[value.storage] = known_value.storage
                 continue
         calls.append(call)
     program.calls = calls
