@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,9 @@ def owner_of(array: Any) -> Any:
     while hasattr(base := getattr(array, "base", None), "shape"):
         array = base
     return array
+
+
+_NESTED = frozenset({tuple, list, slice})
 
 
 class Storage:
@@ -116,18 +119,12 @@ class Call:
         self.__post_init__()
 
 
-def leaves(args: Iterable[Any]) -> list[Any]:
+def leaves(args: Sequence[Any]) -> list[Any]:
     """Return what is among arguments, and in tuples, lists and slices among them, at any depth."""
-    found: list[Any] = []
-    for x in args:
-        kind = type(x)
-        if kind is tuple or kind is list:
-            found += leaves(x)
-        elif kind is slice:
-            found += leaves((x.start, x.stop, x.step))
-        else:
-            found.append(x)
-    return found
+    if _NESTED.isdisjoint(map(type, args)):
+        return list(args)
+    parts = [(x.start, x.stop, x.step) if type(x) is slice else x for x in args]
+    return [leaf for part in parts for leaf in (leaves(part) if type(part) in _NESTED else (part,))]
 
 
 def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:

@@ -93,17 +93,20 @@ class Trace:
         """Call a function with the arrays that its arguments stand for, and record the call."""
         given: dict[int, TracedArray] = {}
         real, stored = self._take(args, given)
-        named, stored_options = [dict(zip(options, part, strict=True)) for part in self._take(options.values(), given)]
+        named, stored_options = options, options
+        if options:
+            parts = self._take(options.values(), given)
+            named, stored_options = [dict(zip(options, part, strict=True)) for part in parts]
         written = [x for x in (*[args[i] for i in writes], options.get("out")) if type(x) is TracedArray]
         self._check_call(function, args)
         self._prepare_writes(written)
         result = function(*real, **named)
         single = not isinstance(result, (tuple, list))
-        parts = [result] if single else result
-        if not written and not any(map(_is_array, parts)):
+        arrays = [result] if single else result
+        if not written and not any(map(_is_array, arrays)):
             return result  # of shapes or dtypes
         known = single and (result is None or id(result) in given)
-        made = [] if known else [self._standing_for(part, given) for part in parts]
+        made = [] if known else [self._standing_for(array, given) for array in arrays]
         if made or written:  # else an argument is returned as it is: nothing happened
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
             call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, locate())
