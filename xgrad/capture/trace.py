@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -91,11 +90,11 @@ class Trace:
 
     def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
-        given: dict[int, TracedArray] = {}
-        real, stored = self._take(args, given)
+        operands: dict[int, TracedArray] = {}  # by the id of the array
+        real, stored = self._take(args, operands)
         named, stored_options = options, options
         if options:
-            parts = self._take(options.values(), given)
+            parts = self._take(options.values(), operands)
             named, stored_options = [dict(zip(options, part, strict=True)) for part in parts]
         written = [x for x in (*[args[i] for i in writes], options.get("out")) if type(x) is TracedArray]
         self._check_call(function, args)
@@ -105,26 +104,28 @@ class Trace:
         arrays = [result] if single else result
         if not written and not any(map(_is_array, arrays)):
             return result  # of shapes or dtypes
-        known = single and (result is None or id(result) in given)
-        made = [] if known else [self._standing_for(array, given) for array in arrays]
+        known = single and (result is None or id(result) in operands)
+        made = [] if known else [self._standing_for(array, operands) for array in arrays]
         if made or written:  # else an argument is returned as it is: nothing happened
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
             call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, locate())
             self.calls.append(call)
         if single:
-            return made[0] if made else given.get(id(result))
+            return made[0] if made else operands.get(id(result))
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
 
-    def _standing_for(self, array: Any, given: dict[int, TracedArray]) -> TracedArray:
-        """Return what stands for a result, which may be an argument, or in the memory of one."""
-        if id(array) in given:
-            return given[id(array)]
+    def _standing_for(self, array: Any, operands: dict[int, TracedArray]) -> TracedArray:
+        """Return what stands for a result, which may be an operand, or in the memory of one."""
+        if id(array) in operands:
+            return operands[id(array)]
         owner = owner_of(array) if isinstance(array, self._array_type) else array
-        shared = [x.value.storage for x in given.values() if owner is owner_of(x.array)] if owner is not array else []
-        return self._traced(array, shared[0] if shared else Storage("temporary"))
+        for x in operands.values() if owner is not array else ():
+            if owner is owner_of(x.array):
+                return self._traced(array, x.value.storage)
+        return self._traced(array, Storage("temporary"))
 
-    def _take(self, args: Iterable[Any], given: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
-        """Return arguments as the function is given them, and as a program has them; note the arrays `given`."""
+    def _take(self, args: Iterable[Any], operands: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
+        """Return arguments as the function takes them, and as a program has them; add the arrays to `operands`."""
         real, stored = [], []
         for x in args:
             kind = type(x)
@@ -133,7 +134,7 @@ class Trace:
                 if x.trace is not self:
                     self.refuse("a tensor of an earlier trace is used")
                 if kind is TracedArray:  # NumPy's scalars True and False exist but once
-                    given[id(x.array)] = x
+                    operands[id(x.array)] = x
                 one, other = x.array, x.value
             elif kind in _PLAIN:
                 pass
@@ -142,9 +143,9 @@ class Trace:
             elif kind is TracingDevice:
                 one = other = x.real
             elif kind is tuple or kind is list:
-                one, other = map(kind, self._take(x, given))
+                one, other = map(kind, self._take(x, operands))
             elif kind is slice:
-                one, other = [slice(*part) for part in self._take((x.start, x.stop, x.step), given)]
+                one, other = [slice(*part) for part in self._take((x.start, x.stop, x.step), operands)]
             elif isinstance(x, self._array_type):
                 self.refuse("an array is used that is neither an argument nor made by the step")
             real.append(one)
@@ -158,8 +159,9 @@ class Trace:
             storage.writes += 1
             if storage.kind == "constant":
                 storage.kind = "temporary"
-                function = partial(_copy, self.real.xp, self.constants.pop(x.value.number).copy())
-                self.calls.insert(0, Call(function, (), {}, results=[x.value], location=locate()))  # before all readers
+                source = self.constant(self.constants.pop(x.value.number).copy()).value
+                copy = Call(self.real.xp.asarray, (source,), {"copy": True}, results=[x.value], location=locate())
+                self.calls.insert(0, copy)  # before all readers
             elif storage.kind != "temporary" and id(x.array) not in self._saved:
                 self._saved.add(id(x.array))
                 self.journal.insert(0, (operator.setitem, x.array, Ellipsis, x.array.copy()))
@@ -268,20 +270,16 @@ class Trace:
         foreign = [x for x in inputs if isinstance(x, Tensor) and x._placement.device is not self.device]
         if not foreign:
             return None
-        first = foreign[0]
-        if first._placement.device is self.real:
+        first, here = foreign[0], {id(x) for x in foreign if x._placement.device is self.real}
+        if id(first) in here:
             fault = f"shape {first.shape} {_FOREIGN}: pass it as an argument, or name it in state="
             self.refuse(f"{name} is given a tensor of {fault}")
         else:
             self.refuse(f"{name} is given a tensor on {first.device}, and the step runs on {self.real}: move it before")
-        if all(x._placement.device is not self.real for x in foreign):
-            return None
-        return [
-            from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
-            if isinstance(x, Tensor) and x._placement.device is self.real
-            else x
-            for x in inputs
-        ]
+        return [self._admitted(x) if id(x) in here else x for x in inputs] if here else None
+
+    def _admitted(self, x: Tensor) -> Tensor:
+        return from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
 
     def admit_key(self, key: Tensor, device: Device) -> Any:
         """Return the array of a key of an index on a device, if the key or what it indexes is foreign; else None."""
@@ -300,7 +298,3 @@ class Trace:
 
 def _is_array(x: Any) -> bool:
     return hasattr(x, "dtype") and hasattr(x, "shape") and type(x) is not type
-
-
-def _copy(xp: Any, array: Any) -> Any:
-    return xp.asarray(array, copy=True)
