@@ -222,6 +222,7 @@ class Captured(Generic[P, R]):
                 try:
                     recording.result = self._step(*call.args, **call.kwargs)
                 except Exception:
+                    recording.finish()
                     plan[:] = recording.leaving(False)
                     raise
                 recording.finish()

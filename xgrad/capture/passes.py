@@ -27,8 +27,8 @@ def eliminate_dead_code(program: Program) -> None:
     needed = {x.storage for x in program.outputs}
     calls = []
     for call in reversed(program.calls):
-        dead = call.check is None and all(x.storage.kind == "temporary" for x in call.writes)
-        if dead and needed.isdisjoint([x.storage for x in (*call.results, *call.writes)]):
+        useless = call.check is None and needed.isdisjoint([x.storage for x in (*call.results, *call.writes)])
+        if useless and all(x.storage.kind == "temporary" for x in call.writes):
             continue
         calls.append(call)
         needed.update([x.storage for x in (*call.reads, *call.writes)])

@@ -68,13 +68,14 @@ class Slot:
         elif self.kind == "number":
             self.traced = trace.read(value, self.owner, self.key, self.name)
 
-    def restored(self, device: Device, now: Any) -> Any:
-        """Return what the slot holds after the step without a trace, given what it holds now."""
-        if now is self.traced:
+    def restored(self, device: Device) -> Any:
+        """Return what the slot holds after the step without a trace."""
+        after = self.after
+        if after is self.traced:
             return self.before
-        if self.kind == "device" and isinstance(now, Placement):
-            return device.placements[now.dtype] if isinstance(now.device, TracingDevice) else now
-        return getattr(now, "array", now) if self.kind == "array" else plain(now)
+        if self.kind == "device" and isinstance(after, Placement):
+            return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
+        return getattr(after, "array", after) if self.kind == "array" else plain(after)
 
 
 class Slots:
@@ -203,7 +204,7 @@ class Recording:
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
     def leaving(self, captured: bool) -> list[list[Any]]:
-        """Return the calls after which all is as after the step without a trace.
+        """Return the calls after which all is as after the step without a trace, once that has finished.
 
         Results that are `captured` lose their history, as those of replays have none.
         """
@@ -211,11 +212,10 @@ class Recording:
         calls: list[Any] = []
         self.written = [x for x, key in self.stamped() if key == "_changed"]
         for slot in slots:
-            now = slot.read()
-            after = slot.restored(real, now)
-            if after is not now:
+            after = slot.restored(real)
+            if after is not slot.after:
                 calls.append(slot.writing(after))
-            if slot.kind == "array" and now is not slot.traced:
+            if slot.kind == "array" and slot.after is not slot.traced:
                 self.written.append(slot.owner)
         known = {id(slot.owner) for slot in slots if slot.kind == "array"}
         made = [x for _, x in trees.leaves(self.result)] if captured else []
