@@ -33,15 +33,13 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
       reached from the function: its closure, its defaults, the globals that it names, ``__self__``, containers, and the
       attributes of plain objects one level down; and whatever `state` names. `Captured.state` lists it.
     - **Any other tensor**, unless the step makes it, refuses the capture: none is ever stale.
-    - **A new trace** is made for other shapes, dtypes, memory layouts, devices or ``requires_grad`` of tensors; other
-      arguments that are no tensors, by equality; another `Parameter` as an argument; another mode or other parameters
-      of a module; another layout, or non-numeric option, of an optimizer; another grad mode; and gradients that are
-      present instead of absent, or the reverse.
-    - **Followed without one** are values of tensors, numeric options of optimizers such as learning rates, counts of
-      steps, and states of generators.
-    - **Refused**, by a `CaptureWarning` that names the line, and run eagerly from then on, are values that are read,
-      shapes that depend on values, arrays and random numbers of other libraries, tensors that something else still
-      holds when the step returns, and other changes that a replay cannot make; ``docs/capture.md`` has the table.
+    - **A new trace** is made for tensors of other shapes, dtypes, layouts or devices, for other values of other
+      arguments, and for another structure of the state; values of tensors, learning rates and other numeric options,
+      counts of steps, and states of generators are **followed** without one.
+    - **Refused**, by a `CaptureWarning` that names the line, and run eagerly from then on, is what a replay cannot do,
+      such as values that are read and shapes that depend on values.
+
+    ``docs/capture.md`` has the contract in full, and what to write instead of what is refused.
 
     Parameters
     ----------

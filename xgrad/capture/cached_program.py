@@ -54,7 +54,7 @@ class CachedProgram:
         for array, value in zip(arrays, program.inputs, strict=True):
             if array[0] != "a" or array.count(".") > 1:  # arguments themselves have guards
                 writer.guard(f"not {{}}({array})", value.fits)
-        unpack = f"{''.join([f'a{i}, ' for i in range(self.count)])} = args" if self.count else ""
+        unpack = "".join([f"a{i}, " for i in range(self.count)]) + "= args" if self.count else ""
         self._check = writer.check(unpack, arrays, [number.text for number in program.numbers])
         self._leave = writer.leave(unpack, self.effects.result)
         with self._device.active():

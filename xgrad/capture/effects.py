@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.backend.device import Placement
 from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.numbers import Number
 from xgrad.capture.program import Unusable, Value
@@ -115,15 +114,12 @@ class Effects:
             return self._writer.name(tensor)
         if id(tensor) not in self._made:
             self._made[id(tensor)] = name = f"t{len(self._made)}"
-            made = f"{name} = from_placement({self._output(tensor._data)}, {{}})"
-            self._writer.effect(made, self._placement_of(tensor))
+            placement = self._placements[tensor._placement.dtype]
+            self._writer.effect(f"{name} = from_placement({self._output(tensor._data)}, {{}})", placement)
             if (base := base_of(tensor)) is not None:
                 _, function, options = tensor._view  # type: ignore[misc]
                 self._writer.effect(f"link({self._tensor(base)}, {name}, {{}}, {{}})", function, options)
         return self._made[id(tensor)]
-
-    def _placement_of(self, tensor: Tensor) -> Placement:
-        return self._placements[tensor._placement.dtype]
 
     def _output(self, array: TracedArray) -> str:
         """Return an expression for an array that the program hands out."""
@@ -134,7 +130,7 @@ class Effects:
     def _array(self, tensor: Tensor, after: Any) -> None:
         if not isinstance(after, TracedArray):
             raise Unusable("a tensor is given an array that the step has not made")
-        output, placement = self._output(after), self._placement_of(tensor)
+        output, placement = self._output(after), self._placements[tensor._placement.dtype]
         if (tensor._edge or tensor._leaf) is not None:
             self._writer.effect(f"replace({{}}, {output}, {{}})", tensor, placement)
         else:
@@ -148,13 +144,10 @@ class Effects:
             self._writer.effect(f"{{}}.grad = {None if after is None else self._tensor(after)}", leaf)
 
     def _number(self, owner: Any, key: Any, after: Any) -> None:
-        parts = [
-            self._writer.number(x.text) if type(x) is Number else self._writer.name(x)
-            for x in (after if type(after) is tuple else (after,))
-        ]
+        number, name, numbers = self._writer.number, self._writer.name, after if type(after) is tuple else (after,)
+        parts = [number(x.text) if type(x) is Number else name(x) for x in numbers]
         value = f"({', '.join(parts)},)" if type(after) is tuple else parts[0]
-        target = f"{{}}[{key!r}]" if isinstance(owner, dict) else f"{{}}.{key}"
-        self._writer.effect(f"{target} = {value}", owner)
+        self._writer.effect(f"{self._writer.place(owner, key)} = {value}")
 
 
 def _described(x: Any) -> Any:

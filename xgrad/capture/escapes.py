@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from contextlib import suppress
 from sys import getrefcount
 from types import FrameType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from xgrad.backend.device import Placement, Placements
 from xgrad.capture.numbers import Number
 from xgrad.capture.recording import Recording
+from xgrad.capture.state import slots_of
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.views import base_of
@@ -87,12 +89,8 @@ def _replace(holder: Any, new: dict[int, Any]) -> None:
             if not isinstance(outer, FrameType):
                 _replace(outer, {id(holder): changed})
     else:
-        slots = [kind.__dict__.get("__slots__", ()) for kind in type(holder).__mro__]
-        names = [name for part in slots for name in ((part,) if isinstance(part, str) else part)]
-        for name in (*names, *getattr(holder, "__dict__", ())):
+        for name in (*slots_of(holder), *getattr(holder, "__dict__", ())):
             value = getattr(holder, name, None)
             if id(value) in new and name != "__weakref__":
-                try:
+                with suppress(AttributeError, TypeError):  # of a type that cannot be written to
                     object.__setattr__(holder, name, new[id(value)])
-                except (AttributeError, TypeError):  # of a type that cannot be written to
-                    continue

@@ -150,11 +150,9 @@ class State:
         attributes = getattr(x, "__dict__", None)
         keys = list(attributes) if isinstance(attributes, dict) else []
         found = set().union(*[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in keys])
-        for kind in type(x).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
-            for key in (slots,) if isinstance(slots, str) else slots:
-                if hasattr(x, key):
-                    found |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
+        for key in slots_of(x):
+            if hasattr(x, key):
+                found |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
         return found
 
     def _item(self, mapping: Any, key: Any, name: str, level: int) -> set[int]:
@@ -209,6 +207,12 @@ def _contents(module: Module) -> list[Any]:
     """Return the mode of a module, and those of its attributes that are or may be state, each after its name."""
     items, kinds = vars(module).items(), (*_CONTAINERS, type(None))
     return [part for item in items if item[0] == "training" or isinstance(item[1], kinds) for part in item]
+
+
+def slots_of(x: Any) -> list[str]:
+    """Return the names in the ``__slots__`` of an object."""
+    slots = [kind.__dict__.get("__slots__", ()) for kind in type(x).__mro__]
+    return [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
 
 
 def same(one: Any, other: Any) -> bool:
