@@ -231,7 +231,7 @@ SMALL = {
 
 def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
     more = ("--device", "cpu") if name == "gpu" else ()
-    assert main([name, "--quick", "--output", str(folder), *options, *more]) == 0
+    assert main([name, "--quick", "--repeats", "1", "--output", str(folder), *options, *more]) == 0
     result: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
     return result
 
