@@ -90,7 +90,7 @@ def test_seconds_to_an_accuracy_are_those_of_the_epochs_up_to_it() -> None:
 
 
 class Scripted:
-    """A worker whose blocks are numbers, or errors to raise."""
+    """A worker with given results of its blocks: numbers, or errors to raise."""
 
     calls: list[str]
     blocks: dict[str, Iterable[Any]]
