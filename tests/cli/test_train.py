@@ -9,7 +9,6 @@ import math
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -222,21 +221,6 @@ def test_training_run_removes_the_files_of_a_killed_one(run, tmp_path):
     assert run(*TINY, "--out", "out", "--seed", "5").status == 0
     assert not [path for path in out.iterdir() if "xgrad" in path.name]
     assert run("predict", "out").status == 0
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has neither modes nor FIFOs")
-def test_modes_and_special_files_in_the_folder_are_kept(run, tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    os.mkfifo(out / "timing.jsonl")
-    reader = os.open(out / "timing.jsonl", os.O_RDONLY | os.O_NONBLOCK)
-    (out / "metrics.jsonl").touch(0o600)
-    assert run(*TINY, "--out", "out").status == 0
-    assert json.loads(os.read(reader, 10000))["epoch"] == 1
-    os.close(reader)
-    assert stat.S_ISFIFO((out / "timing.jsonl").stat().st_mode)
-    assert stat.S_IMODE((out / "metrics.jsonl").stat().st_mode) == 0o600
-    assert xgrad.load(out / "weights.safetensors")
 
 
 # Errors

@@ -345,19 +345,6 @@ def test_files_downloaded_before_a_failure_are_kept(small, serve):
     assert is_small(mnist()) and requested == [f"{name}.gz" for name in NAMES[2:]]
 
 
-def test_failed_write_leaves_nothing_in_the_cache(small, serve, cache, monkeypatch):
-    def fail(*args):
-        assert len(list(cache.iterdir())) == 1
-        raise OSError("disk full")
-
-    serve(good)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", fail)
-        with pytest.raises(OSError, match="disk full"):
-            mnist()
-    assert not list(cache.iterdir()) and is_small(mnist())
-
-
 # The catalog
 
 
