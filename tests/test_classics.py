@@ -1,4 +1,4 @@
-"""Programs that every autograd is tried on first, and the numbers that they give."""
+"""First programs of any autograd, and their known results."""
 
 from __future__ import annotations
 

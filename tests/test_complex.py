@@ -1,4 +1,4 @@
-"""Complex numbers: gradients are PyTorch's, ``dL/dRe z + i dL/dIm z``, at every order and on every device."""
+"""Complex numbers: PyTorch's gradients ``dL/dRe z + i dL/dIm z``, at every order and on every device."""
 
 from __future__ import annotations
 

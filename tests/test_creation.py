@@ -1,4 +1,4 @@
-"""Creation functions of tensors: bounds, fill values, nested lists, and what is refused."""
+"""Creation functions of tensors: bounds, fill values, nested lists, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd arguments of public functions: errors that are documented, no hang, no crash."""
+"""Odd arguments of public functions: documented errors, no hang, no crash."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_wrong_argument_is_named(message: str) -> None:
 
 
 def test_random_odd_calls_raise_what_is_documented() -> None:
-    """``ODD_CALLS=500000`` makes as many calls."""
+    """The variable ODD_CALLS sets the number of calls, ODD_SEED the seed."""
     count = os.environ.get("ODD_CALLS", "1500")
     script = Path(__file__).with_name("odd_calls.py")
     command = [sys.executable, str(script), count, os.environ.get("ODD_SEED", "0")]

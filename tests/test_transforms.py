@@ -1,4 +1,4 @@
-"""The transforms: against closed forms, against JAX, nested, side effects, and refusals."""
+"""Transforms: closed forms, comparison with JAX, nesting, side effects, refusals."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ LOSSES = [
 
 
 def by_jax(jax: Any, transform: Callable[[Any, Any], Any], loss: Any, p: Any) -> Any:
-    """Return what a transform of JAX makes of a loss, in float64."""
+    """Apply a transform of JAX to a loss, in float64."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         jnp = jax.numpy
@@ -124,7 +124,7 @@ def by_jax(jax: Any, transform: Callable[[Any, Any], Any], loss: Any, p: Any) ->
 
 
 def direction(p: Any) -> Any:
-    """Return a direction for a tree of arrays, tensors or tracers."""
+    """Return a tangent for a tree of arrays, tensors or tracers."""
     if isinstance(p, dict):
         return {k: direction(v) for k, v in p.items()}
     if isinstance(p, (list, tuple)):
@@ -133,7 +133,7 @@ def direction(p: Any) -> Any:
 
 
 def slope(t: Any, f: Any) -> Any:
-    """Return the derivative of a function in the direction, as a function."""
+    """Return the directional derivative as a function."""
     return lambda p: t.jvp(f, (p,), (direction(p),))[1]
 
 
@@ -273,7 +273,7 @@ def test_empty_arguments_and_results() -> None:
     assert grad(lambda p: xgrad.asarray(1.0))({}) == {}
 
 
-# Nesting, and what is outside
+# Nesting, and outer graphs
 
 
 def test_nested_transform_differentiates_its_own_argument_alone() -> None:
@@ -282,7 +282,7 @@ def test_nested_transform_differentiates_its_own_argument_alone() -> None:
     assert grad(lambda x: jvp(lambda y: x * y, (x,), (x,))[1])(3.0).item() == 6
     assert jvp(lambda x: grad(lambda y: x * y * y)(x), (3.0,), (1.0,))[1].item() == 12
     x = Tensor(3.0, requires_grad=True)
-    inner = grad(lambda z: z * x)(x)  # by z alone
+    inner = grad(lambda z: z * x)(x)  # with respect to z alone
     assert inner.item() == 3
     inner.backward()
     assert x.grad.item() == 1
@@ -398,7 +398,7 @@ def test_backward_within_a_transform() -> None:
     def f(x: Tensor) -> Tensor:
         weight = Tensor(2.0, requires_grad=True)
         (weight**2 * x).backward()
-        return weight.grad * x  # 2wx, which is a number here, times x
+        return weight.grad * x  # 2wx is a constant here
 
     assert grad(f)(3.0).item() == 12
     assert grad(lambda x, y: f(x) * f(y), (0, 1))(3.0, 1.0)[1].item() == 36 * 4
@@ -439,7 +439,7 @@ def test_transforms_in_threads_are_independent() -> None:
 
 
 def test_outer_history_is_not_traversed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An inner gradient at each step of a long loop, itself differentiated, looks at its own graph alone."""
+    """The gradient within each step of a differentiated loop visits its own graph alone."""
     looked, edges = 0, Node.edges.fget
 
     def counted(node: Node) -> Any:
