@@ -87,10 +87,6 @@ def test_asarray_shares_or_copies_as_asked() -> None:
     assert (shared.tolist(), copied.tolist(), owned.tolist()) == ([5, 2], [1, 2], [1, 2])
 
 
-def test_grid_of_nothing_is_empty() -> None:
-    assert xgrad.meshgrid() == xgrad.meshgrid(indexing="ij") == ()
-
-
 @pytest.mark.parametrize("fn", [xgrad.tril, xgrad.triu])
 def test_triangle_of_integers_keeps_the_dtype(fn: Callable[[Tensor], Tensor], device: str) -> None:
     assert fn(xgrad.ones((2, 2), dtype=xgrad.int64, device=device)).dtype == xgrad.int64
