@@ -1,7 +1,7 @@
 """Fuzzer of public functions, run in a process of its own, which may not grow or hang.
 
-``python tests/odd_calls.py COUNT SEED [NAME]`` makes that many calls, of functions with NAME in their name, and prints
-one line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
+``python tests/call_fuzzer.py COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their name, and prints one
+line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
 """
 
 from __future__ import annotations
