@@ -14,6 +14,7 @@ from xgrad.parity.row import Op
 from xgrad.parity.table import OPS
 
 HALF = np.dtype("float16")
+KERNELS = ("special.erf", "special.erfcx", "special.gammaln", "special.psi")  # of those of SciPy and CuPy
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def _has_float16(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
-@pytest.mark.parametrize("op", [op for op in OPS if op.wide], ids=str)
+@pytest.mark.parametrize("op", [op for op in OPS if op.wide and (not op.kernel or op.name in KERNELS)], ids=str)
 def test_elementwise_ops_agree_with_float64_of_rounded_inputs(op: Op, device: str) -> None:
     """The tolerance is relative to the largest result, since sums and differences cancel."""
     if op.kernel:
