@@ -17,22 +17,14 @@ from xgrad import Tensor
 # Construction
 
 
-@pytest.mark.parametrize(
-    ("data", "dtype"),
-    [
-        (1.5, "float32"),
-        (1, "int64"),
-        (True, "bool"),
-        (1j, "complex64"),
-        ([1.0, 2], "float32"),
-        ([[1, 2]], "int64"),
-        ((), "float32"),
-        (np.float64(1.5), "float64"),
-        (np.ones(2), "float64"),
-        (np.ones(2, np.uint8), "uint8"),
-        (np.ones(2, ">f4"), "float32"),
-    ],
-)
+VALUES = [
+    (1.5, "float32"), (1, "int64"), (True, "bool"), (1j, "complex64"), ([1.0, 2], "float32"), ([[1, 2]], "int64"),
+    ((), "float32"), (np.float64(1.5), "float64"), (np.ones(2), "float64"), (np.ones(2, np.uint8), "uint8"),
+    (np.ones(2, ">f4"), "float32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "dtype"), VALUES)
 def test_dtype_follows_python_scalars_and_arrays(data: Any, dtype: str, device: str) -> None:
     x = Tensor(data, device=device)
     assert (x.dtype, str(x.device)) == (np.dtype(dtype), device)
