@@ -300,5 +300,5 @@ def test_wrong_argument_is_named_with_what_was_expected(call: str, error: str, d
 
 
 def test_einsum_of_operands_on_two_devices_is_refused() -> None:
-    with pytest.raises(xgrad.DeviceError, match="einsum: expected operands on one device, got cpu, strict"):
+    with pytest.raises(xgrad.DeviceError, match="einsum: expected tensors of one device, got cpu, strict"):
         xgrad.einsum("i,i", xgrad.ones(2), xgrad.ones(2, device="strict"))

@@ -13,9 +13,9 @@ import pytest
 
 import xgrad
 from builders import check_error, function
-from xgrad.support.hints import WRITE
+from xgrad.support.hints import REPLACEMENTS
 
-HINTS = [(owner, name) for owner, names in WRITE.items() for name in names]
+HINTS = [(owner, name) for owner, names in REPLACEMENTS.items() for name in names]
 
 
 def message(owner: str, name: str) -> str:
@@ -28,7 +28,7 @@ def message(owner: str, name: str) -> str:
 
 @pytest.mark.parametrize(("owner", "name"), HINTS)
 def test_hint_names_what_exists(owner: str, name: str) -> None:
-    hint = WRITE[owner][name]
+    hint = REPLACEMENTS[owner][name]
     assert message(owner, name).endswith(f"has no attribute {name!r}: write {hint}")
     for path in re.findall(r"\bxgrad((?:\.\w+)+)", hint):
         attrgetter(path[1:])(xgrad)

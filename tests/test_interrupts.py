@@ -358,8 +358,8 @@ CHANGES = [
     ("first-step-adam", ["_settle", "keep_private"]),
     ("adding-a-group", ["_lay", "_scatter"]),
     ("loading-an-optimizer", ["load_state_dict"]),
-    ("moving-a-module", ["change", "replace", "_spread"]),
-    ("writing", ["_spread", "refresh_views", "unlink", "link"]),
+    ("moving-a-module", ["change", "replace", "_rebind"]),
+    ("writing", ["_rebind", "refresh_views", "unlink", "link"]),
     ("drawing", ["words"]),
 ]
 

@@ -16,7 +16,7 @@ import xgrad
 from xgrad.core.backward_spec import reads
 from xgrad.core.signatures import LazySignature, parameters
 
-MODULES = (xgrad.ops, xgrad.ops.nn, xgrad.ops.conversion, xgrad.ops.sets, xgrad.fft, xgrad.linalg, xgrad.special)
+MODULES = (xgrad.ops, xgrad.ops.nn, xgrad.ops.tensor_conversion, xgrad.ops.sets, xgrad.fft, xgrad.linalg, xgrad.special)
 
 
 def declared() -> dict[str, Any]:
