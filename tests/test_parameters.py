@@ -16,8 +16,9 @@ import xgrad
 from builders import function
 from xgrad.core.backward_spec import reads
 from xgrad.core.signatures import LazySignature, parameters
+from xgrad.ops import nn, sets, tensor_conversion
 
-MODULES = (xgrad.ops, xgrad.ops.nn, xgrad.ops.tensor_conversion, xgrad.ops.sets, xgrad.fft, xgrad.linalg, xgrad.special)
+MODULES = (xgrad.ops, nn, tensor_conversion, sets, xgrad.fft, xgrad.linalg, xgrad.special)
 
 
 def declared() -> dict[str, Any]:
