@@ -221,7 +221,7 @@ SPLIT_AXIS = "ValueError: gradient: expected 3 or more points along axis 0 for e
 SELECT, SCANS = ("topk", "partition"), ("cummax", "cummin", "logcumsumexp")
 REFUSED = [
     ("xp.einsum(x, 'i')", LETTERS),
-    ("xp.einsum('ij,jk', w)", "ValueError: einsum: expected as many operands as terms, 2, got 1, in subscripts 'ij"),
+    ("xp.einsum('ij,jk', w)", "ValueError: einsum: expected as many operands as terms, 2, got 1"),
     ("xp.einsum('ij->ik', w)", "ValueError: einsum: the result has 'k', which no operand has, in subscripts 'ij->ik'"),
     ("xp.einsum('ij->ii', w)", "ValueError: einsum: the result has 'i' more than once, … operands of shapes [(2, 3)]"),
     ("xp.einsum('i->i', w)", "ValueError: einsum: expected a letter for each axis, got 'i' for shape (2, 3)"),
