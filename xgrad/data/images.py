@@ -18,20 +18,14 @@ from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 
+@documented()
 @dataclass(frozen=True, eq=False, repr=False)
 class Split(Dataset[tuple[npt.NDArray[np.uint8], int]]):
     """Images and their labels: a dataset with pairs of an image and a class number as samples.
 
-    Attributes
-    ----------
-    images : numpy.ndarray
-        Grey values, uint8, of shape (N, H, W).
-    labels : numpy.ndarray
-        Class numbers, uint8, of shape (N,).
+    images : numpy.ndarray -- Grey values, uint8, of shape (N, H, W).
+    labels : numpy.ndarray -- Class numbers, uint8, of shape (N,).
 
-    Examples
-    --------
-    >>> import xgrad
     >>> test = xgrad.data.digits().test
     >>> len(test), test[0][1]
     (360, 2)
@@ -62,34 +56,20 @@ class Split(Dataset[tuple[npt.NDArray[np.uint8], int]]):
         return f"Split(images={self.images.shape}, labels={self.labels.shape})"
 
 
+@documented()
 @dataclass(frozen=True, eq=False)
 class TrainTestImages:
     """A labelled image set: training images and test images.
 
-    Attributes
-    ----------
-    name : str
-        Short name.
-    train, test : Split
-        Images for training and for evaluation.
-    classes : int
-        Number of classes; labels run from 0 to ``classes - 1``.
-    scale : float
-        Largest grey value: ``images / scale`` lies in [0, 1].
-    source : str
-        Authors, title and licence.
-    class_names : tuple of str
-        Names of the classes, such as ``"Trouser"``; empty where they are unknown.
+    name : str -- Short name.
+    train, test : Split -- Images for training and for evaluation.
+    classes : int -- Number of classes; labels run from 0 to ``classes - 1``.
+    scale : float -- Largest grey value: ``images / scale`` lies in [0, 1].
+    source : str -- Authors, title and licence.
+    class_names : tuple of str -- Names of the classes, such as ``"Trouser"``; empty where they are unknown.
+    raises DataError -- If a label is out of range, the image sizes of the two parts differ, or the number of names is
+        not that of classes.
 
-    Raises
-    ------
-    DataError
-        If a label is out of range, the image sizes of the two parts differ, or the number of names is not that of
-        classes.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.data.digits().classes
     10
     """
