@@ -1,6 +1,8 @@
-"""How weights start: functions that fill a tensor with new values, and return it.
+"""Initialization: functions that fill a tensor in place with new values, and return it.
 
-Each works without being recorded, and draws the same numbers on every device.
+The tensor may have any shape and require a gradient; the graph does not record the change. Random values are the same
+on every device. They are drawn from a `generator`, by default that of the thread or task: see `manual_seed`. For them
+the tensor must be float32 or float64, else there is a TypeError.
 """
 
 from __future__ import annotations
@@ -39,12 +41,12 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return by how much weights before a nonlinearity are scaled, to keep the variance from layer to layer.
+    """Return the factor of weights before a nonlinearity that keeps the variance from layer to layer.
 
     Parameters
     ----------
     nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"}
-        Which one.
+        The nonlinearity after the weights.
     param : float, optional
         Of ``"leaky_relu"`` the slope below 0, by default 0.01.
 
@@ -56,9 +58,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Raises
     ------
     ValueError
-        If there is no such nonlinearity.
+        If the nonlinearity is unknown.
     TypeError
-        If `param` is no real number.
+        If `param` is not a real number.
 
     Examples
     --------
@@ -75,28 +77,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a tensor with numbers spread evenly from `a` to `b`.
+    """Fill a tensor from the uniform distribution between `a` and `b`, and return it.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of any shape, float32 or float64.
-    a, b : float
-        Between what, by default 0 and 1.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is neither float32 nor float64.
-    ValueError
-        If `a` is above `b`.
+    Raises ValueError if `a` is above `b`.
 
     Examples
     --------
@@ -110,28 +93,9 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a tensor with numbers of a normal distribution.
+    """Fill a tensor from the normal distribution of a mean and a standard deviation, and return it.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of any shape, float32 or float64.
-    mean, std : float
-        Its mean and standard deviation, by default 0 and 1.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is neither float32 nor float64.
-    ValueError
-        If `std` is negative.
+    Raises ValueError if `std` is negative.
 
     Examples
     --------
@@ -145,19 +109,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill a tensor with one value.
-
-    Parameters
-    ----------
-    tensor : Tensor
-        Of any shape and dtype.
-    val : scalar
-        The value.
-
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
+    """Fill a tensor of any dtype with one value, and return it.
 
     Examples
     --------
@@ -171,7 +123,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill a tensor with zeros, and return it.
+    """Fill a tensor of any dtype with zeros, and return it.
 
     Examples
     --------
@@ -183,7 +135,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill a tensor with ones, and return it.
+    """Fill a tensor of any dtype with ones, and return it.
 
     Examples
     --------
@@ -195,16 +147,16 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a weight evenly over ±gain √(6 / (in + out)), which keeps the variance in both directions.
+    """Fill a weight uniformly over ±gain √(6 / (in + out)), which keeps the variance in both directions.
 
     Parameters
     ----------
     tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
+        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
     gain : float, default 1
         See `calculate_gain`.
     generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+        By default that of the thread or task: see `manual_seed`.
 
     Returns
     -------
@@ -235,33 +187,9 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a weight from a normal distribution with a standard deviation of gain √(2 / (in + out)).
+    """Fill a weight from the normal distribution with standard deviation gain √(2 / (in + out)).
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
-    gain : float, default 1
-        See `calculate_gain`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
-    AISTATS 2010, equation 12.
+    All else is as in `xavier_uniform_`. This is equation 12 of the paper.
 
     Examples
     --------
@@ -279,20 +207,20 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight evenly over ±gain √(3 / fan), which keeps the variance through rectifiers.
+    """Fill a weight uniformly over ±gain √(3 / fan), which keeps the variance through rectifiers.
 
     Parameters
     ----------
     tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
+        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
     a : float, default 0
-        The slope below 0 of the ``"leaky_relu"`` that follows.
+        The slope below 0 of a ``"leaky_relu"`` after the weight.
     mode : {"fan_in", "fan_out"}, default "fan_in"
         The fan: in, which keeps the variance forward, or out, which keeps it backward.
     nonlinearity : str, default "leaky_relu"
-        What follows: see `calculate_gain`.
+        The nonlinearity after the weight: see `calculate_gain`.
     generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+        By default that of the thread or task: see `manual_seed`.
 
     Returns
     -------
@@ -302,7 +230,7 @@ def kaiming_uniform_(
     Raises
     ------
     ValueError
-        If the tensor has fewer than two axes, or there is no such mode or nonlinearity.
+        If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
     TypeError
         If the dtype is neither float32 nor float64.
 
@@ -329,37 +257,9 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight from a normal distribution with a standard deviation of gain / √fan.
+    """Fill a weight from the normal distribution with standard deviation gain / √fan.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
-    a : float, default 0
-        The slope below 0 of the ``"leaky_relu"`` that follows.
-    mode : {"fan_in", "fan_out"}, default "fan_in"
-        The fan: in, which keeps the variance forward, or out, which keeps it backward.
-    nonlinearity : str, default "leaky_relu"
-        What follows: see `calculate_gain`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
-
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes, or there is no such mode or nonlinearity.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on
-    ImageNet classification", ICCV 2015, section 2.2.
+    All else is as in `kaiming_uniform_`.
 
     Examples
     --------
@@ -367,16 +267,15 @@ def kaiming_normal_(
     >>> xgrad.nn.init.kaiming_normal_(xgrad.zeros((2, 6))).shape
     (2, 6)
     """
-    std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
-    return normal_(tensor, 0.0, std, generator)
+    return normal_(tensor, 0.0, _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity), generator)
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
     if check_tensor(name, "tensor", tensor).ndim < 2:
         raise ValueError(f"{name}: expected a weight of shape (out, in, ...), got shape {tensor.shape}")
-    out, into, *rest = tensor.shape
+    fan_out, fan_in, *rest = tensor.shape
     # At least 1, for an empty weight, which has no values to scale.
-    return max(1, into * math.prod(rest)), max(1, out * math.prod(rest))
+    return max(1, fan_in * math.prod(rest)), max(1, fan_out * math.prod(rest))
 
 
 def _kaiming_std(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:

@@ -21,7 +21,7 @@ from xgrad.support.hints import shown
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
-    """Return the input of a layer as a tensor, which must have the dtype of the weight: others would promote it all."""
+    """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight: nothing is promoted."""
     input = as_tensor(layer, "input", input)
     if input._placement is not weight._placement and input.dtype != weight.dtype:
         hint = f"use input.astype(xgrad.{weight.dtype})"
@@ -34,14 +34,14 @@ def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
 class Linear(Module):
     """``input @ weight.T + bias``.
 
-    Weight and bias start evenly spread over ±1/√in, as PyTorch's do.
+    Weight and bias are initialized uniformly over ±1/√in, as in PyTorch.
 
     Parameters
     ----------
     in_features, out_features : int
         The lengths of the last axis of the input and of the output.
     bias : bool, default True
-        Whether to add one.
+        Whether to add a bias.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
@@ -92,7 +92,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weight and the bias anew."""
+        """Initialize the weight and the bias again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features)
@@ -152,7 +152,7 @@ class Tanh(Module):
 
 
 class Identity(Module):
-    """The input as it is: a place for a layer that is not there.
+    """The input as it is, in place of a layer.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Identity(Module):
 
 
 class Dropout(Module):
-    """Elements left out at random while training, and nothing done otherwise: see `functional.dropout`.
+    """Random zeros in training mode, and the input as it is in evaluation mode: see `functional.dropout`.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Dropout(Module):
     ValueError
         If `p` is below 0 or above 1.
     TypeError
-        If `p` is no number; in the call, if the input is not floating.
+        If `p` is not a number; in the call, if the input is not floating.
 
     Examples
     --------
@@ -205,19 +205,19 @@ class Dropout(Module):
 
 
 class Flatten(Module):
-    """Several neighbouring axes as one.
+    """Several adjacent axes as one.
 
     Parameters
     ----------
     start_axis, end_axis : int
-        The first and the last of them, by default all but the first axis, that of the batch.
+        The first and the last of them, by default all but the batch axis.
 
     Raises
     ------
     ValueError
         In the call, if the input has no such axes.
     TypeError
-        If an axis is no int.
+        If an axis is not an int.
 
     Examples
     --------
@@ -249,17 +249,17 @@ class Flatten(Module):
 
 
 class ModuleList(Module):
-    """Modules in a list, which are found as attributes are: those in a plain list are not.
+    """A list of modules, which are registered as attributes are: those in a plain list are not.
 
     Parameters
     ----------
     modules : iterable of Module, optional
-        In order; they are named by number.
+        The modules in order; their names are their indices.
 
     Raises
     ------
     TypeError
-        If one is not a module.
+        If a value is not a module.
 
     Examples
     --------
@@ -304,17 +304,17 @@ class ModuleList(Module):
 
 
 class Sequential(ModuleList):
-    """Modules, each of which is given the result of the one before.
+    """A chain of modules: each is called with the result of the one before.
 
     Parameters
     ----------
     *modules : Module
-        In order; they are named by number.
+        The modules in order; their names are their indices.
 
     Raises
     ------
     TypeError
-        If one is not a module.
+        If a value is not a module.
 
     Examples
     --------
@@ -348,7 +348,7 @@ class Sequential(ModuleList):
         stack = [iter(self)]
         while stack:
             for module in stack[-1]:
-                if type(module) is Sequential and "forward" not in vars(module):  # one in another, without recursion
+                if type(module) is Sequential and "forward" not in vars(module):  # nested, without recursion
                     if len(stack) == 10_000:
                         raise ValueError("Sequential: expected no module in itself, got modules nested 10000 deep")
                     stack.append(iter(module))
@@ -370,11 +370,11 @@ class MLP(Sequential):
     Parameters
     ----------
     sizes : sequence of int
-        The number of inputs, those of the hidden units, and that of outputs.
+        The numbers of inputs, of hidden units in each layer, and of outputs.
     activation : type of Module, callable or str, default ReLU
-        What makes an activation, or its name: ``"relu"``, ``"sigmoid"`` or ``"tanh"``.
+        The class of the activation, or its name: ``"relu"``, ``"sigmoid"`` or ``"tanh"``.
     dropout : float, default 0
-        The probability with which each hidden unit is left out while training.
+        The dropout probability of hidden units.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
@@ -383,9 +383,9 @@ class MLP(Sequential):
     Raises
     ------
     ValueError
-        If `sizes` are fewer than two ints above 0, there is no such activation, or `dropout` is not from 0 to 1.
+        If `sizes` are fewer than two ints above 0, the activation is unknown, or `dropout` is not from 0 to 1.
     TypeError
-        If `activation` does not make modules, or `dropout` is no number.
+        If `activation` does not return modules, or `dropout` is not a number.
 
     Examples
     --------

@@ -13,9 +13,9 @@ class CrossEntropyLoss(Module):
     Parameters
     ----------
     reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the losses of the rows.
+        The reduction of the losses of all rows.
     label_smoothing : float, default 0
-        How much of the wanted probability is spread evenly over all classes, from 0 to 1.
+        The share of the target probability that is distributed evenly over all classes, from 0 to 1.
 
     Raises
     ------
@@ -45,12 +45,12 @@ class MSELoss(Module):
     Parameters
     ----------
     reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the squares.
+        The reduction of the squares.
 
     Raises
     ------
     ValueError
-        In the call, if the shapes differ, or `reduction` is none of the above.
+        In the call, if the shapes differ, or `reduction` is unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tensors that a module learns."""
+"""Parameters of modules."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from xgrad.core.tensor import Tensor
 
 
 class Parameter(Tensor):
-    """A tensor that is to be learnt: a `Module` finds it among its attributes.
+    """A trainable tensor, which a `Module` registers when it is set as an attribute.
 
     Parameters
     ----------
     data : scalar, nested sequence, array or Tensor
-        The values, which are copied, without the graph of a tensor. Arrays keep their dtype; Python floats become
-        float32.
+        The values, which are copied and detached. Arrays keep their dtype; Python floats become float32.
     dtype : dtype, optional
         By default that of `data`.
     device : str or Device, optional
@@ -38,10 +37,10 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _updates_out_of_place = False  # `p -= step` under no_grad() is an update, frozen or not
+    _updates_out_of_place = False  # `p -= step` under no_grad() updates in place, whether a gradient is required or not
 
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True
     ) -> None:
-        data = data.detach() if isinstance(data, Tensor) else data  # a parameter is a leaf whatever it is made of
+        data = data.detach() if isinstance(data, Tensor) else data  # a parameter is a leaf
         super().__init__(data, dtype=dtype, device=device, requires_grad=requires_grad)
