@@ -122,8 +122,7 @@ def test_modules_and_optimizers_that_move(make: Any, device: str) -> None:
             (model(xgrad.ones((2, 3), dtype=dtype, device=device)) ** 2).mean().backward()
             optimizer.step()
             agrees(*model.parameters())
-            laid = [flat for laid in optimizer._laid.values() for flat in laid.flats]
-            for flat in laid:
+            for flat in optimizer.flats():
                 agrees(flat.buffer, flat.gradients.buffer, *flat.segments, *flat.gradients.views, *flat.arrays.values())
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     model.load_state_dict(model.to("cpu").state_dict())

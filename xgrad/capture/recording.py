@@ -18,7 +18,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.support import trees
 
-_KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
+_KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})  # attributes that have own rules
 
 
 class Recording:
@@ -158,10 +158,10 @@ class Recording:
 
 def _layout(optimizer: Any) -> Any:
     """Return how an optimizer keeps its parameters: equal as long as it keeps them so."""
-    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    flats = optimizer.flats()
     return (
-        {key: id(laid) for key, laid in optimizer._laid.items()},
-        list(map(id, optimizer._apart.values())),
+        {key: id(packed) for key, packed in optimizer._packed.items()},
+        list(map(id, optimizer._unpacked_state.values())),
         [(sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors)) for flat in flats],
         [(id(group), sorted(group), list(map(id, group["params"]))) for group in optimizer.param_groups],
     )

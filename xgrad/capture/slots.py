@@ -6,21 +6,21 @@ import operator
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from xgrad.backend.device import Device, Placement
+from xgrad.backend.device import Device
 from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 from xgrad.random.generator import ContextGenerator, context_state
 
 
 class Slot(NamedTuple):
     """A place where state is kept: an object with the name of its attribute, or a mapping with its key.
 
-    It is of a kind: "array", "device" (also a pair of device and dtype), "grad", "number" (also a tuple of them), or
+    It is of a kind: "array", "device" (a pair of device and dtype), "grad", "number" (also a tuple of them), or
     "other", which a step is not to change. The name is for messages.
     """
 
@@ -46,16 +46,14 @@ class Slot(NamedTuple):
         if self.kind == "array":
             return trace.lift(value, kind, self.name) if isinstance(value, trace.real.array_type) else value
         if self.kind == "device":
-            if isinstance(value, Placement):
-                return trace.device.placements[value.dtype] if value.device is trace.real else value
-            return trace.device_for(value)
+            return trace.device.placements[value.dtype] if value.device is trace.real else value
         return trace.read(value, self.owner, self.key) if self.kind == "number" else value
 
     def restored(self, device: Device, before: Any, traced: Any, after: Any) -> Any:
         """Return what the slot holds after the step without a trace, given what it holds after the step with one."""
         if after is traced:
             return before
-        if self.kind == "device" and isinstance(after, Placement):
+        if self.kind == "device":
             return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
         return getattr(after, "array", after) if self.kind == "array" else plain(after)
 
@@ -67,8 +65,8 @@ class Slots:
     ----------
     all : list of Slot
         The slots.
-    flats : dict of int to Flat
-        Parameters that an optimizer keeps side by side, by id.
+    flats : dict of int to FlatParameters
+        Parameters that an optimizer has packed, by id.
     leaves : dict of int to (Tensor, Leaf, str)
         Tensors with a leaf, by the id of the tensor, with their names.
     complete : bool
@@ -77,16 +75,15 @@ class Slots:
 
     def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
         self.all: list[Slot] = []
-        self.flats: dict[int, Flat] = {}
+        self.flats: dict[int, FlatParameters] = {}
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}
         self.complete = True
         self._seen: set[int] = set()
         for name, optimizer in state.optimizers.values():
             for i, group in enumerate(optimizer.param_groups):
                 self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
-            for _, laid in optimizer.laid():
-                for flat in laid.flats:
-                    self._flat(flat)
+            for flat in optimizer.flats():
+                self._flat(flat)
         for name, tensor in state.tensors.values():
             self._tensor(tensor, name)
         for name, generator in state.generators.values():
@@ -123,14 +120,13 @@ class Slots:
             self._add("grad", leaf, "grad", f"{name}.grad")
             self._tensor(leaf.grad, f"{name}.grad")
 
-    def _flat(self, flat: Flat) -> None:
-        """Add the buffers of parameters that an optimizer keeps side by side, of their gradients and moments."""
+    def _flat(self, flat: FlatParameters) -> None:
+        """Add the buffers of packed parameters, of their gradients and moments."""
         if id(flat) in self.flats:
             return
         self.flats[id(flat)] = flat
         mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        for owner, key in (flat, "device"), (flat.layout, "device"), (flat.layout, "placement"):
-            self._add("device", owner, key, "an optimizer")
+        self._add("device", flat.layout, "placement", "an optimizer")
         whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
@@ -141,7 +137,7 @@ class Slots:
         self._numbers(flat.numbers, f"{{}}{mark}")
 
 
-def buffers_of(flat: Flat) -> list[Tensor]:
+def buffers_of(flat: FlatParameters) -> list[Tensor]:
     """Return the tensors that hold packed parameters, their gradients and moments."""
     gradients = flat.gradients
     buffers = [flat.buffer, *flat.segments, *flat.arrays.values(), gradients.buffer]

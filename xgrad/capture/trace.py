@@ -18,7 +18,7 @@ from xgrad.capture.program import Call, Storage, Value, owner_of
 from xgrad.capture.source_location import describe, locate
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.core.tensor import Tensor, from_placement
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 
 _PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), np.dtype, type})
 _FOREIGN = "that is neither an argument, nor found from the step, nor made by it"
@@ -228,13 +228,13 @@ class Trace:
 
     # Parameters that optimizers update in place
 
-    def count_references(self, flats: Iterable[Flat]) -> None:
+    def count_references(self, flats: Iterable[FlatParameters]) -> None:
         """Count the references to the buffers of parameters while nothing but the state has any."""
         for flat in flats:
             storage = flat.buffer._data.value.storage
             self._exclusive[storage] = self._references(storage)
 
-    def is_private(self, flat: Flat) -> bool:
+    def is_exclusive(self, flat: FlatParameters) -> bool:
         """Return whether the step holds no view of parameters that are to be updated in place.
 
         If it does the optimizer moves them to another buffer, as it does without a trace; the capture is refused.

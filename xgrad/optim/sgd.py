@@ -12,7 +12,7 @@ from xgrad.optim.optimizer import Optimizer, Params, check_range
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum as an option.
+    """Stochastic gradient descent, optionally with momentum.
 
     With the gradient g of a parameter p, λ the weight decay, μ the momentum and τ the dampening::
 
@@ -26,19 +26,19 @@ class SGD(Optimizer):
     Parameters
     ----------
     params : iterable of Tensor or of dict
-        What to optimize: see `Optimizer`.
+        The parameters, or groups of them: see `Optimizer`.
     lr : float, default 1e-3
         The learning rate.
     momentum : float, default 0
-        How much of the last direction is kept.
+        μ.
     dampening : float, default 0
-        By how much less than 1 a gradient counts in the direction.
+        τ.
     weight_decay : float, default 0
-        The factor of an L2 penalty.
+        λ, the factor of an L2 penalty.
     nesterov : bool, default False
         Whether to use Nesterov's momentum, which needs momentum and no dampening.
     maximize : bool, default False
-        Whether to go up rather than down.
+        Whether to maximize instead of minimize.
 
     Raises
     ------
@@ -74,17 +74,8 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-            },
-        )
+        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        super().__init__(params, defaults | {"nesterov": nesterov, "maximize": maximize})
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
@@ -97,7 +88,7 @@ class SGD(Optimizer):
             )
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
-        """Return the next value of one parameter."""
+        """Return the next value of all parameters."""
         lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
         new, buffer = 1 - options["dampening"], state.get("momentum_buffer")
         buffer = sgd_step(xp, p, g, buffer, lr, decay, momentum, new, options["nesterov"], options["maximize"])
@@ -119,9 +110,9 @@ def sgd_step(
     nesterov: bool,
     maximize: bool,
 ) -> Any:
-    """Change `p`, and `buffer` if there is one, in place, and return `buffer`, which is made where it is None.
+    """Update `p`, and the momentum `buffer` unless it is None, in place, and return the buffer.
 
-    ``b = μ b + new g``: see `SGD`. Kernels take the factors as numbers, or as arrays of no axes that they read.
+    ``b = μ b + new g``: see `SGD`. Kernels accept the factors as numbers, or as arrays of no axes.
     """
     if maximize:
         g = -g
