@@ -416,6 +416,58 @@ def test_parameters_may_be_written_to_between_steps() -> None:
     assert_equal(values(model), values(reference))
 
 
+def halve_data(p: Any) -> None:
+    p.data = p.data * 0.5
+
+
+def halve_in_place(p: Any) -> None:
+    with xgrad.no_grad():
+        p *= 0.5
+
+
+def assign_row(p: Any) -> None:
+    with xgrad.no_grad():
+        p[0] = 0.5
+
+
+@pytest.mark.parametrize("assign", [halve_data, halve_in_place, assign_row])
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_parameter_assigned_before_an_update_is_updated_in_its_buffer(name: str, assign: Callable[[Any], None]) -> None:
+    results = []
+    for kind in ("eager", "captured", "unpacked"):
+        model, optimizer = trained(name)
+
+        def step(x: Tensor, model: Any = model, optimizer: Any = optimizer) -> None:
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            assign(model[0].weight)
+            optimizer.step()
+
+        call: Any = xgrad.capture(step) if kind == "captured" else step
+        buffer = id(model[0].weight._data.base)
+        for seed in range(5):
+            if kind == "unpacked":
+                optimizer.load_state_dict(optimizer.state_dict())
+            call(xgrad.asarray(np.random.default_rng(seed).normal(size=(6, 5)).astype(np.float32)))
+        assert kind == "unpacked" or id(model[0].weight._data.base) == buffer
+        assert kind != "captured" or call.recordings == 2  # without and with gradients before
+        results.append(values(model))
+    assert_equal(results[0], results[1])
+    assert_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_former_array_of_an_assigned_parameter_keeps_its_values(other: bool) -> None:
+    model, optimizer = trained()
+    loss_of(model).backward()
+    p = model[0].weight
+    held = p.detach()
+    expected = held.numpy().copy()
+    p.data = model[2].weight.detach()[:1, :].mT * xgrad.ones((4, 5)) if other else p.data * 0.5
+    optimizer.step()
+    np.testing.assert_array_equal(held.numpy(), expected)
+
+
 # Update rules of users
 
 

@@ -234,15 +234,17 @@ class Trace:
             storage = flat.buffer._data.value.storage
             self._exclusive[storage] = self._references(storage)
 
-    def is_exclusive(self, flat: FlatParameters) -> bool:
+    def is_exclusive(self, flat: FlatParameters, moved: int) -> bool:
         """Return whether the step holds no view of parameters that are to be updated in place.
+
+        It has assigned other arrays to so many as `moved`.
 
         If it does the optimizer moves them to another buffer, as it does without a trace; the capture is refused.
         """
         value = getattr(flat.buffer._data, "value", None)  # no reference to the traced array
         if value is None:
             self.check_device(flat.device, "an optimizer updates parameters")
-        elif self._references(value.storage) > self._exclusive.get(value.storage, sys.maxsize):
+        elif self._references(value.storage) + moved > self._exclusive.get(value.storage, sys.maxsize):
             self.refuse(
                 "a parameter, or a view of one, is still used when the optimizer updates it: copy it before, by "
                 "xgrad.asarray(p.detach(), copy=True)"

@@ -265,31 +265,34 @@ class FlatParameters:
         count = self.layout.placement.device.backend.buffer_refcount(self._memory)
         return None if count is None else count + references(self._views)
 
-    def is_exclusive(self) -> bool:
-        """Return whether nothing sees the buffer but the parameters, and tensors that follow them as their views."""
+    def is_exclusive(self, moved: int = 0) -> bool:
+        """Return whether nothing sees the buffer but the parameters, and tensors that follow them as their views.
+
+        So many parameters have `moved` to other arrays since.
+        """
         count = self.references()
-        if count == self.exclusive or count is None or self.exclusive is None:
-            return count is not None and count == self.exclusive
+        if count is None or self.exclusive is None:
+            return False
+        others = count + moved - self.exclusive
+        if others == 0:
+            return True
         shares, packed = partial(self.device.backend.shares_memory, self._memory), set(map(id, self._views))
         views = [view._data for p in self.params if has_family(p) for view in with_views(p)[1:]]
         views = [array for array in views if id(array) in packed or shares(array)]
-        others = [array for array in views if id(array) not in packed]  # not of .data
-        return references(others) == 2 * len(others) and count == self.exclusive + len(views)
+        taken = [array for array in views if id(array) not in packed]  # not those of .data
+        return others == len(views) and references(taken) == 2 * len(taken)
 
     def ensure_exclusive(self) -> bool:
-        """Move the parameters unless nothing else sees their buffer; return whether they moved."""
+        """Bring all parameters to the buffer, or to another one if anything else sees it; return whether to another."""
         trace = tracing.get()
-        if trace is not None:
-            if trace.is_exclusive(self):
-                return False
-        elif self.is_exclusive():
-            for p, segment in zip(self.params, self.segments, strict=True):
-                if p._data is not segment._data:
-                    break
-            else:
-                return False
-        self.reallocate()
-        return True
+        moved = [(p, own) for p, own in zip(self.params, self.segments, strict=True) if p._data is not own._data]
+        if not (self.is_exclusive(len(moved)) if trace is None else trace.is_exclusive(self, len(moved))):
+            self.reallocate()
+            return True
+        for p, own in moved:  # to arrays that were assigned
+            own._data[...] = p._data
+            p._data = own._data
+        return False
 
     def adjust_count(self, earlier: int | None) -> None:
         """Count the references that were added or dropped since there were so many `earlier` as the parameters' own."""
