@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from sys import getrefcount
 from types import FrameType
 from typing import Any
 
@@ -16,6 +15,7 @@ from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.core.views import base_of
 from xgrad.support import trees
+from xgrad.support.refcounts import references
 
 _CALLERS = 3  # variables that hold a result: of `held_elsewhere`, of its caller and of the caller of that
 
@@ -29,8 +29,8 @@ def held_elsewhere(result: Any, recording: Recording) -> list[int]:
     _count_references(result, holders, found)
     holders[id(result)] -= 1  # which nothing but variables holds
     found |= made
-    # Besides: `found`, `made` for some, the variable of the loop, and the argument of getrefcount.
-    held = [x for x in found.values() if getrefcount(x) > holders[id(x)] + 3 + (id(x) in made)]
+    # Besides: `found`, `made` for some, and the variable of the loop.
+    held = [x for x in found.values() if references([x]) > holders[id(x)] + 2 + (id(x) in made)]
     if any(isinstance(x, (list, dict)) for x in held):
         held = list(made.values())
     return [recording.numbers[id(x)] for x in held if id(x) in recording.numbers]

@@ -19,6 +19,7 @@ from xgrad.capture.source_location import describe, locate
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.optim.flat import FlatParameters
+from xgrad.support.refcounts import references
 
 _PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), np.dtype, type})
 _FOREIGN = "that is neither an argument, nor found from the step, nor made by it"
@@ -253,8 +254,7 @@ class Trace:
         return True
 
     def _references(self, storage: Storage) -> int:
-        views = self._views.get(storage, ())
-        return sum(sys.getrefcount(x) for reference in views if (x := reference()) is not None)
+        return references([x for x in map(operator.call, self._views.get(storage, ())) if x is not None])
 
     # Hooks of the library: refusals, and constants in the place of foreign tensors
 
