@@ -19,7 +19,7 @@ import xgrad_cupy
 from xgrad.backend import DeviceError
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops.products import product
-from xgrad.optim.flat import BufferLayout
+from xgrad.optim.buffers import BufferLayout
 from xgrad_cupy.kernels import Kernels
 
 PACKAGE = Path(xgrad.__file__).parent

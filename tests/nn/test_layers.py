@@ -26,15 +26,15 @@ def assert_close(x: xgrad.Tensor, other, tolerance: float = 1e-5) -> None:
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(3,), (5, 3), (2, 4, 3), (0, 3)])
 def test_linear_matches_pytorch(bias, shape, device, torch):
-    ours, theirs = nn.Linear(3, 2, bias, device=device), torch.nn.Linear(3, 2, bias)
-    theirs.load_state_dict({name: torch.tensor(x.tolist()) for name, x in ours.state_dict().items()})
+    layer, reference = nn.Linear(3, 2, bias, device=device), torch.nn.Linear(3, 2, bias)
+    reference.load_state_dict({name: torch.tensor(x.tolist()) for name, x in layer.state_dict().items()})
     x = np.random.default_rng(0).normal(size=shape).astype("float32")
     a, b = xgrad.asarray(x, device=device, requires_grad=True), torch.tensor(x, requires_grad=True)
-    (ours(a) ** 2).sum().backward()
-    (theirs(b) ** 2).sum().backward()
-    assert_close(ours(a), theirs(b))
+    (layer(a) ** 2).sum().backward()
+    (reference(b) ** 2).sum().backward()
+    assert_close(layer(a), reference(b))
     assert_close(a.grad, b.grad)
-    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+    for p, q in zip(layer.parameters(), reference.parameters(), strict=True):
         assert_close(p.grad, q.grad)
 
 
@@ -74,8 +74,8 @@ def test_initial_weights_of_a_seed_are_those_of_cpu(device):
 
 def test_initial_weights_of_linear_are_distributed_as_in_pytorch(torch):
     torch.manual_seed(0)
-    ours, theirs = nn.Linear(400, 500), torch.nn.Linear(400, 500)
-    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+    layer, reference = nn.Linear(400, 500), torch.nn.Linear(400, 500)
+    for p, q in zip(layer.parameters(), reference.parameters(), strict=True):
         x, y = p.detach().numpy(), q.detach().numpy()
         assert abs(x).max() <= 1 / 20
         assert abs(x).max() > 0.98 / 20
@@ -205,12 +205,12 @@ def test_losses_match_pytorch(reduction, device, torch):
     generator = np.random.default_rng(0)
     x, y = generator.normal(size=(2, 6, 4)).astype("float32")
     target = generator.integers(0, 4, 6)
-    ours = [xgrad.asarray(a, device=device) for a in (x, y, target)]
-    theirs = [torch.tensor(a) for a in (x, y, target)]
-    assert_close(nn.MSELoss(reduction)(*ours[:2]), torch.nn.MSELoss(reduction=reduction)(*theirs[:2]))
+    tensors = [xgrad.asarray(a, device=device) for a in (x, y, target)]
+    others = [torch.tensor(a) for a in (x, y, target)]
+    assert_close(nn.MSELoss(reduction)(*tensors[:2]), torch.nn.MSELoss(reduction=reduction)(*others[:2]))
     for smoothing in (0.0, 0.3):
-        a = nn.CrossEntropyLoss(reduction, label_smoothing=smoothing)(ours[0], ours[2])
-        b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(theirs[0], theirs[2])
+        a = nn.CrossEntropyLoss(reduction, label_smoothing=smoothing)(tensors[0], tensors[2])
+        b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(others[0], others[2])
         assert_close(a, b)
 
 
@@ -338,15 +338,15 @@ def test_backward_through_a_graph_from_before_initialization_is_refused():
 def test_clipping_matches_pytorch(max_norm, device, torch):
     generator = np.random.default_rng(0)
     arrays = [generator.normal(size=shape).astype("float32") for shape in ((3, 4), (), (0,), (5,))]
-    ours = [xgrad.zeros(a.shape, device=device, requires_grad=True) for a in arrays]
-    theirs = [torch.zeros(a.shape, requires_grad=True) for a in arrays]
-    for p, q, a in zip(ours, theirs, arrays, strict=True):
+    params = [xgrad.zeros(a.shape, device=device, requires_grad=True) for a in arrays]
+    others = [torch.zeros(a.shape, requires_grad=True) for a in arrays]
+    for p, q, a in zip(params, others, arrays, strict=True):
         p.grad, q.grad = xgrad.asarray(a, device=device), torch.tensor(a)
-    held = ours[0].grad
-    norm = nn.utils.clip_grad_norm_([*ours, xgrad.ones(2, requires_grad=True)], max_norm)
-    assert_close(norm, torch.nn.utils.clip_grad_norm_(theirs, max_norm))
+    held = params[0].grad
+    norm = nn.utils.clip_grad_norm_([*params, xgrad.ones(2, requires_grad=True)], max_norm)
+    assert_close(norm, torch.nn.utils.clip_grad_norm_(others, max_norm))
     assert str(norm.device) == device
-    for p, q in zip(ours, theirs, strict=True):
+    for p, q in zip(params, others, strict=True):
         assert_close(p.grad, q.grad)
         assert p.grad.dtype == xgrad.float32
     assert held.tolist() == arrays[0].tolist()

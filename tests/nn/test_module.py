@@ -294,10 +294,10 @@ def test_repr_shows_modules_and_extra_repr():
 
 
 def test_repr_matches_pytorch(torch):
-    ours, theirs = (
+    net, reference = (
         m.Sequential(m.Linear(2, 3), m.Sequential(m.ReLU(), m.Identity()), m.Tanh()) for m in (nn, torch.nn)
     )
-    assert repr(ours) == repr(theirs)
+    assert repr(net) == repr(reference)
 
 
 def test_attribute_before_init_is_refused():

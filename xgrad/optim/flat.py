@@ -1,37 +1,31 @@
 """Parameters, their gradients and the optimizer's state, each packed into one buffer that they are views of.
 
 An update is then a few array calls, however many parameters there are. A buffer that anything else can see is never
-written to: parameters move to another one first.
-
-Arrays are held in tensors, as everywhere in `xgrad`, so that a trace finds them. Two lists of arrays are not: those by
-which references are counted.
+written to: parameters move to another one first. So users may keep any array or tensor that they get.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import starmap
 from operator import call
 from typing import Any
-from weakref import ref
 
-from xgrad.backend.device import Device, Placement, tracing
+from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import transfer
-from xgrad.core.graph import Leaf, clock
+from xgrad.core.graph import clock
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.core.views import has_family, with_views
 from xgrad.ops import astype
 from xgrad.ops.writing import refresh
+from xgrad.optim.buffers import BufferLayout, GradientBuffer, GradientSlot
 from xgrad.support.refcounts import references
 
 Update = Callable[[Any, Any, Any, "State", Mapping[str, Any]], Any]
 
 _PLAIN = frozenset({bool, int, float, list})
-_NO_CONTEXT = nullcontext()
 
 
 def plain_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,7 +38,7 @@ def _plain(value: Any) -> Any:
 
 
 def call_all(*calls: tuple[Any, ...]) -> None:
-    """Call functions of C, each given with its arguments: signal handlers run before all of them, or after."""
+    """Make calls of C functions, each a tuple with the arguments: signal handlers run before all of them, or after."""
     deque(starmap(call, calls), 0)
 
 
@@ -78,117 +72,6 @@ class State(dict[str, Any]):
             key: astype(from_array(value, self.device), value.dtype) if self.is_array(key) else value
             for key, value in self.items()
         }
-
-
-class BufferLayout:
-    """The layout of arrays of some shapes in a buffer: one after the other, matrices transposed.
-
-    The weight of a linear layer lies in memory as (in, out), with which BLAS is fastest.
-    """
-
-    def __init__(self, shapes: Sequence[tuple[int, ...]], placement: Placement) -> None:
-        self.shapes, self.placement = shapes, placement
-        self.size = sum(map(math.prod, shapes))
-
-    @property
-    def device(self) -> Device:
-        """The device of the buffer."""
-        return self.placement.device
-
-    def empty(self) -> Any:
-        """Return a new buffer."""
-        return self.device.xp.empty((self.size,), dtype=self.placement.dtype, device=self.device.native)
-
-    def views(self, buffer: Any) -> list[Any]:
-        """Return the arrays in a buffer."""
-        xp, views, start = self.device.xp, [], 0
-        for shape in self.shapes:
-            stop = start + math.prod(shape)
-            view = xp.reshape(buffer[start:stop], shape[::-1] if len(shape) == 2 else shape)
-            views.append(xp.matrix_transpose(view) if len(shape) == 2 else view)
-            start = stop
-        return views
-
-    def packed(self, arrays: Sequence[Any]) -> Any:
-        """Return a new buffer with the values of some arrays."""
-        buffer = self.empty()
-        for view, array in zip(self.views(buffer), arrays, strict=True):
-            view[...] = array
-        return buffer
-
-
-class GradientBuffer:
-    """The gradients of some leaves, packed.
-
-    Attributes
-    ----------
-    buffer : Tensor
-        All gradients.
-    views : list of Tensor
-        The gradient of each leaf, in the buffer.
-    tensors : list of Tensor
-        The same, as leaves hold them.
-    exposed : bool
-        Whether a user has seen a gradient: the next backward pass then leaves the buffer to the user.
-    """
-
-    def __init__(self, layout: BufferLayout) -> None:
-        self.layout = layout
-        self.buffer, *self.views = [from_placement(None, layout.placement) for _ in (None, *layout.shapes)]
-        self.reallocate()
-
-    def reallocate(self) -> None:
-        """Take another buffer, and leave the former one to what sees it."""
-        buffer, placement = self.layout.empty(), self.layout.placement
-        arrays = self.layout.views(buffer)
-        for view, array in zip(self.views, arrays, strict=True):
-            view._data = array
-        tensors = [from_placement(array, placement) for array in arrays]
-        self.tensors, self.buffer._data, self.exposed = tensors, buffer, False  # last: if interrupted, it is repeated
-
-
-class GradientSlot:
-    """The position of a leaf's gradient in a buffer; without a reference to the leaf, which would be a cycle."""
-
-    __slots__ = ("flat", "gradients", "index", "reserved")
-
-    def __init__(self, flat: FlatParameters, gradients: GradientBuffer, index: int) -> None:
-        self.flat, self.gradients, self.index = ref(flat), gradients, index
-        self.reserved: Sequence[bool] = ()  # not empty while a backward pass may write to the gradient
-
-    def contains(self, gradient: Tensor) -> bool:
-        """Return whether a gradient is the one in the buffer, not an array from elsewhere."""
-        own = self.gradients.tensors[self.index]
-        return gradient is own and own._data is self.gradients.views[self.index]._data
-
-    def reserve(self, leaf: Leaf, running: Sequence[bool]) -> Any:
-        """Return the array of the gradient for a backward pass to write to until `running` is empty, or None."""
-        if self.reserved or leaf.grad is not None or not leaf.placement.device.backend.supports_out:
-            return None
-        if self.gradients.exposed:
-            self.gradients.reallocate()
-        self.reserved = running
-        return self.gradients.views[self.index]._data
-
-    def receive(self, leaf: Leaf, g: Any) -> None:
-        """Add an array to the gradient of the leaf."""
-        context, gradients, index = leaf.placement.device.device_context, self.gradients, self.index
-        with _NO_CONTEXT if context is None else context():
-            if leaf.grad is not None:
-                if self.contains(leaf.grad) and not gradients.exposed:
-                    total = gradients.views[index]._data
-                    total += g
-                else:
-                    leaf.grad = leaf.grad + from_placement(g, leaf.placement)
-                return
-            if gradients.exposed:
-                gradients.reallocate()
-            if g is not gradients.views[index]._data:
-                if self.reserved:  # by a backward pass in another thread
-                    leaf.grad = from_placement(leaf.placement.device.xp.asarray(g, copy=True), leaf.placement)
-                    return
-                gradients.views[index]._data[...] = g
-            leaf.grad = gradients.tensors[index]
 
 
 class FlatParameters:
@@ -249,7 +132,7 @@ class FlatParameters:
         return True
 
     def reallocate(self) -> None:
-        """Move the parameters to another buffer, and leave their arrays to what sees them."""
+        """Move the parameters to another buffer, and leave their arrays to all that sees them."""
         memory = self.layout.packed([p._data for p in self.params])
         views = self.layout.views(memory)
         # None until all are moved: if interrupted, the next step repeats it.
@@ -279,8 +162,8 @@ class FlatParameters:
         shares, packed = partial(self.device.backend.shares_memory, self._memory), set(map(id, self._views))
         views = [view._data for p in self.params if has_family(p) for view in with_views(p)[1:]]
         views = [array for array in views if id(array) in packed or shares(array)]
-        taken = [array for array in views if id(array) not in packed]  # not those of .data
-        return others == len(views) and references(taken) == 2 * len(taken)
+        derived = [array for array in views if id(array) not in packed]  # not those of .data
+        return others == len(views) and references(derived) == 2 * len(derived)
 
     def ensure_exclusive(self) -> bool:
         """Bring all parameters to the buffer, or to another one if anything else sees it; return whether to another."""
@@ -359,15 +242,15 @@ class FlatParameters:
     def _update(self, update: Update, options: Mapping[str, Any]) -> State:
         """Return the state after an update; a large buffer is updated in tiles that fit in a cache."""
         arrays = {key: x._data for key, x in self.arrays.items()}
-        given = plain_numbers(self.numbers) | arrays
+        values = plain_numbers(self.numbers) | arrays
         if not self.elementwise:
-            return self._update_tile(update, self.segments[0]._data, self.gradients.views[0]._data, given, options)
+            return self._update_tile(update, self.segments[0]._data, self.gradients.views[0]._data, values, options)
         p, g, size = self.buffer._data, self.gradients.buffer._data, self.layout.size
         tile = self.layout.placement.device.backend.tile_size
         if tile is None or size <= tile:
-            return self._update_tile(update, p, g, given, options)
+            return self._update_tile(update, p, g, values, options)
         for part in [slice(start, start + tile) for start in range(0, size, tile)]:
-            tiles = given | {key: arrays[key][part] for key in self.arrays}
+            tiles = values | {key: arrays[key][part] for key in self.arrays}
             state = self._update_tile(update, p[part], g[part], tiles, options)
             for key, value in state.items():
                 if state.is_array(key) and value is not tiles.get(key):
@@ -378,11 +261,11 @@ class FlatParameters:
         return state
 
     def _update_tile(
-        self, update: Update, p: Any, g: Any, given: Mapping[str, Any], options: Mapping[str, Any]
+        self, update: Update, p: Any, g: Any, values: Mapping[str, Any], options: Mapping[str, Any]
     ) -> State:
         """Call the update rule, check and store what it returns, and return the state that it leaves."""
         device = self.layout.placement.device
-        state = State(device, self.layout.placement.dtype, given)
+        state = State(device, self.layout.placement.dtype, values)
         new = update(device.xp, p, g, state, options)
         if new is not p:
             new = new if hasattr(new, "dtype") or new is None else device.as_array(new)
