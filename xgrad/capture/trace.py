@@ -238,9 +238,8 @@ class Trace:
     def is_exclusive(self, flat: FlatParameters, moved: int) -> bool:
         """Return whether the step holds no view of parameters that are to be updated in place.
 
-        It has assigned other arrays to so many as `moved`.
-
-        If it does the optimizer moves them to another buffer, as it does without a trace; the capture is refused.
+        The number of parameters that have `moved` to other arrays is known. If the step holds a view, the optimizer moves
+        the parameters to another buffer, as it does without a trace, and the capture is refused.
         """
         value = getattr(flat.buffer._data, "value", None)  # no reference to the traced array
         if value is None:

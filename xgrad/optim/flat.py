@@ -149,9 +149,9 @@ class FlatParameters:
         return None if count is None else count + references(self._views)
 
     def is_exclusive(self, moved: int = 0) -> bool:
-        """Return whether nothing sees the buffer but the parameters, and tensors that follow them as their views.
+        """Return whether nothing sees the buffer but the parameters and their views, which follow them.
 
-        So many parameters have `moved` to other arrays since.
+        The number of parameters that have `moved` to other arrays since is known.
         """
         count = self.references()
         if count is None or self.exclusive is None:
@@ -165,17 +165,16 @@ class FlatParameters:
         derived = [array for array in views if id(array) not in packed]  # not those of .data
         return others == len(views) and references(derived) == 2 * len(derived)
 
-    def ensure_exclusive(self) -> bool:
-        """Bring all parameters to the buffer, or to another one if anything else sees it; return whether to another."""
+    def ensure_exclusive(self) -> None:
+        """Bring all parameters to the buffer, or to another one if anything else sees it."""
         trace = tracing.get()
         moved = [(p, own) for p, own in zip(self.params, self.segments, strict=True) if p._data is not own._data]
-        if not (self.is_exclusive(len(moved)) if trace is None else trace.is_exclusive(self, len(moved))):
+        if self.is_exclusive(len(moved)) if trace is None else trace.is_exclusive(self, len(moved)):
+            for p, own in moved:
+                own._data[...] = p._data
+                p._data = own._data
+        else:
             self.reallocate()
-            return True
-        for p, own in moved:  # to arrays that were assigned
-            own._data[...] = p._data
-            p._data = own._data
-        return False
 
     def adjust_count(self, earlier: int | None) -> None:
         """Count the references that were added or dropped since there were so many `earlier` as the parameters' own."""
