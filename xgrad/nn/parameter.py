@@ -37,7 +37,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _updates_out_of_place = False  # `p -= step` under no_grad() updates in place, whether a gradient is required or not
+    _out_of_place_updates = False  # `p -= step` under no_grad() updates in place, whether a gradient is required or not
 
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True
