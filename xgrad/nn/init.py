@@ -1,9 +1,4 @@
-"""Initialization: functions that fill a tensor in place with new values, and return it.
-
-The tensor may have any shape and require a gradient; the graph does not record the change. Random values are the same
-on every device. They are drawn from a `generator`, by default that of the thread or task: see `manual_seed`. For them
-the tensor must be float32 or float64, else there is a TypeError.
-"""
+"""Initialization: functions that fill a tensor in place, without a record in the graph, and return it."""
 
 from __future__ import annotations
 
@@ -15,6 +10,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import full_like
 from xgrad.random import Generator, normal, uniform
 from xgrad.support import hints
+from xgrad.support.docstrings import by_name, documented
 
 __all__ = [
     "calculate_gain",
@@ -30,6 +26,18 @@ __all__ = [
 ]
 hints.install(__name__)
 
+_SHARED = by_name(
+    "tensor : Tensor -- Of any shape, float32 or float64.",
+    "Tensor -- The same `tensor`.",
+    "TypeError -- If the dtype is neither float32 nor float64.",
+)
+_OF_WEIGHTS = _SHARED | by_name(
+    "tensor : Tensor -- Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.",
+    "gain : float, default 1 -- See `calculate_gain`.",
+    "a : float, default 0 -- The slope below 0 of a ``'leaky_relu'`` after the weight.",
+    "mode : {'fan_in', 'fan_out'}, default 'fan_in' -- Whether the variance is kept forward or backward.",
+    "nonlinearity : str, default 'leaky_relu' -- The nonlinearity after the weight: see `calculate_gain`.",
+)
 _GAINS = {
     "linear": 1.0,
     "sigmoid": 1.0,
@@ -40,31 +48,17 @@ _GAINS = {
 }
 
 
+@documented()
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the factor of weights before a nonlinearity that keeps the variance from layer to layer.
 
-    Parameters
-    ----------
-    nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"}
-        The nonlinearity after the weights.
-    param : float, optional
-        Of ``"leaky_relu"`` the slope below 0, by default 0.01.
+    nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"} -- The nonlinearity after the weights.
+    param : float, optional -- Of ``"leaky_relu"`` the slope below 0, by default 0.01.
+    returns float -- The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
+    raises ValueError -- If the nonlinearity is unknown.
+    raises TypeError -- If `param` is not a real number.
 
-    Returns
-    -------
-    float
-        The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
-
-    Raises
-    ------
-    ValueError
-        If the nonlinearity is unknown.
-    TypeError
-        If `param` is not a real number.
-
-    Examples
-    --------
-    >>> calculate_gain("leaky_relu", 1.0)
+    >>> xgrad.nn.init.calculate_gain("leaky_relu", 1.0)
     1.0
     """
     if nonlinearity not in _GAINS:
@@ -76,14 +70,17 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _GAINS[nonlinearity]
 
 
+@documented(shared=_SHARED)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a tensor from the uniform distribution between `a` and `b`, and return it.
+    """Fill a tensor from the uniform distribution between `a` and `b`.
 
-    Raises ValueError if `a` is above `b`.
+    tensor
+    a, b : float -- The bounds, by default 0 and 1.
+    generator
+    returns Tensor
+    raises TypeError
+    raises ValueError -- If `a` is above `b`.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.uniform_(xgrad.zeros(2), 3.0, 3.0)
     Tensor([3., 3.])
     """
@@ -92,14 +89,17 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     return tensor
 
 
+@documented(shared=_SHARED)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a tensor from the normal distribution of a mean and a standard deviation, and return it.
+    """Fill a tensor from a normal distribution.
 
-    Raises ValueError if `std` is negative.
+    tensor
+    mean, std : float -- The mean and the standard deviation, by default 0 and 1.
+    generator
+    returns Tensor
+    raises TypeError
+    raises ValueError -- If `std` is negative.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.normal_(xgrad.zeros(2), 3.0, 0.0)
     Tensor([3., 3.])
     """
@@ -108,12 +108,14 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     return tensor
 
 
+@documented(shared=_SHARED)
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill a tensor of any dtype with one value, and return it.
+    """Fill a tensor with one value.
 
-    Examples
-    --------
-    >>> import xgrad
+    tensor : Tensor -- Of any shape and dtype.
+    val : scalar -- The value.
+    returns Tensor
+
     >>> xgrad.nn.init.constant_(xgrad.zeros(2), 3)
     Tensor([3., 3.])
     """
@@ -122,62 +124,38 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return tensor
 
 
+@documented()
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a tensor of any dtype with zeros, and return it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.zeros_(xgrad.ones(2))
     Tensor([0., 0.])
     """
     return constant_(tensor, 0)
 
 
+@documented()
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a tensor of any dtype with ones, and return it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.ones_(xgrad.zeros(2))
     Tensor([1., 1.])
     """
     return constant_(tensor, 1)
 
 
+@documented(shared=_OF_WEIGHTS)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight uniformly over ±gain √(6 / (in + out)), which keeps the variance in both directions.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
-    gain : float, default 1
-        See `calculate_gain`.
-    generator : Generator, optional
-        By default that of the thread or task: see `manual_seed`.
+    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010,
+    equation 16.
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
+    tensor, gain, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes.
+    raises TypeError
 
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
-    AISTATS 2010, equation 16.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> w = xgrad.nn.init.xavier_uniform_(xgrad.zeros((2, 4)))
     >>> bool(xgrad.all(xgrad.abs(w) <= 1))
     True
@@ -186,20 +164,24 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
     return uniform_(tensor, -bound, bound, generator)
 
 
+@documented(shared=_OF_WEIGHTS)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight from the normal distribution with standard deviation gain √(2 / (in + out)).
 
-    All else is as in `xavier_uniform_`. This is equation 12 of the paper.
+    That is equation 12 of the paper of `xavier_uniform_`.
 
-    Examples
-    --------
-    >>> import xgrad
+    tensor, gain, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes.
+    raises TypeError
+
     >>> xgrad.nn.init.xavier_normal_(xgrad.ones((1, 2)), gain=0.0)
     Tensor([[0., 0.]])
     """
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans("xavier_normal_", tensor))), generator)
 
 
+@documented(shared=_OF_WEIGHTS)
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -209,39 +191,14 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Fill a weight uniformly over ±gain √(3 / fan), which keeps the variance through rectifiers.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
-    a : float, default 0
-        The slope below 0 of a ``"leaky_relu"`` after the weight.
-    mode : {"fan_in", "fan_out"}, default "fan_in"
-        The fan: in, which keeps the variance forward, or out, which keeps it backward.
-    nonlinearity : str, default "leaky_relu"
-        The nonlinearity after the weight: see `calculate_gain`.
-    generator : Generator, optional
-        By default that of the thread or task: see `manual_seed`.
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on ImageNet
+    classification", ICCV 2015, section 2.2.
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
+    tensor, a, mode, nonlinearity, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
+    raises TypeError
 
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on
-    ImageNet classification", ICCV 2015, section 2.2.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> w = xgrad.nn.init.kaiming_uniform_(xgrad.zeros((2, 6)))
     >>> bool(xgrad.all(xgrad.abs(w) <= 1))
     True
@@ -250,6 +207,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@documented(shared=_OF_WEIGHTS)
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,
@@ -257,13 +215,13 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight from the normal distribution with standard deviation gain / √fan.
+    """Fill a weight from the normal distribution with standard deviation gain / √fan, as in `kaiming_uniform_`.
 
-    All else is as in `kaiming_uniform_`.
+    tensor, a, mode, nonlinearity, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
+    raises TypeError
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.kaiming_normal_(xgrad.zeros((2, 6))).shape
     (2, 6)
     """
