@@ -13,22 +13,17 @@ from xgrad.core.lost_gradients import warn_user
 from xgrad.core.tensor import Tensor
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
+@documented()
 class IncompatibleKeys(NamedTuple):
     """The names that `Module.load_state_dict` ignored.
 
-    Attributes
-    ----------
-    missing_keys : list of str
-        Names of the module that were not given; their values are kept.
-    unexpected_keys : list of str
-        Names that were given, and that the module does not have.
+    attribute missing_keys : list of str -- Names of the module that were not given; their values are kept.
+    attribute unexpected_keys : list of str -- Names that were given, and that the module does not have.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.Linear(2, 1).load_state_dict({"weight": xgrad.ones((1, 2))}, strict=False)
     IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
     """
@@ -46,6 +41,7 @@ class Edits:
 edits = Edits()
 
 
+@documented()
 class Module:
     """The base class of layers, models and losses: a function with state.
 
@@ -53,19 +49,11 @@ class Module:
     `Module` are registered, in the order in which they were first set. Their names are those of the attributes, joined
     by dots. What is in lists or dicts is not registered: use `nn.ModuleList`.
 
-    Warns
-    -----
-    UserWarning
-        If parameters or buffers are collected while a list, tuple or dict among the attributes has modules or
-        parameters that are not registered.
+    attribute training : bool -- Whether the module is in training mode, which matters to layers such as dropout: see
+        `train` and `eval`.
+    warns UserWarning -- If parameters or buffers are collected while a list, tuple or dict among the attributes has
+        modules or parameters that are not registered.
 
-    Attributes
-    ----------
-    training : bool
-        Whether the module is in training mode, which matters to layers such as dropout: see `train` and `eval`.
-
-    Examples
-    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> class Scale(nn.Module):
@@ -110,26 +98,15 @@ class Module:
         edits.number += 1
         super().__delattr__(name)
 
+    @documented()
     def register_buffer(self, name: str, tensor: Tensor | None) -> None:
         """Set an attribute that is part of the state but not trained, such as a running mean.
 
-        Parameters
-        ----------
-        name : str
-            The name of the attribute, which can be assigned to as any other.
-        tensor : Tensor or None
-            The value, of any shape, dtype and device.
+        name : str -- The name of the attribute, which can be assigned to as any other.
+        tensor : Tensor or None -- The value, of any shape, dtype and device.
+        raises TypeError -- If `tensor` is neither a tensor nor None.
+        raises ValueError -- If the name is taken, or contains a dot.
 
-        Raises
-        ------
-        TypeError
-            If `tensor` is neither a tensor nor None.
-        ValueError
-            If the name is taken, or contains a dot.
-
-        Examples
-        --------
-        >>> import xgrad
         >>> module = xgrad.nn.Module()
         >>> module.register_buffer("mean", xgrad.zeros(2))
         >>> module.state_dict()
@@ -271,28 +248,17 @@ class Module:
                 within.add(id(child))
         return self
 
+    @documented()
     def to(self, device: str | Device | None = None, dtype: Any = None) -> Self:
         """Move parameters and buffers to another device, to another dtype, or both, and return this module.
 
         The parameters remain the same objects, so that optimizers keep working; their gradients move along.
 
-        Parameters
-        ----------
-        device : str or Device, optional
-            The device.
-        dtype : dtype, optional
-            float32 or float64, for parameters and buffers of either.
+        device : str or Device, optional -- The device.
+        dtype : dtype, optional -- float32 or float64, for parameters and buffers of either.
+        raises DeviceError -- If the device is unknown or cannot be used.
+        raises TypeError -- If the dtype is not floating.
 
-        Raises
-        ------
-        DeviceError
-            If the device is unknown or cannot be used.
-        TypeError
-            If the dtype is not floating.
-
-        Examples
-        --------
-        >>> import xgrad
         >>> xgrad.nn.MLP([3, 2]).to("cpu", xgrad.float64)[0].weight.dtype
         dtype('float64')
         """
@@ -320,31 +286,18 @@ class Module:
         """
         return {name: tensor.detach() for name, tensor in self._named_state()}
 
+    @documented()
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Set parameters and buffers to the values of a `state_dict`: all of them, or none if one is wrong.
 
-        Parameters
-        ----------
-        state : mapping of str to Tensor or array
-            The values by name, on any device. They are copied, to the device and dtype of those that they replace.
-        strict : bool, default True
-            Whether the names must be exactly those of this module's state.
+        state : mapping of str to Tensor or array -- The values by name, on any device. They are copied, to the device
+            and dtype of those that they replace.
+        strict : bool, default True -- Whether the names must be exactly those of this module's state.
+        returns IncompatibleKeys -- The missing and the unexpected names: none if `strict`.
+        raises TypeError -- If `state` is not a mapping of names to arrays.
+        raises ValueError -- If a name is missing or unexpected, or a shape or kind of dtype does not match: the message
+            lists all.
 
-        Returns
-        -------
-        IncompatibleKeys
-            The missing and the unexpected names: none if `strict`.
-
-        Raises
-        ------
-        TypeError
-            If `state` is not a mapping of names to arrays.
-        ValueError
-            If a name is missing or unexpected, or a shape or kind of dtype does not match: the message lists all.
-
-        Examples
-        --------
-        >>> import xgrad
         >>> a, b = xgrad.nn.MLP([3, 2]), xgrad.nn.MLP([3, 2])
         >>> b.load_state_dict(a.state_dict())
         IncompatibleKeys(missing_keys=[], unexpected_keys=[])

@@ -13,42 +13,26 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn.functional_call import functional_call
 from xgrad.ops import asarray, minimum, sqrt, square, sum
 from xgrad.support import hints
+from xgrad.support.docstrings import documented
 
 __all__ = ["clip_grad_norm_", "functional_call"]
 hints.install(__name__)
 
 
 @no_grad()
+@documented()
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> Tensor:
     """Scale gradients down so that their norm, as one vector, is at most `max_norm`.
 
-    Parameters
-    ----------
-    parameters : Tensor or iterable of Tensor
-        On one device. Those without a gradient are ignored.
-    max_norm : float
-        The maximal Euclidean norm.
+    parameters : Tensor or iterable of Tensor -- On one device. Those without a gradient are ignored.
+    max_norm : float -- The maximal Euclidean norm.
+    returns Tensor -- The norm before, a scalar on their device. If it is not finite, neither are the gradients.
+    raises ValueError -- If `max_norm` is negative.
+    raises DeviceError -- If the gradients are on several devices.
 
-    Returns
-    -------
-    Tensor
-        The norm before, a scalar on their device. If it is not finite, neither are the gradients.
-
-    Raises
-    ------
-    ValueError
-        If `max_norm` is negative.
-    DeviceError
-        If the gradients are on several devices.
-
-    References
-    ----------
     R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks", ICML 2013,
     algorithm 1.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([3.0, 4.0], requires_grad=True)
     >>> (x * x / 2).sum().backward()
     >>> xgrad.nn.utils.clip_grad_norm_(x, 1.0)

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
+@documented()
 class Adam(Optimizer):
     """Adam: steps scaled by running moments of the gradient [1]_.
 
@@ -24,36 +26,18 @@ class Adam(Optimizer):
 
     With `amsgrad` [2]_, the largest v so far takes the place of v in the last line.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        The parameters, or groups of them: see `Optimizer`.
-    lr : float, default 1e-3
-        The learning rate.
-    betas : tuple of float, default (0.9, 0.999)
-        β1 and β2, the decay rates of the moments.
-    eps : float, default 1e-8
-        ε.
-    weight_decay : float, default 0
-        λ, the factor of an L2 penalty.
-    amsgrad : bool, default False
-        Whether steps are scaled by the largest second moment so far.
-    maximize : bool, default False
-        Whether to maximize instead of minimize.
+    params : iterable of Tensor or of dict -- The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1e-3 -- The learning rate.
+    betas : tuple of float, default (0.9, 0.999) -- β1 and β2, the decay rates of the moments.
+    eps : float, default 1e-8 -- ε.
+    weight_decay : float, default 0 -- λ, the factor of an L2 penalty.
+    amsgrad : bool, default False -- Whether steps are scaled by the largest second moment so far.
+    maximize : bool, default False -- Whether to maximize instead of minimize.
+    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
-
-    References
-    ----------
     .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
     .. [2] S. J. Reddi, S. Kale, S. Kumar, "On the convergence of Adam and beyond", ICLR 2018; v̂ as in PyTorch.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.Adam([x], lr=0.5)
     >>> (x * x).sum().backward()

@@ -55,16 +55,8 @@ class BufferLayout:
 class GradientBuffer:
     """The gradients of some leaves, packed.
 
-    Attributes
-    ----------
-    buffer : Tensor
-        All gradients.
-    views : list of Tensor
-        The gradient of each leaf, in the buffer.
-    tensors : list of Tensor
-        The same, as leaves hold them.
-    exposed : bool
-        Whether a user has seen a gradient: the next backward pass then leaves the buffer to the user.
+    Leaves hold the `tensors`; their arrays are those of `views`. Once a user has seen a gradient, the buffer is
+    `exposed`: the next backward pass takes another one.
     """
 
     def __init__(self, layout: BufferLayout) -> None:

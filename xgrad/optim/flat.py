@@ -77,27 +77,8 @@ class State(dict[str, Any]):
 class FlatParameters:
     """Parameters of one device and dtype that have always been updated together, with their state.
 
-    Parameters
-    ----------
-    params : sequence of Parameter
-        The parameters to pack.
-    states : sequence of State
-        The state of each, with the same numbers and keys.
-    elementwise : bool
-        Whether the update rule takes all parameters as one array; else there is one parameter.
-    stepped : bool
-        Whether they have been updated before, so that the state counts.
-
-    Attributes
-    ----------
-    buffer : Tensor
-        All parameters.
-    segments : list of Tensor
-        The array of each parameter, in the buffer.
-    numbers, arrays : dict of str to number, dict of str to Tensor
-        The common state, arrays as the update rule sees them.
-    exclusive : int or None
-        The number of references to the buffer while nothing but the parameters sees it, if they can be counted.
+    All states have the same numbers and keys. If the rule is `elementwise`, it takes all parameters, and all arrays of
+    their states, as one array each; else there is one parameter. The state counts once they have `stepped`.
     """
 
     def __init__(self, params: Sequence[Tensor], states: Sequence[State], elementwise: bool, stepped: bool) -> None:
@@ -106,11 +87,13 @@ class FlatParameters:
         self.layout = BufferLayout([p.shape for p in params], params[0]._placement)
         with self.device.active():
             self.gradients = GradientBuffer(self.layout)
+            # The common state, with arrays as the update rule takes them
             self.numbers = {key: value for key, value in states[0].items() if not states[0].is_array(key)}
             self.arrays: dict[str, Tensor] = {}
             for key in [key for key in states[0] if key not in self.numbers]:
                 arrays = [state[key] for state in states]
                 self.arrays[key] = from_array(self.layout.packed(arrays) if elementwise else arrays[0], self.device)
+            # All parameters, and each of them in the buffer
             self.buffer, *self.segments = [from_placement(None, self.layout.placement) for _ in (None, *params)]
             self.reallocate()
             for index, leaf in enumerate(self.leaves):  # last, for a leaf leads to the rest
@@ -141,6 +124,7 @@ class FlatParameters:
         count = self.references()  # before anything else can see them
         for p, segment, view in zip(self.params, self.segments, self._views, strict=True):
             p._data = segment._data = view
+        # References while nothing but the parameters sees the buffer, if they can be counted
         self.exclusive = None if count is None else count + 2 * len(self._views)
 
     def references(self) -> int | None:

@@ -43,8 +43,12 @@ SHARED = by_name(
 )
 
 
+#: Headings of entries that begin with these words; others are parameters.
+_HEADINGS = {"attribute": "Attributes", "returns": "Returns", "raises": "Raises", "warns": "Warns"}
+
+
 def documented(standard: str = "", shared: Mapping[str, str] | None = None) -> Callable[[F], F]:
-    """Write out the docstring of a function of the standard's section `standard`, or of one that it lacks."""
+    """Write out the docstring of a function or class, of the standard's section `standard` or one that it lacks."""
     entries = {**SHARED, **shared} if shared else SHARED
 
     def write(function: F) -> F:
@@ -60,15 +64,15 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     text, _, example = text.partition("\n\n>>> ")
     summary: list[str] = []
     notes: list[str] = []
-    entries: dict[str, list[str]] = {"Parameters": [], "Returns": [], "Raises": []}
+    entries: dict[str, list[str]] = {heading: [] for heading in ("Parameters", *_HEADINGS.values())}
     for paragraph in filter(None, text.split("\n\n")):
         if " -- " not in paragraph:
             (notes if any(entries.values()) else summary).append(paragraph)
             continue
         for entry in re.split(r"\n(?=\S)", paragraph):
             heading, _, rest = entry.partition(" ")
-            if heading in ("returns", "raises"):
-                entries[heading.capitalize()] += _described(rest, shared)
+            if heading in _HEADINGS:
+                entries[_HEADINGS[heading]] += _described(rest, shared)
             else:
                 entries["Parameters"] += _described(entry, shared)
     if standard:
