@@ -61,6 +61,12 @@ def give(params, grads) -> None:
         p.grad = None if g is None else xgrad.asarray(g, device=p.device, dtype=p.dtype)
 
 
+def run(optimizer, params, grads) -> None:
+    for each in grads:
+        give(params, each)
+        optimizer.step()
+
+
 @pytest.mark.parametrize(("name", "options"), OPTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_each_step_matches_pytorch(name, options, dtype, device, torch):
@@ -147,22 +153,16 @@ def test_continuing_from_a_state_is_exact(name, options, device):
     grads = gradients(6)
     whole = parameters(device)
     reference = kind(name)(whole, lr=0.1, **options)
-    for g in grads[:3]:
-        give(whole, g)
-        reference.step()
+    run(reference, whole, grads[:3])
     state = reference.state_dict()
     kept = copy.deepcopy(state)
     half = [xgrad.asarray(p.tolist(), requires_grad=True) for p in whole]
-    for g in grads[3:]:
-        give(whole, g)
-        reference.step()
+    run(reference, whole, grads[3:])
 
     optimizer = kind(name)(half, lr=0.7)
     optimizer.load_state_dict(state)
     assert optimizer.param_groups[0]["lr"] == 0.1
-    for g in grads[3:]:
-        give(half, g)
-        optimizer.step()
+    run(optimizer, half, grads[3:])
     rtol = 0 if device in ("cpu", "strict") else 1e-5  # the kernels of other libraries round in their own way
     for p, q in zip(half, whole, strict=True):
         np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=rtol)
@@ -173,8 +173,7 @@ def test_continuing_from_a_state_is_exact(name, options, device):
 def test_state_dict_has_numbers_and_tensors_and_can_be_pickled(device):
     params = parameters(device)
     optimizer = Adam(params, lr=0.1)
-    give(params, [*gradients(1)[0][:2], None])
-    optimizer.step()
+    run(optimizer, params, [[*gradients(1)[0][:2], None]])
     state = optimizer.state_dict()
     assert list(state["state"]) == [0, 1]
     assert state["state"][0]["step"] == 1
@@ -204,8 +203,7 @@ def test_copies_of_model_and_optimizer_are_independent():
 def test_state_that_does_not_match_is_refused_and_changes_nothing():
     params = parameters()
     optimizer = Adam(params, lr=0.1)
-    give(params, gradients(1)[0])
-    optimizer.step()
+    run(optimizer, params, gradients(1))
     good = optimizer.state_dict()
     (group,), first = good["param_groups"], good["state"][0]
     for state, error, text in [
@@ -232,8 +230,7 @@ def test_loaded_arrays_are_copied(device):
     array = np.zeros(p.shape, np.float32)
     state = {0: {"step": 1, "exp_avg": array, "exp_avg_sq": np.ones(p.shape, np.float32)}}
     optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-    give([p], gradients(1)[0][:1])
-    optimizer.step()
+    run(optimizer, [p], [gradients(1)[0][:1]])
     assert not array.any()
 
 
@@ -242,14 +239,11 @@ def test_state_follows_a_parameter_to_another_device_and_dtype(device):
     optimizer = Adam(reference, lr=0.1, amsgrad=True)
     moving = parameters()
     follower = Adam(moving, lr=0.1, amsgrad=True)
-    for i, g in enumerate(grads):
-        if i == 2:
-            for p in moving:
-                p.data = p.detach().to(device, dtype=xgrad.float64)
-        give(reference, g)
-        give(moving, g)
-        optimizer.step()
-        follower.step()
+    run(optimizer, reference, grads)
+    run(follower, moving, grads[:2])
+    for p in moving:
+        p.data = p.detach().to(device, dtype=xgrad.float64)
+    run(follower, moving, grads[2:])
     for p, q in zip(moving, reference, strict=True):
         assert (p.dtype, str(p.device)) == (xgrad.float64, device)
         np.testing.assert_allclose(p.tolist(), q.tolist(), 1e-5, 1e-5)
