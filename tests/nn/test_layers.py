@@ -110,15 +110,15 @@ def test_dropout_zeroes_a_share_and_scales_the_rest(p, dtype, device):
 
 
 def test_dropout_masks_are_those_of_cpu(device):
-    kept = set()
-    for place in ("cpu", device):
+    masks = set()
+    for each in ("cpu", device):
         for dtype in (xgrad.float32, xgrad.float64):
-            x = xgrad.ones((7, 5, 3), dtype=dtype, device=place)
+            x = xgrad.ones((7, 5, 3), dtype=dtype, device=each)
             y = F.dropout(x, 0.3, generator=xgrad.random.Generator(4))
-            kept.add((y != 0).cpu().numpy().tobytes())
+            masks.add((y != 0).cpu().numpy().tobytes())
             xgrad.manual_seed(4)
             assert F.dropout(x, 0.3).tolist() == y.tolist()
-    assert len(kept) == 1
+    assert len(masks) == 1
     x = xgrad.ones((4, 5), device=device)
     assert F.dropout(x).tolist() != F.dropout(x).tolist()
 

@@ -73,7 +73,7 @@ class Optimizer:
             The array API namespace of the arrays.
         p, g : array
             The parameter and its gradient, alike in shape, dtype and device; if `elementwise`, a part of all
-            parameters and gradients, with one axis. Only `p` may be written to, and `g` must not be kept.
+            parameters and gradients, with one axis. Only `p` may be written to, and `g` is valid in this call only.
         state : dict
             The state of the parameter, empty at first: numbers, and arrays like `p`. Nothing else sees the arrays, so
             that they may be updated in place.
