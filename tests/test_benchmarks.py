@@ -340,7 +340,7 @@ def test_without_a_name_all_benchmarks_are_listed(capsys: pytest.CaptureFixture[
         (["epoch"], "benchmarks epoch: "),
         (
             ["before", "--commit", "nonesuch"],
-            "benchmarks before: --commit: expected a commit of the repository, got nones",
+            "benchmarks before: --commit: expected a commit",
         ),
     ],
 )
