@@ -1,4 +1,4 @@
-"""Gradients on request: `grad` returns them, `backward` leaves them in ``.grad``."""
+"""Gradients of tensors: `grad` returns them, `backward` adds them to ``.grad``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> None:
-    """Add the gradients of one or several results to the ``.grad`` of every leaf behind them.
+    """Add the gradients of one or several results to the ``.grad`` of every leaf in their graphs.
 
     tensors : Tensor or sequence of Tensor -- The results, of any shape and on any device.
     grad_tensors : Tensor or sequence of Tensor or None, optional -- For each result its gradient, of the same shape,
@@ -98,7 +98,7 @@ def grad(
 
 @lru_cache(64)
 def _ones(placement: Placement, shape: tuple[int, ...]) -> Any:
-    """Return the gradient of a scalar; broadcast, which NumPy makes read-only, since it is used again."""
+    """Return the cached gradient of a scalar, broadcast, and so read-only with NumPy."""
     device = placement.device
     with device.active():
         return device.xp.broadcast_to(device.xp.ones((), dtype=placement.dtype, device=device.native), shape)

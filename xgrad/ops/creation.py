@@ -1,4 +1,4 @@
-"""Functions that make tensors out of nothing."""
+"""Tensors created from shapes, bounds and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an op of xgrad is declared, its derivative rules beside its forward rule."""
+"""Declarations of ops: derivative rules beside the forward rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def derivative(
     ----------
     *rules : callable or None
         For each of the first parameters after `xp` the rule of its gradient, None where there is none. The
-        names of a rule's parameters choose what is kept, see `Function`. Where the forward rule takes
+        names of a rule's parameters choose what is saved, see `Function`. Where the forward rule takes
         ``*arrays``, one rule returns the gradients of all.
     kind : int, optional
         The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
@@ -41,14 +41,14 @@ def derivative(
     highest : int, default COMPLEX
         The highest kind that the op takes, where `kind` is given.
     broadcasts : bool, default False
-        Whether the inputs must broadcast against each other: it makes the better error.
+        Whether the inputs must broadcast against each other, which makes for better errors.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
     scipy_promotion : bool, default False
         Whether integer arrays promote floating ones, as in SciPy: float32 and int64 give float64.
     residual : str, optional
-        What rules call the second of two things that the forward rule then returns: not a result, but what spares
-        them work. In a pass that is recorded it is None, since it has no history; they must do without.
+        The rules' name for a second value that the forward rule returns, an intermediate one that they may use. In a
+        recorded pass it is None, since it has no graph.
     views : bool or "shared", default False
         Whether the result is a view of the input, which writes go through: always, or where it shares its memory.
     """

@@ -1,4 +1,4 @@
-"""Functions of the standard along axes: how they are declared, and what their rules share."""
+"""Declarations of the standard's functions along axes, and helpers of their rules."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Axis = int | tuple[int, ...] | None
 #: A keyword of a function along axes: its name, its default, and its type and its meaning in the documentation.
 Option = tuple[str, Any, str, str]
 
-AXES: Option = ("axis", None, "int or tuple of int, optional", "What to reduce; by default all.")
-SEARCHED: Option = ("axis", None, "int, optional", "Along what to search; by default all elements in row order.")
-RUNNING: Option = ("axis", None, "int, optional", "Along what to go; it may be left out where there is just one axis.")
-LAST: Option = ("axis", -1, "int, default -1", "Along what to sort.")
+AXES: Option = ("axis", None, "int or tuple of int, optional", "The axes to reduce; by default all.")
+SEARCHED: Option = ("axis", None, "int, optional", "The axis to search along; by default all elements in row order.")
+RUNNING: Option = ("axis", None, "int, optional", "The axis to go along; optional for one axis.")
+LAST: Option = ("axis", -1, "int, default -1", "The axis to sort along.")
 KEEPDIMS: Option = ("keepdims", False, "bool, default False", "Whether reduced axes stay, with length 1.")
 DTYPE: Option = (
     "dtype",
     None,
     "dtype, optional",
-    "That to compute in and to return; by default that of `x`, and at least int64 for integers.",
+    "The dtype to compute in and to return; by default that of `x`, and at least int64 for integers.",
 )
 CORRECTION: Option = (
     "correction",
     0.0,
     "float, default 0",
-    "What to take off the number of elements: 1 for the unbiased variance, which is PyTorch's default.",
+    "Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's default.",
 )
 INITIAL: Option = (
     "include_initial",
     False,
     "bool, default False",
-    "Whether the result starts with that of no elements, and so is longer by one.",
+    "Whether the result begins with that of no elements, and is longer by one.",
 )
 DESCENDING: Option = ("descending", False, "bool, default False", "Whether the largest comes first.")
 STABLE: Option = ("stable", True, "bool, default True", "Whether equal elements keep their order.")
@@ -154,7 +154,7 @@ def count(shape: tuple[int, ...], axis: Axis) -> int:
 
 
 def restore_axes(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """Give a reduced array its axes back, with length 1, so that it broadcasts against what it came from."""
+    """Restore reduced axes with length 1, so that the array broadcasts against the input of the reduction."""
     axes = normalize_axes(len(shape), axis)
     return xp.reshape(reduced, tuple(1 if a in axes else n for a, n in enumerate(shape)))
 

@@ -1,10 +1,10 @@
-"""Matrices as products of simpler ones, and the derivatives of these.
+"""Cholesky, QR and singular value decompositions, and their derivatives.
 
 After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
 application in optimum experimental design" (2010), for QR; J. Townsend, "Differentiating the singular value
-decomposition" (2016). Singular vectors are determined up to a sign, or a phase where they are complex: a derivative
-means something for what does not depend on it.
+decomposition" (2016). Singular vectors are determined up to a sign, or a phase where they are complex: derivatives
+are defined for losses that do not depend on it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
 
     x : Tensor -- Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read.
         Integers count as float32.
-    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the
+    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` instead of the
         lower L of ``L @ L.H``.
     returns Tensor -- Of the shape of `x`, with zeros in the other triangle.
     raises ValueError -- If the matrices are not square.

@@ -1,4 +1,4 @@
-"""Diagonals taken from tensors and made into matrices, with NumPy's signatures: `diag`, `diagonal`."""
+"""Extraction and construction of diagonals, with NumPy's signatures: `diag`, `diagonal`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     raises IndexError
     raises TypeError -- If an axis or the offset is no int.
 
-    Differentiable to any order. As ``numpy.diagonal`` and ``torch.diagonal``, which take the first two axes by default;
-    `linalg.diagonal`, the standard's, takes the last two.
+    Differentiable to any order. Like ``numpy.diagonal`` and ``torch.diagonal``, which by default take the first two
+    axes; the standard's `linalg.diagonal` takes the last two.
 
     >>> xgrad.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
@@ -52,7 +52,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     raises ValueError -- If `x` has another number of axes.
     raises TypeError -- If `k` is no int.
 
-    Differentiable to any order. As ``numpy.diag`` and ``torch.diag``.
+    Differentiable to any order. Like ``numpy.diag`` and ``torch.diag``.
 
     >>> xgrad.diag(xgrad.asarray([1.0, 2.0]))
     Tensor([[1., 0.],

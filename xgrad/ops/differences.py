@@ -42,7 +42,7 @@ def diff(
     """Return the differences between neighbours along an axis, n times over.
 
     x : Tensor -- Numbers, with at least one axis; bools count as integers.
-    axis : int, default -1 -- Along what to take differences.
+    axis : int, default -1 -- The axis to take differences along.
     n : int, default 1 -- How many times; 0 returns the elements themselves.
     prepend, append : Tensor, optional -- What to put before and behind `x` first: of its shape, but for the length of
         `axis`. They have gradients, too.
@@ -79,14 +79,14 @@ def gradient(
     x : Tensor -- The values, with at least ``edge_order + 1`` of them along each axis; integers count as float32.
     *spacing : float or Tensor -- The distance of points, by default 1: one number for all axes; or for each axis a
         number, or the coordinates of the points as a vector.
-    axis : int or tuple of int, optional -- Along what; by default along each axis.
+    axis : int or tuple of int, optional -- The axes; by default along each axis.
     edge_order : {1, 2}, default 1 -- The order of the differences at the ends.
     returns Tensor or tuple of Tensor -- For each axis one of the shape of `x`; without a tuple where there is one axis.
     raises ValueError -- If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
     raises TypeError -- If there are not as many spacings as axes, or an axis is no int.
     raises IndexError
 
-    Differentiable to any order, in the values and the spacings. As ``numpy.gradient``; ``torch.gradient`` always
+    Differentiable to any order, in the values and the spacings. Like ``numpy.gradient``; ``torch.gradient`` always
     returns a tuple.
 
     >>> xgrad.gradient(xgrad.asarray([1.0, 2.0, 4.0, 7.0]))

@@ -1,4 +1,4 @@
-"""What there is to know of dtypes: their limits, their kinds, and what comes of mixing them."""
+"""The standard's data type functions: limits and kinds of dtypes, promotion and casting."""
 
 import builtins
 from functools import reduce

@@ -3,7 +3,7 @@
 After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008), and C. Boeddeker et al., "On the computation of complex-valued gradients with application to
 statistically optimum beamforming" (2017), for `eig`. Eigenvectors are determined up to a sign, or a phase where they
-are complex: a derivative means something for what does not depend on it.
+are complex: derivatives are defined for losses that do not depend on it.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ def minus_adjoint(xp: Any, x: Any) -> Any:
 
 
 def safe_divide(xp: Any, a: Any, b: Any) -> Any:
-    """Divide, 0 by 0 giving 0: where nothing depends on a vector, it does not matter that it has no derivative."""
+    """Divide, 0 by 0 giving 0: a vector without a derivative does not matter where nothing depends on it."""
     return a / xp.where((a == 0) & (b == 0), 1, b)
 
 
 def check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> None:
-    """Raise RuntimeError if a loss depends on the phases of complex columns, given these and their gradients.
+    """Raise RuntimeError if a loss depends on the phases of complex columns, given pairs of columns and gradients.
 
-    Columns that are in proportion to each other, one of each pair, have the same phase. As in PyTorch, a small
-    dependence is tolerated: rounding leaves one.
+    Corresponding columns of several pairs share a phase. As in PyTorch, a dependence within rounding is tolerated.
     """
     slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
     sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)

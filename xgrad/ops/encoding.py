@@ -1,4 +1,4 @@
-"""Integers as vectors: `one_hot`."""
+"""One-hot encoding: `one_hot`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     raises IndexError -- If an integer is out of range, or there is no such axis. On ``cuda``, where looking would make
         the device wait, an integer out of range is not noticed, and its vector is 0.
 
-    As ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers: ``dtype=xgrad.int64``.
+    Like ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers: ``dtype=xgrad.int64``.
 
     >>> xgrad.one_hot(xgrad.asarray([0, 2]), 3)
     Tensor([[1., 0., 0.],

@@ -1,4 +1,4 @@
-"""Logarithmic products and entropies: SciPy's functions that are made of the standard's."""
+"""Logarithmic products and entropies under SciPy's names, as compositions of the standard's functions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _in_domain(xp: Any, x: Any, y: Any, inside: Any, at_zero: Any, outside: Any)
     """Return ``inside(x, y)`` for positive numbers, ``at_zero(x, y)`` for an `x` of 0, and elsewhere a number."""
     x, y = as_arrays(xp, x, y)
     both, zero = (x > 0) & (y > 0), (x == 0) & (y >= 0)
-    # Elsewhere numbers that do no harm take part, so that no NaN is on the way of a gradient.
+    # Elsewhere 1 takes part, so that no NaN enters a gradient.
     values = inside(xp.where(both, x, 1), xp.where(both, y, 1))
     rest = xp.where(xp.isnan(x) | xp.isnan(y), math.nan, xp.full_like(x + y, outside))
     return xp.where(both, values, xp.where(zero, at_zero(x, y), rest))

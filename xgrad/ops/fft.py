@@ -1,9 +1,9 @@
 """Discrete Fourier transforms: linear maps, whose derivative rules are their transposes.
 
-A transform multiplies by a symmetric matrix, after its input was cut or filled up with zeros: so its transpose is the
-same transform, after which comes what cuts where zeros were added. Those of real numbers to half a spectrum are the
-first part of a whole one. Those from half a spectrum are linear in real and imaginary parts alone, and so the rules
-are in PyTorch's convention themselves (`Function`).
+A transform crops or zero-pads its input and multiplies it by a symmetric matrix: its transpose is the same transform,
+followed by padding or cropping. Transforms of real numbers to half a spectrum are the first part of a whole one. Those
+from half a spectrum are linear in real and imaginary parts alone: their rules follow PyTorch's convention themselves
+(see `Function`).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Differentiable to any order.
 Tensor({value}{dtype})
 """
 _ONE = """n : int, optional -- {length}; the input is cut or filled up with zeros. By default {default}.
-axis : int, default -1 -- Along what to transform."""
+axis : int, default -1 -- The axis to transform along."""
 _MANY = """s : sequence of int, optional -- {length}, for each of the axes; the input is cut or filled up
     with zeros, and -1 leaves a length as it is. By default {default}.
-axes : sequence of int, optional -- Along what to transform, the last of them first; by default all, or the last
-    ``len(s)``."""
+axes : sequence of int, optional -- The axes to transform along, the last of them first; by default all, or the
+    last ``len(s)``."""
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 _COMPLEX, _REAL = "Complex; real numbers count as such", "Real; integers count as float32"
 _HALF = "Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count as complex"
@@ -254,7 +254,7 @@ ihfft: Transform = _along_one("ihfft",
 _SHIFT = """{summary}
 
 x
-axes : int or sequence of int, optional -- Along what; by default all.
+axes : int or sequence of int, optional -- The axes; by default all.
 returns Tensor -- Of the same shape and dtype.
 
 Differentiable to any order.

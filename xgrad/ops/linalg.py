@@ -1,4 +1,4 @@
-"""Functions of matrices: determinants, inverses, solutions, diagonals, norms."""
+"""Determinants, inverses, solutions, ranks and diagonals of matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The standard's manipulation functions: shapes, axes and the order of elements, tensors joined and repeated."""
+"""The standard's manipulation functions: reshaping, broadcasting, joining and repetition."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
 
     x
     shift : int or tuple of int -- How far, towards larger indices: one number for all axes, or one for each.
-    axis : int or tuple of int, optional -- Along what; by default through all elements in row order.
+    axis : int or tuple of int, optional -- The axes; by default through all elements in row order.
     returns Tensor -- Of the same shape.
     raises ValueError -- If there are several shifts, and not as many axes.
     raises TypeError -- If a shift is not an integer.
@@ -303,7 +303,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis that they have.
 
     arrays : sequence of Tensor -- At least one, of shapes that agree but for `axis`, on one device.
-    axis : int or None, default 0 -- Along what to join; None joins all elements in row order.
+    axis : int or None, default 0 -- The axis to join along; None joins all elements in row order.
     returns Tensor -- Of the joined shape, and of the dtype that all promote to.
     raises ValueError -- If the shapes do not agree.
     raises DeviceError
@@ -363,10 +363,10 @@ _unstack_function = _Unstack()
 @explained
 @documented("manipulation functions")
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Split a tensor along an axis, which goes.
+    """Split a tensor along an axis, which is removed.
 
     x : Tensor -- With at least one axis.
-    axis : int, default 0 -- Along what to split.
+    axis : int, default 0 -- The axis to split along.
     returns tuple of Tensor -- As many as `axis` is long, with one axis less.
     raises IndexError
 
@@ -410,8 +410,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
     x
     repeats : int or Tensor -- How often; one number for all, or integers of shape (n,) where there are n elements along
-        `axis`. The shape of the result then depends on values, which makes a GPU wait.
-    axis : int, optional -- Along what; by default all elements in row order, as one axis.
+        `axis`. The shape of the result then depends on values, which synchronizes with a GPU.
+    axis : int, optional -- The axes; by default all elements in row order, as one axis.
     returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
     raises TypeError -- If `repeats` are not integers.
     raises ValueError -- If one is negative, or there are not as many as elements.

@@ -234,7 +234,7 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     returns Tensor -- Along each axis as long as the product of the lengths.
     raises DeviceError
 
-    Differentiable to any order. As ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
+    Differentiable to any order. Like ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
 
     >>> xgrad.kron(xgrad.asarray([1.0, 10.0]), xgrad.asarray([[1.0, 2.0]]))
     Tensor([[ 1.,  2., 10., 20.]])

@@ -27,7 +27,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
         sum of the singular values, 2 and -2 the largest and the smallest of them; 1 and -1 are the largest and the
         smallest sum of magnitudes in a column, inf and -inf those in a row.
     returns Tensor -- Of shape (...), or (..., 1, 1); real.
-    raises ValueError -- If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
+    raises ValueError -- If `x` has fewer than two axes, there is no such norm, or a matrix is empty.
     raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
 
     What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and

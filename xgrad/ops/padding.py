@@ -1,4 +1,4 @@
-"""Tensors with elements added around them: `pad`."""
+"""Padding: `pad`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pad(
         empty for a mode other than "constant".
     raises TypeError -- If widths are not integers, or the constant is no scalar or of a higher kind than `x`.
 
-    Differentiable to any order. As ``numpy.pad`` and ``array_api_extra.pad``. ``torch.nn.functional.pad`` takes its
+    Differentiable to any order. Like ``numpy.pad`` and ``array_api_extra.pad``. ``torch.nn.functional.pad`` takes its
     widths from the last axis on, as one flat tuple.
 
     >>> xgrad.pad(xgrad.asarray([1.0, 2.0]), (1, 2))

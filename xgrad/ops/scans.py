@@ -17,7 +17,7 @@ __all__ = ["cummax", "cummin", "logcumsumexp"]
 
 _SHARED = by_name(
     "x : Tensor -- Real numbers, with at least one axis.",
-    "axis : int, optional -- Along what to go; it may be left out where there is just one axis.",
+    "axis : int, optional -- The axis to go along; optional for one axis.",
     "ValueError -- If there are no axes, or several and none is named.",
     "TypeError -- If `x` is complex.",
 )
@@ -92,7 +92,7 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     returns Tensor -- Of the shape of `x`.
     raises ValueError, IndexError, TypeError
 
-    Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.
+    Differentiable to any order; where two minus infinities are added, the derivative is 0. Like ``torch.logcumsumexp``.
 
     >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])

@@ -1,4 +1,4 @@
-"""The standard's searching and sorting functions: where elements are, how many, a choice of two, and their order."""
+"""The standard's searching and sorting functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def nonzero(xp: Any, x: Any, /) -> Any:
 
     x : Tensor -- Of any dtype, with at least one axis.
     returns tuple of Tensor -- For each axis the indices, int64 of shape (n,), in row order. The shape depends on
-        values, which makes a GPU wait.
+        values, which synchronizes with a GPU.
     raises ValueError -- If `x` has no axes.
 
     >>> xgrad.nonzero(xgrad.asarray([0.0, 2.0, 3.0]))

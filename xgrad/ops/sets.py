@@ -1,9 +1,8 @@
-"""The standard's set functions: which elements are in another tensor, and the different values of one.
+"""The standard's set functions: membership, and the unique values of a tensor.
 
-The different values are in ascending order. They go by one op, which says where in the tensor each value is first; the
-values are taken from there, and so is their gradient. Without a gradient it does not matter where they are, and just to
-find them takes much less time. NaNs differ from one another. The shapes of the results depend on values, which makes a
-GPU wait.
+Unique values are in ascending order. One op finds the first index of each; the values are taken from there, which gives
+them a gradient. Without a gradient they are found without indices, which is faster. NaNs differ from one another. The
+shapes of the results depend on values, which synchronizes with a GPU.
 """
 
 from typing import Any, NamedTuple

@@ -43,12 +43,12 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 max = reduction("max", _extremum_rule,
     doc="Return the largest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]", raises="If there is nothing to choose from.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]", raises="If there are no elements to reduce.",
     highest=FLOATING)  # fmt: skip
 
 min = reduction("min", _extremum_rule,
     doc="Return the smallest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]", raises="If there is nothing to choose from.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]", raises="If there are no elements to reduce.",
     highest=FLOATING)  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
     x : Tensor -- Integers count as float32.
-    axis : int or tuple of int, optional -- What to reduce; by default all.
+    axis : int or tuple of int, optional -- The axes to reduce; by default all.
     keepdims
     returns Tensor -- Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers
         it is the principal value.

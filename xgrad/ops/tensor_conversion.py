@@ -1,4 +1,4 @@
-"""Conversion: of data to tensors, to other dtypes, and to other devices."""
+"""Conversion of data to tensors, and of tensors to other dtypes and devices."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
 
 
 def _tensors(values: Sequence[Any]) -> list[Tensor]:
-    """Return the tensors in nested sequences, in a time that a long list of numbers does not notice."""
+    """Return the tensors in nested sequences; long lists of numbers are recognized by their types alone."""
     kinds = set(map(type, values))
     if any(issubclass(kind, (Tensor, list, tuple)) for kind in kinds):
         return [value for value in _leaves(values) if isinstance(value, Tensor)]
@@ -206,7 +206,7 @@ def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
 
 
 class _ToDevice(Function):
-    """The one op whose result is on another device than its input."""
+    """The one op with a result on another device than its input."""
 
     name, cross_device, holomorphic = "to_device", True, False
 

@@ -1,4 +1,4 @@
-"""Solutions of triangular systems, and of systems whose Cholesky factor is known."""
+"""Solutions of triangular systems, and of systems with a known Cholesky factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of a distribution, the same for the same seed on every device."""
+"""Random numbers of distributions, identical for equal seeds on every device."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ def multinomial(
     replacement : bool, default False -- Whether an index may be drawn again; otherwise each one is drawn at most once.
     generator
     returns Tensor -- int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
-    raises ValueError -- If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn
-        without replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
+    raises ValueError -- If weights are negative, infinite, NaN or all 0, or there are fewer than
+        `num_samples` without replacement; not checked on ``cuda``, which would have to synchronize.
     raises TypeError -- If weights are complex, or `num_samples` is no int.
 
     With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As

@@ -1,4 +1,4 @@
-"""Streams of random numbers: a generator from a seed, and that of each thread or task."""
+"""Random number generators: those of a seed, and the default one of each thread or task."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Shape = int | tuple[int, ...]
 class Generator:
     """A stream of random numbers that a seed determines.
 
-    Each call draws from a part of its own of the sequence of Philox4x64-10 [1]_ under the seed, so what a call
-    gives depends on the seed and on how many calls came before, not on their sizes. Equal seeds give equal numbers on
-    every device, to the last bit: they are made of Philox's bits by operations that have but one right result.
-    Uniform numbers and the masks of dropout are made on the device, all others on the host.
+    Each call draws from its own part of the sequence of Philox4x64-10 [1]_ under the seed: its numbers depend on the
+    seed and on the number of earlier calls, not on their sizes. Equal seeds give bit-identical numbers on every device,
+    since they are computed from Philox's bits by exactly rounded operations. Uniform numbers and the masks of dropout
+    are generated on the device, all others on the host.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Generator:
         return f"{type(self).__name__}(seed={self.seed})"
 
     def _next(self) -> tuple[int, int]:
-        """Return the seed and the number of the call that now begins."""
+        """Return the seed and the number of this call."""
         seed, call = self._state
         if (trace := tracing.get()) is not None:
             trace.check_generator(seed)
@@ -183,9 +183,9 @@ class Generator:
         return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
 
     def _with_replacement(self, weights: Tensor, count: int) -> Tensor:
-        """Divide the integers up to 2**62 among the elements, and find where random integers fall.
+        """Divide the integers up to 2**62 among the elements, and look random integers up.
 
-        Integers add up to the same on every device, in whatever order.
+        Sums of integers are identical on every device, in any order.
         """
         xp, (rows, n) = namespace, weights.shape
         bits = 62 - (rows * n).bit_length()
@@ -197,7 +197,7 @@ class Generator:
         return xp.searchsorted(ends, draws, side="right") - first
 
     def _without_replacement(self, weights: Tensor, count: int) -> Tensor:
-        """Give each element an exponential waiting time, and take those that come first.
+        """Draw an exponential waiting time for each element, and take the first ones.
 
         P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters
         97, 2006.
@@ -212,10 +212,10 @@ context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_sta
 
 
 class ContextGenerator(Generator):
-    """The stream of the thread or task that asks.
+    """The generator of the current thread or task.
 
-    Its state is a value in a context variable, never an object there: a task starts with a copy of the
-    context, and would share the object.
+    Its state is a value in a context variable, not an object: a task starts with a copy of the context, and would
+    share the object.
     """
 
     __slots__ = ()

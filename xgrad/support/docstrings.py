@@ -37,7 +37,7 @@ SHARED = by_name(
     "generator : Generator, optional -- By default the stream of this thread or task: see `manual_seed`.",
     "keepdims : bool, default False -- Whether reduced axes stay, with length 1.",
     "shape : int or tuple of int -- The length of each axis.",
-    "requires_grad : bool, default False -- Whether gradients are wanted of the result, as a leaf.",
+    "requires_grad : bool, default False -- Whether the result is a leaf that requires a gradient.",
     "DeviceError -- If the tensors are on several devices.",
     "IndexError -- If there is no such axis.",
 )

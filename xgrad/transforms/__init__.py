@@ -160,7 +160,7 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     fn : callable -- Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
     argnums, has_aux
     returns callable -- Takes the arguments of `fn`, and returns the containers of its result, with those of the
-        argument (a tuple of them for a sequence of `argnums`) in the place of each tensor, and in there tensors of
+        argument (a tuple of them for a sequence of `argnums`) instead of each tensor, and in there tensors of
         shape ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
     raises TypeError -- As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary
         part. Of complex arguments each row is a gradient, as that of `grad`.
