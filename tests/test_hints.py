@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import xgrad
-from xgrad.support.hints import WRITE
+from xgrad.support.hints import REPLACEMENTS
 
-HINTS = [(owner, name) for owner, names in WRITE.items() for name in names]
+HINTS = [(owner, name) for owner, names in REPLACEMENTS.items() for name in names]
 
 
 def message(owner: str, name: str) -> str:
@@ -27,7 +27,7 @@ def message(owner: str, name: str) -> str:
 
 @pytest.mark.parametrize(("owner", "name"), HINTS)
 def test_hint_names_what_there_is(owner: str, name: str) -> None:
-    hint = WRITE[owner][name]
+    hint = REPLACEMENTS[owner][name]
     assert message(owner, name).endswith(f"has no attribute {name!r}: write {hint}")
     for path in re.findall(r"\bxgrad((?:\.\w+)+)", hint):
         found: Any = xgrad
