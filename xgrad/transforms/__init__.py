@@ -71,8 +71,10 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
 def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes a scalar function and its gradient.
 
-    The parameters and errors are those of `grad`.
+    The errors are those of `grad`.
 
+    fn : callable -- As that of `grad`.
+    argnums, has_aux
     returns callable -- Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value, aux),
         gradient)``.
 
@@ -177,8 +179,10 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes all second derivatives of a function: the `jacobian` of its `jacobian`.
 
-    The parameters and errors are those of `jacobian`; arguments are real.
+    The errors are those of `jacobian`.
 
+    fn : callable -- As that of `jacobian`, of real arguments.
+    argnums, has_aux
     returns callable -- As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has the
         shape ``x.shape + x.shape``; of containers, it is the containers of the argument within those of the argument.
         It takes one backward pass for each number in the arguments.
