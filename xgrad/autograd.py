@@ -62,8 +62,8 @@ def grad(
 
     No ``.grad`` is touched, and only what lies between the two is computed.
 
-    outputs : Tensor or sequence of Tensor -- What to differentiate; the gradients of several add up.
-    inputs : Tensor or sequence of Tensor -- With respect to what.
+    outputs : Tensor or sequence of Tensor -- The results to differentiate; the gradients of several add up.
+    inputs : Tensor or sequence of Tensor -- The tensors to differentiate with respect to.
     grad_outputs : Tensor or sequence of Tensor or None, optional -- For each output its gradient, of the same shape,
         dtype and device; may be None for a scalar.
     create_graph : bool, default False -- Record the pass, so that the gradients can be differentiated in turn, to any

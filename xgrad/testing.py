@@ -41,10 +41,9 @@ def gradcheck(
         else. Tensors that require a gradient are checked, and must be float64 or complex128, for differences need the
         digits. A complex number counts as two: its real and its imaginary part.
     eps : float, default 1e-6 -- The step of the central differences.
-    atol, rtol : float -- How far a derivative may be off: ``atol + rtol * abs(difference)``. The defaults are
-        PyTorch's.
+    atol, rtol : float -- The tolerances of a derivative: ``atol + rtol * abs(difference)``. The defaults are PyTorch's.
     raise_exception : bool, default True -- Whether to raise where a check fails; else False is returned.
-    nondet_tol : float, default 0 -- How far the results and the gradients of two calls may differ.
+    nondet_tol : float, default 0 -- The tolerated difference of results and gradients between two calls.
     fast_mode : bool, default True -- Check one random direction of each input, weighting the elements of a result at
         random: for each result, one backward pass, and two calls for each input. False checks every entry of every
         Jacobian, and so finds what is small beside other entries. Where a direction is off, the entries are looked at

@@ -136,7 +136,7 @@ def ones(
 def empty(
     shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return whatever the memory holds.
+    """Return uninitialized memory.
 
     shape
     """
@@ -184,7 +184,7 @@ def zeros_like(
 ) -> Tensor:
     """Return zeros, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     """
     like = _like_options("zeros_like", x, dtype, device)
     return zeros(**like, requires_grad=requires_grad)
@@ -196,7 +196,7 @@ def ones_like(
 ) -> Tensor:
     """Return ones, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     """
     like = _like_options("ones_like", x, dtype, device)
     return ones(**like, requires_grad=requires_grad)
@@ -206,9 +206,9 @@ def ones_like(
 def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return whatever the memory holds, in the shape of another tensor.
+    """Return uninitialized memory, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     """
     like = _like_options("empty_like", x, dtype, device)
     return empty(**like, requires_grad=requires_grad)
@@ -230,7 +230,7 @@ def full_like(
 ) -> Tensor:
     """Return one value, repeated, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     fill_value : scalar or 0-d Tensor -- The value.
     """
     like = _like_options("full_like", x, dtype, device)
@@ -263,8 +263,8 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers from `start` up to `stop`, which is left out.
 
-    start : int, float or 0-d Tensor -- Where to start; with no `stop`, where to stop, starting at 0.
-    stop : int, float or 0-d Tensor, optional -- Where to stop.
+    start : int, float or 0-d Tensor -- The first number; without `stop`, the end of a range from 0.
+    stop : int, float or 0-d Tensor, optional -- The end of the range, which is excluded.
     step : int, float or 0-d Tensor, default 1 -- The distance between two numbers.
     """
     if stop is None:
@@ -292,7 +292,7 @@ def linspace(
     """Return `num` evenly spaced numbers from `start` to `stop`.
 
     start, stop : number or 0-d Tensor -- The ends.
-    num : int -- How many numbers.
+    num : int -- The number of elements.
     endpoint : bool, default True -- Whether `stop` is one of them.
     """
     num = _integer("num", num)
@@ -339,7 +339,7 @@ def eye(
 
     n_rows : int -- The number of rows.
     n_cols : int, optional -- The number of columns, by default that of rows.
-    k : int, default 0 -- Which diagonal: above the main one if positive.
+    k : int, default 0 -- The offset from the main diagonal, above it if positive.
     """
     return _create("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
@@ -380,7 +380,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 _TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.
 
 x : Tensor -- Of shape (..., m, n) and any dtype.
-k : int, default 0 -- Where the triangle ends: on the main diagonal, or so many diagonals above it.
+k : int, default 0 -- The last diagonal of the triangle, above the main one if positive.
 returns Tensor -- Of the same shape and dtype.
 raises ValueError -- If `x` has fewer than two axes.
 

@@ -61,12 +61,12 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 @derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
 @documented("linear algebra extension")
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
-    """Return the triangular matrices whose product with their adjoints the matrices are.
+    """Return the Cholesky factors of matrices, triangular ones.
 
     x : Tensor -- Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read.
         Integers count as float32.
-    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` instead of the
-        lower L of ``L @ L.H``.
+    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` instead of the lower
+        L of ``L @ L.H``.
     returns Tensor -- Of the shape of `x`, with zeros in the other triangle.
     raises ValueError -- If the matrices are not square.
     raises numpy.linalg.LinAlgError -- If one is not positive definite; on ``cuda`` the result is NaN instead.
@@ -107,7 +107,7 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
 
 @documented("linear algebra extension")
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Return matrices as products of a unitary and an upper triangular one.
+    """Return the QR decomposition of matrices, into a unitary and an upper triangular one.
 
     x : Tensor -- Of shape (..., m, n); integers count as float32.
     mode : {"reduced", "complete"}, default "reduced" -- Whether Q has k = min(m, n) columns, or k = m.

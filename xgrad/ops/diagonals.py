@@ -17,7 +17,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     """Return the diagonals over two axes.
 
     x : Tensor -- Of any dtype, with two axes or more.
-    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
     axis1, axis2 : int, default 0 and 1 -- The rows and the columns.
     returns Tensor -- Of the shape of `x` without the two axes, and with the diagonals along a new last one.
     raises ValueError -- If `x` has fewer than two axes, or the two are one.
@@ -47,7 +47,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or the matrix that has a vector for its diagonal, and zeros elsewhere.
 
     x : Tensor -- Of any dtype; a matrix of shape (m, n), or a vector of shape (n,).
-    k : int, default 0 -- Which diagonal: above the main one if positive.
+    k : int, default 0 -- The offset from the main diagonal, above it if positive.
     returns Tensor -- A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
     raises ValueError -- If `x` has another number of axes.
     raises TypeError -- If `k` is no int.

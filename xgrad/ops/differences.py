@@ -43,8 +43,8 @@ def diff(
 
     x : Tensor -- Numbers, with at least one axis; bools count as integers.
     axis : int, default -1 -- The axis to take differences along.
-    n : int, default 1 -- How many times; 0 returns the elements themselves.
-    prepend, append : Tensor, optional -- What to put before and behind `x` first: of its shape, but for the length of
+    n : int, default 1 -- The number of times; 0 returns the elements themselves.
+    prepend, append : Tensor, optional -- Elements to put before and after `x`: of its shape, but for the length of
         `axis`. They have gradients, too.
     returns Tensor -- With `axis` shorter by `n`, and empty where there is not enough.
     raises ValueError -- If `n` is negative, or the shapes do not agree.

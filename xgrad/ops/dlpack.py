@@ -22,14 +22,14 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     """Return a tensor of what another library's array holds, in the same memory where that can be.
 
     x : object -- An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
-    device : str or Device, optional -- Where to put it. By default where the memory is: on ``cpu`` for that of the
-        host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
+    device : str or Device, optional -- The device of the result. By default that of the memory: on ``cpu`` for that of
+        the host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
     copy : bool, optional -- True copies; False refuses to; None copies where it must.
-    returns Tensor -- Of the shape and dtype of `x`. No op writes to shared memory. Writes by others change the
-        tensor, and are not detected: they must not happen while a graph needs it.
+    returns Tensor -- Of the shape and dtype of `x`. No op writes to shared memory. Writes by others change the tensor,
+        and are not detected: they must not happen while a graph needs it.
     raises AttributeError -- If `x` does not support DLPack.
-    raises BufferError -- If `x` cannot be exported, as a tensor that requires a gradient, or no device has its
-        memory, or ``copy=False`` and another device needs a copy.
+    raises BufferError -- If `x` cannot be exported, as a tensor that requires a gradient, or no device has its memory,
+        or ``copy=False`` and another device needs a copy.
     raises TypeError -- If its dtype is none of ours.
 
     >>> import numpy as np

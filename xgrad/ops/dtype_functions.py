@@ -94,7 +94,7 @@ _KINDS = {
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Return whether a dtype is of a kind.
 
-    dtype : dtype -- Which one.
+    dtype : dtype -- A dtype of `xgrad` or NumPy, or its name.
     kind : str, dtype or tuple of these -- ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``,
         ``"real floating"`` (to which float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype, which is then
         the only one of its kind.
@@ -148,8 +148,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     """Return whether promotion may turn one dtype into another.
 
-    from_ : dtype or Tensor -- What is to be cast.
-    to : dtype -- To what.
+    from_ : dtype or Tensor -- The dtype to cast.
+    to : dtype -- The target dtype.
     returns bool -- Whether `to` is what `result_type` makes of both.
     raises TypeError -- If there is no such dtype.
 

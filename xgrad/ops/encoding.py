@@ -19,7 +19,7 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x : Tensor -- Integers from 0 to ``num_classes - 1``, of any shape.
     num_classes : int -- The length of the vectors.
     dtype : dtype, optional -- Of the result; by default float32.
-    axis : int, default -1 -- Where in the result the vectors are.
+    axis : int, default -1 -- The axis of the vectors in the result.
     returns Tensor -- Of the shape of `x`, with one axis more, on the device of `x`.
     raises TypeError -- If `x` is not of integers, or `num_classes` is no int.
     raises ValueError -- If `num_classes` is negative.

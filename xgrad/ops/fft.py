@@ -30,7 +30,7 @@ _DOC = """{summary}
 
 x : Tensor -- {input}, with at least one axis.
 {options}
-norm : {{"backward", "ortho", "forward"}}, default "backward" -- What is scaled by 1/n, n being the number of points:
+norm : {{"backward", "ortho", "forward"}}, default "backward" -- The transforms scaled by 1/n, for n points:
     the transforms with a positive exponent, both by the root of it, or those with a negative one.
 returns Tensor -- {output}; from float32 or complex64 numbers of the same precision.
 raises ValueError -- If an axis does not exist or is named twice, a length is not positive, or `norm` is none of the
@@ -88,7 +88,7 @@ def _resize(xp: Any, x: Any, shape: Sequence[int], axes: Iterable[int]) -> Any:
 
 
 def _double_mirrored(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
-    """Double what counts twice of half a spectrum of `n` points: all but the first, and the middle if there is one."""
+    """Double the mirrored numbers of half a spectrum of `n` points: all but the first, and a middle one."""
     k = xp.arange(spectrum.shape[axis], device=spectrum.device)
     k = xp.reshape(k, (-1,) + (1,) * (len(spectrum.shape) - 1 - axis % len(spectrum.shape)))
     return xp.where((k == 0) | (2 * k == n), spectrum, 2 * spectrum)
@@ -133,7 +133,7 @@ _OF_HALVES = ("irfft", "irfftn", "hfft")  # from the length of half a spectrum, 
 
 
 def _as_input(xp: Any, x: Any, name: str) -> Any:
-    """Return the input as a transform wants it."""
+    """Return the input, checked for its dtype, as complex numbers where the transform takes them."""
     if xp.isdtype(x.dtype, "complex floating"):
         if name in _OF_REALS:
             raise TypeError(f"expected real numbers, got {x.dtype}: use {'ifft' if name == 'ihfft' else name[1:]}")
@@ -142,7 +142,7 @@ def _as_input(xp: Any, x: Any, name: str) -> Any:
 
 
 def _empty_transform(xp: Any, x: Any, name: str, lengths: dict[int, int]) -> Any:
-    """Return the transform of no elements, which PyTorch and CuPy refuse to make."""
+    """Return the transform of an empty array, which PyTorch and CuPy refuse."""
     shape = [lengths.get(a, m) for a, m in enumerate(x.shape)]
     if name in _OF_REALS:
         last = tuple(lengths)[-1]

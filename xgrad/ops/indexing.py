@@ -133,7 +133,7 @@ def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
 
     x : Tensor -- Of the shape that `key` selects.
-    key : as in `getitem` -- Where to add; indices that repeat add up.
+    key : as in `getitem` -- The elements to add to; repeated indices add up.
     shape : tuple of int -- The shape of the result.
     returns Tensor -- Of the given shape, and of the dtype of `x`.
 
@@ -182,8 +182,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
 
     x
-    key : as in `getitem` -- What to replace. Where an index repeats, one of its values stays, the last on ``cpu``,
-        which alone gets a gradient. To add up instead, see `index_add`.
+    key : as in `getitem` -- The elements to replace. Where an index repeats, one of its values stays, the last on
+        ``cpu``, which alone gets a gradient. To add up instead, see `index_add`.
     value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects, and of no higher kind than
         `x`, to whose dtype it is cast.
     returns Tensor -- Of the shape and dtype of `x`.
@@ -246,7 +246,7 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return `x` with `value` added at a key, where indices that repeat add up, unlike those of ``x[key] += value``.
 
     x : Tensor -- Of any shape, and numbers.
-    key : as in `getitem` -- Where to add.
+    key : as in `getitem` -- The elements to add to.
     value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects.
     returns Tensor -- Of the shape of `x`, and of the dtype that both are promoted to.
     raises ValueError -- If the value does not broadcast to what the key selects.

@@ -41,7 +41,7 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     """Return the diagonals of matrices.
 
     x : Tensor -- Of shape (..., m, n), and any dtype.
-    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
     returns Tensor -- Of shape (..., k), with as many elements as the diagonal has.
     raises ValueError -- If `x` has fewer than two axes.
 
@@ -57,7 +57,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Return the sums of the diagonals of matrices.
 
     x : Tensor -- Numbers, of shape (..., m, n).
-    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
     dtype : dtype, optional -- The dtype to sum in and to return; by default that of `x`, and at least int64 for
         integers.
     returns Tensor -- Of shape (...).

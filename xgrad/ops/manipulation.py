@@ -32,7 +32,7 @@ Axes = int | tuple[int, ...]
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views="shared")
 @documented("manipulation functions")
 def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
-    """Return the same elements, in row order, in another shape.
+    """Return the elements of `x`, in row order, in another shape.
 
     x
     shape : tuple of int -- The new shape; one length may be -1, and follows from the others.
@@ -126,7 +126,7 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` without axes of length 1.
 
     x
-    axis : int or tuple of int -- Which axes to take away.
+    axis : int or tuple of int -- The axes to remove.
     returns Tensor -- With fewer axes.
     raises ValueError -- If the length of one of them is not 1.
 
@@ -210,7 +210,7 @@ def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements in reverse order along axes.
 
     x
-    axis : int or tuple of int, optional -- Which axes to reverse; by default all.
+    axis : int or tuple of int, optional -- The axes to reverse; by default all.
     returns Tensor -- Of the same shape.
 
     >>> xgrad.flip(xgrad.arange(3))
@@ -232,10 +232,10 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
 @documented("manipulation functions")
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
-    """Return `x` with its elements moved along axes; those that leave at one end come in at the other.
+    """Return `x` with its elements shifted along axes; those that leave at one end enter at the other.
 
     x
-    shift : int or tuple of int -- How far, towards larger indices: one number for all axes, or one for each.
+    shift : int or tuple of int -- The shift towards larger indices: one number for all axes, or one for each.
     axis : int or tuple of int, optional -- The axes; by default through all elements in row order.
     returns Tensor -- Of the same shape.
     raises ValueError -- If there are several shifts, and not as many axes.
@@ -257,13 +257,13 @@ def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
 
 @documented("manipulation functions")
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
-    """Return `x` with some axes in other places, and the rest in their order.
+    """Return `x` with some axes moved to other positions, and the others in their order.
 
     x
-    source : int or tuple of int -- Which axes to move.
-    destination : int or tuple of int -- For each of them, where it is in the result.
+    source : int or tuple of int -- The axes to move.
+    destination : int or tuple of int -- Their positions in the result.
     returns Tensor -- Of the permuted shape.
-    raises ValueError -- If there are not as many places as axes, or one is named twice.
+    raises ValueError -- If there are not as many positions as axes, or one is named twice.
     raises IndexError
 
     >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
@@ -330,7 +330,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis.
 
     arrays : sequence of Tensor -- At least one, of one shape, on one device.
-    axis : int, default 0 -- Where the new axis is in the result.
+    axis : int, default 0 -- The new axis in the result.
     returns Tensor -- With one axis more, as long as there are tensors.
     raises ValueError -- If the shapes differ.
     raises DeviceError
@@ -385,7 +385,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def _repeat_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repeats: int, axis: int | None) -> Any:
-    """Sum what became of each element; it lies along an axis of its own."""
+    """Sum the copies of each element, along an axis of their own."""
     shape = (math.prod(x_shape),) if axis is None else x_shape
     axis = (axis or 0) % len(shape) + 1
     return xp.reshape(xp.sum(xp.reshape(g, (*shape[:axis], repeats, *shape[axis:])), axis=axis), x_shape)
@@ -398,7 +398,7 @@ def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
 
 @derivative(None)
 def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
-    """Return the number of each of `count` elements as often as it is repeated."""
+    """Return the indices of `count` elements, each as often as it is repeated."""
     numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
     return xp.repeat(numbers, xp.astype(repeats, xp.int64))
 
@@ -409,8 +409,9 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Return `x` with each element several times, one after the other.
 
     x
-    repeats : int or Tensor -- How often; one number for all, or integers of shape (n,) where there are n elements along
-        `axis`. The shape of the result then depends on values, which synchronizes with a GPU.
+    repeats : int or Tensor -- The number of copies of each element; one number for all, or integers of shape (n,) where
+        there are n elements along `axis`. The shape of the result then depends on values, which synchronizes with a
+        GPU.
     axis : int, optional -- The axes; by default all elements in row order, as one axis.
     returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
     raises TypeError -- If `repeats` are not integers.
@@ -456,8 +457,8 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return copies of `x` side by side along axes.
 
     x
-    repetitions : tuple of int -- How many along each axis, from the last on; new axes come first, and those without a
-        number have one copy.
+    repetitions : tuple of int -- The number of copies along each axis, from the last on; new axes come first, and those
+        without a number have one copy.
     returns Tensor -- With as many axes as `x` or as there are numbers, whichever is more.
     raises TypeError -- If `repetitions` are not a tuple or list.
     raises ValueError -- If one is negative.

@@ -157,8 +157,8 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     """Multiply and sum over some axes of each.
 
     x1, x2 : Tensor -- Numbers, on one device.
-    axes : int or tuple of two sequences of int, default 2 -- How many axes to sum over, the last of `x1` and the first
-        of `x2`; or which of each, pair by pair. The two of a pair are of one length.
+    axes : int or tuple of two sequences of int, default 2 -- The number of axes to sum over, the last of `x1` and the
+        first of `x2`; or which of each, pair by pair. The two of a pair are of one length.
     returns Tensor -- The axes of `x1` that are left, then those of `x2`.
     raises ValueError -- If the shapes do not fit.
     raises IndexError
@@ -185,7 +185,8 @@ def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the scalar product of vectors along an axis; the first is conjugated.
 
     x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast, and of one length along the axis.
-    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    axis : int, default -1 -- The axis of the vectors, counted from the end; or from the front, if both have as many
+        axes.
     returns Tensor -- Of the shape that the inputs broadcast to, without the axis.
     raises ValueError -- If the shapes do not fit.
     raises DeviceError
@@ -231,7 +232,7 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return the Kronecker product: copies of the second tensor, each multiplied by an element of the first.
 
     x1, x2 : Tensor -- Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
-    returns Tensor -- Along each axis as long as the product of the lengths.
+    returns Tensor -- The length of each axis is the product of the lengths.
     raises DeviceError
 
     Differentiable to any order. Like ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
@@ -257,7 +258,8 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the vector product of vectors of length 3.
 
     x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast.
-    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    axis : int, default -1 -- The axis of the vectors, counted from the end; or from the front, if both have as many
+        axes.
     returns Tensor -- Of the shape that the inputs broadcast to.
     raises ValueError -- If the vectors are not of length 3, or the shapes do not fit.
     raises DeviceError

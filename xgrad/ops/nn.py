@@ -177,8 +177,7 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
     returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
     raises ValueError -- If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above.
     raises TypeError -- If `target` is not of integers.
-    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to
-        synchronize.
+    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
 
     >>> logits = xgrad.asarray([[0.0, 0.0], [1e4, -1e4]])
     >>> xgrad.nn.functional.cross_entropy(logits, xgrad.asarray([0, 1]), reduction="none")

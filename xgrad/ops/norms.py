@@ -77,7 +77,7 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
     """Return norms of vectors.
 
     x : Tensor -- Of any shape; integers count as float32.
-    axis : int or tuple of int, optional -- What to take for one vector; by default all.
+    axis : int or tuple of int, optional -- The axes of a vector; by default all.
     keepdims
     ord : float, default 2 -- p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf
         choose the largest and the smallest magnitude, 0 counts what is not 0.

@@ -24,7 +24,7 @@ _SHARED = by_name(
 
 
 def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
-    """Return for each element what an associative operation makes of it and all before it."""
+    """Return the running results of an associative operation along an axis."""
     x, step = xp.moveaxis(x, axis, -1), 1
     while step < x.shape[-1]:  # each element then combines `step` of them, or all before it
         x = xp.concat([x[..., :step], combine(x[..., :-step], x[..., step:])], axis=-1)
@@ -33,7 +33,7 @@ def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis:
 
 
 def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]) -> Tensor:
-    """Take for each element the last one up to it that equals the extremum, or is NaN."""
+    """Return for each element the last one up to it that equals the extremum, or is NaN."""
     xp, x = namespace, as_tensor(name, "x", x)
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])

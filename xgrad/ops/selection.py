@@ -25,7 +25,7 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     """Return the `k` largest elements along an axis, in order, and their indices.
 
     x : Tensor -- Real numbers, with at least one axis.
-    k : int -- How many, up to the length of the axis.
+    k : int -- The number of elements, up to the length of the axis.
     axis : int, default -1 -- The axis to choose along.
     largest : bool, default True -- Whether the largest, in descending order; otherwise the smallest, in ascending
         order.

@@ -35,7 +35,7 @@ mean = reduction("mean", lambda g, xp, x_shape, axis: broadcast_back(xp, g / cou
 
 
 def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
-    """Give the gradient of an extremum to the elements that equal it, in equal parts."""
+    """Distribute the gradient of an extremum evenly among the elements that equal it."""
     ties = xp.astype(x == restore_axes(xp, out, x.shape, axis), g.dtype)
     share = restore_axes(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
     return share * ties

@@ -164,7 +164,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
     x
     dtype : dtype -- One of `xgrad`'s, NumPy's, or its name.
     copy : bool, default True -- False may return `x` itself where the dtype is the same.
-    device : str or Device, optional -- Where to put the result; by default where `x` is.
+    device : str or Device, optional -- The device of the result; by default that of `x`.
     returns Tensor -- Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and
         bools.
     raises TypeError -- If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
@@ -227,7 +227,7 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     """Return a tensor on another device; gradients come back to where it was.
 
     x
-    device : str or Device -- Where to.
+    device : str or Device -- The device of the result.
     returns Tensor -- `x` itself where it is there already.
     raises DeviceError -- If the device is unknown or cannot be used.
 

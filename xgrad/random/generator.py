@@ -243,14 +243,13 @@ default_generator = ContextGenerator()
 
 @documented()
 def manual_seed(seed: int) -> Generator:
-    """Restart the random numbers of this thread or task from a seed, and return their generator.
+    """Seed the generator of this thread or task, and return it.
 
     Equal seeds give the same bits on every device. A thread that has not called this has a seed from the
-    operating system; a task starts where the one that made it stood. Neither notices what others draw.
+    operating system; a task starts with the state of the one that created it. Draws of others have no effect.
 
     seed : int -- From 0 to 2**64 - 1.
-    returns Generator -- The one that functions use when they are given none: always that of the thread or task which
-        asks it.
+    returns Generator -- The default generator, which is that of the current thread or task.
     raises TypeError -- If the seed is not an int.
     raises ValueError -- If it is out of range.
 

@@ -23,7 +23,7 @@ __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 _SHARED = by_name(
     "argnums : int or sequence of int, default 0 -- "
-    "With respect to which positional arguments; a negative number counts from the last.",
+    "The positional arguments to differentiate with respect to; a negative number counts from the last.",
     "has_aux : bool, default False -- "
     "Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.",
     "primals : tuple or list -- "
@@ -162,8 +162,8 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     fn : callable -- Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
     argnums, has_aux
     returns callable -- Takes the arguments of `fn`, and returns the containers of its result, with those of the
-        argument (a tuple of them for a sequence of `argnums`) instead of each tensor, and in there tensors of
-        shape ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
+        argument (a tuple of them for a sequence of `argnums`) instead of each tensor, and in there tensors of shape
+        ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
     raises TypeError -- As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary
         part. Of complex arguments each row is a gradient, as that of `grad`.
     raises ValueError -- If there is no such argument.
