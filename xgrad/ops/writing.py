@@ -99,7 +99,7 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
             with suppress(ValueError), x.device.active():  # what was broadcast is read-only
                 x._data[...] = new._data
                 return x
-    elif not x._data.shape and x._updates_out_of_place and x._edge is None and x._leaf is None:
+    elif not x._data.shape and x._out_of_place_updates and x._edge is None and x._leaf is None:
         return new  # numbers are values, as NumPy's
     assign(x, new)
     return x
@@ -144,7 +144,7 @@ def _is_exclusive(x: Tensor, *operands: Any) -> bool:
         return False
     family = family_of(x)
     for member in family:
-        if member._edge is not None or hasattr(member, "_frozen") or any(member is x for x in operands):
+        if member._edge is not None or hasattr(member, "_saved_leaf") or any(member is x for x in operands):
             return False
     return x.device.backend.is_exclusive([member._data for member in family])
 
@@ -198,7 +198,7 @@ def _detached(x: Tensor) -> Tensor:
 def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
     """Assign a new value to a tensor, and recompute its views."""
     edge = x._edge or x._leaf
-    known = edge is not None or not x._updates_out_of_place
+    known = edge is not None or not x._out_of_place_updates
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
         replace(x, new._data, new._placement)
     else:
