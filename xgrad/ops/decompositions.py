@@ -136,14 +136,14 @@ def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     by_u, by_v = adjoint(xp, u) @ gu, adjoint(xp, v) @ gv
     column, row, diagonal = s[..., :, None], s[..., None, :], identity(xp, s)
     gaps = (row - column) * (row + column) + diagonal
-    turned = minus_adjoint(xp, by_u)
+    rotation = minus_adjoint(xp, by_u)
     inner = (
         diagonal * gs[..., None, :]
-        + safe_divide(xp, turned, gaps) * row
+        + safe_divide(xp, rotation, gaps) * row
         + column * safe_divide(xp, minus_adjoint(xp, by_v), gaps)
     )
     if is_complex(u.dtype):  # phases, which a loss may depend on through U and Vh together
-        inner = inner + safe_divide(xp, diagonal * turned / 2, row)
+        inner = inner + safe_divide(xp, diagonal * rotation / 2, row)
     left = u @ inner
     if u.shape[-2] > s.shape[-1]:
         left = left + safe_divide(xp, gu - u @ by_u, row)

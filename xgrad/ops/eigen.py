@@ -65,10 +65,10 @@ def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
     check_phases("eig", xp, x_device, (vectors, g_vectors))
     left, diagonal = adjoint(xp, vectors), identity(xp, values)
-    lengthened = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # what length 1 excludes
-    turned = left @ (g_vectors - vectors * lengthened[..., None, :])
+    along = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # normalization removes it
+    projected = left @ (g_vectors - vectors * along[..., None, :])
     gaps = xp.conj(values[..., None, :] - values[..., :, None]) + diagonal
-    inner = xp.where(diagonal == 1, g_values[..., None, :], safe_divide(xp, turned, gaps))
+    inner = xp.where(diagonal == 1, g_values[..., None, :], safe_divide(xp, projected, gaps))
     return xp.linalg.solve(left, inner @ left)
 
 

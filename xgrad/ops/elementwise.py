@@ -56,8 +56,8 @@ def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
 
 
 def _copysign_rule(g: Any, xp: Any, x1: Any, out: Any) -> Any:
-    turned = (x1 < 0) != (out < 0)
-    return xp.where(x1 == 0, 0, xp.where(turned, -g, g))
+    flipped = (x1 < 0) != (out < 0)
+    return xp.where(x1 == 0, 0, xp.where(flipped, -g, g))
 
 
 def _floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:

@@ -67,8 +67,8 @@ def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) 
     return g, x1, x2
 
 
-def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
-    """Return the product of two matrices, written transposed into the array that is to hold it, if there is one."""
+def matmul_into(xp: Any, a: Any, b: Any, into: Any) -> Any:
+    """Return the product of two matrices, computed transposed in the given array, if there is one."""
     if into is None or into.dtype != a.dtype or into.dtype != b.dtype:
         return xp.matmul(a, b)
     xp.matmul(xp.matrix_transpose(b), xp.matrix_transpose(a), out=xp.matrix_transpose(into))
@@ -77,8 +77,8 @@ def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
 
 def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
     if len(x1_shape) == len(x2.shape) == 2:
-        return product(xp, g, xp.matrix_transpose(x2), into)
-    if len(x1_shape) < 3 <= len(x2.shape):  # one matrix for all of a batch: not a gradient for each, to add up then
+        return matmul_into(xp, g, xp.matrix_transpose(x2), into)
+    if len(x1_shape) < 3 <= len(x2.shape):  # one matrix for a batch: the sum of gradients, without computing each
         batch = tuple(range(len(x2.shape) - 2))
         return xp.tensordot(g, x2, axes=((*batch, len(g.shape) - 1), (*batch, len(x2.shape) - 1)))
     vector = len(x1_shape) == 1
@@ -89,7 +89,7 @@ def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any)
 
 def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any) -> Any:
     if len(x1.shape) == len(x2_shape) == 2:
-        return product(xp, xp.matrix_transpose(x1), g, into)
+        return matmul_into(xp, xp.matrix_transpose(x1), g, into)
     if len(x2_shape) < 3 <= len(x1.shape):
         rows = tuple(range(len(x1.shape) - 1))
         return xp.tensordot(x1, g, axes=(rows, rows))
@@ -131,7 +131,7 @@ def _summed_axes(
 
 
 def _permute_to(xp: Any, x: Any, order: list[int]) -> Any:
-    """Move each axis of `x` to the place that `order` has for it."""
+    """Move each axis of `x` to its position in `order`."""
     return xp.permute_dims(x, tuple([order.index(a) for a in range(len(order))]))
 
 
