@@ -315,7 +315,9 @@ def used_names() -> Iterator[str]:
                     value=ast.Attribute(value=ast.Name("xp") | ast.Attribute(attr="xp"), attr=group), attr=name
                 ):
                     yield f"{group}.{name}"
-                case ast.Call(func=ast.Name("elementwise" | "_make"), args=[ast.Constant(str(name)), *_]):
+                case ast.Call(
+                    func=ast.Name("elementwise" | "_create"), args=[ast.Constant(str(name)), *_], keywords=keywords
+                ) if "forward" not in [keyword.arg for keyword in keywords]:
                     yield name
 
 
