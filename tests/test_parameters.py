@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import xgrad
+import xgrad.ops.sets
 from xgrad.core.backward_spec import reads
 from xgrad.core.signatures import LazySignature, parameters
 
