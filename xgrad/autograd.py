@@ -36,8 +36,8 @@ def backward(
     raises RuntimeError -- If a result has no graph, the graph was freed, or a value that it saved has since changed.
     raises ValueError -- If a gradient is missing for a result that is not a real scalar, or does not fit.
 
-    Ctrl-C, or the exception of another signal handler, may leave the graph freed in part, and gradients added to some
-    leaves and not to others, as in PyTorch: clear them, and compute the results again.
+    After Ctrl-C, or an exception of another signal handler, the graph may be freed in part, and some leaves may lack
+    their gradients, as in PyTorch: clear the gradients, and compute the results again.
 
     >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
     >>> xgrad.autograd.backward(x * x, xgrad.ones(2))
@@ -60,7 +60,7 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of `outputs` with respect to `inputs`, which may be leaves or computed tensors.
 
-    No ``.grad`` is touched, and only what lies between the two is computed.
+    No ``.grad`` changes, and only gradients on paths between the two are computed.
 
     outputs : Tensor or sequence of Tensor -- The results to differentiate; the gradients of several add up.
     inputs : Tensor or sequence of Tensor -- The tensors to differentiate with respect to.

@@ -34,27 +34,27 @@ def gradcheck(
     complex_step: bool = False,
     seed: int = 0,
 ) -> bool:
-    """Check the derivatives of a function against differences of its values.
+    """Compare the derivatives of a function with finite differences.
 
     fn : callable -- Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
-    inputs : Tensor, or list or tuple of the arguments -- Tensors on any device, or containers of them, and anything
-        else. Tensors that require a gradient are checked, and must be float64 or complex128, for differences need the
-        digits. A complex number counts as two: its real and its imaginary part.
+    inputs : Tensor, or list or tuple of the arguments -- Tensors on any device, containers of them, and any other
+        arguments. Tensors that require a gradient are checked, and must be float64 or complex128 for the precision of
+        differences. Real and imaginary parts of complex numbers are checked separately.
     eps : float, default 1e-6 -- The step of the central differences.
     atol, rtol : float -- The tolerances of a derivative: ``atol + rtol * abs(difference)``. The defaults are PyTorch's.
     raise_exception : bool, default True -- Whether to raise where a check fails; else False is returned.
     nondet_tol : float, default 0 -- The tolerated difference of results and gradients between two calls.
     fast_mode : bool, default True -- Check one random direction of each input, weighting the elements of a result at
         random: for each result, one backward pass, and two calls for each input. False checks every entry of every
-        Jacobian, and so finds what is small beside other entries. Where a direction is off, the entries are looked at
-        in any case, so as to name one.
+        Jacobian, and also finds errors that are small relative to other entries. If a direction is out of tolerance,
+        the entries are checked in any case, for the error to name one.
     complex_step : bool, default False -- Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to
-        rounding, so that tolerances may be tight and float32 will do. For functions of real inputs that are analytic,
-        and made of ops that take complex numbers in their stead.
-    seed : int, default 0 -- Of the directions and weights.
+        rounding, so that tolerances may be tight and float32 suffices. For analytic functions of real inputs, composed
+        of ops that also take complex numbers.
+    seed : int, default 0 -- The seed of the directions and weights.
     returns bool -- True; False if a check failed and `raise_exception` is False.
-    raises AssertionError -- If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It
-        names the result, the input, the entry and both values, and says where the function has a kink or a jump.
+    raises AssertionError -- If a derivative is out of tolerance, or has the wrong shape, dtype or device, or two calls
+        differ. It names the result, the input, the entry and both values, and a kink or jump of the function.
     raises TypeError -- If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns
         anything but tensors, or none that is floating.
     raises RuntimeError -- If a rule returns a gradient of a shape that does not fit its input.
@@ -88,14 +88,14 @@ def gradgradcheck(
     fast_mode: bool = True,
     seed: int = 0,
 ) -> bool:
-    """Check the second derivatives of a function, and those by the arriving gradient, as `gradcheck`.
+    """Compare the second derivatives of a function, and those by incoming gradients, with finite differences.
 
-    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed -- As those of `gradcheck`.
-    grad_outputs : Tensor or sequence of Tensor, optional -- The gradients that arrive, one for each result that has a
+    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed -- See `gradcheck`.
+    grad_outputs : Tensor or sequence of Tensor, optional -- Incoming gradients, one for each result that has a
         gradient; random by default.
-    returns bool -- As `gradcheck`.
-    raises AssertionError, TypeError -- As `gradcheck`. The results are the gradients that `fn` passes on, in the order
-        of the inputs; the inputs are those of `fn`, and as ``grad_outputs`` the gradients that arrive.
+    returns bool -- See `gradcheck`.
+    raises AssertionError, TypeError -- See `gradcheck`. The results are the gradients of the inputs of `fn`, in their
+        order; the inputs are those of `fn`, and the incoming gradients, as ``grad_outputs``.
 
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)
@@ -375,7 +375,7 @@ def _reals_per_element(x: Tensor) -> int:
 
 
 def _as_reals(x: Tensor) -> np.ndarray:
-    """Return the elements in one row; of complex ones each real part, with the imaginary part behind it."""
+    """Return the elements in one row, for complex ones real and imaginary parts in turn."""
     row = np.ravel(x.detach().cpu().numpy())
     return row.view(row.real.dtype)
 

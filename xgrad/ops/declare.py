@@ -82,7 +82,7 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Use an op of ours in a rule: on tensors the op, so that it is recorded; on arrays its forward rule."""
+    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its forward rule."""
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
     return op.function.forward(xp, *inputs, **options)

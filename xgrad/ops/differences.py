@@ -21,9 +21,9 @@ __all__ = ["diff", "gradient"]
 def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
     """The transpose of a difference is a difference: of `g` between zeros, with its sign changed n times."""
     axis %= len(x_shape)
-    before, behind = ((*g.shape[:axis], k, *g.shape[axis + 1 :]) for k in (n, x_shape[axis] - g.shape[axis]))
+    before, after = ((*g.shape[:axis], k, *g.shape[axis + 1 :]) for k in (n, x_shape[axis] - g.shape[axis]))
     like = {"dtype": g.dtype, "device": getattr(g, "device", None)}
-    padded = xp.concat([xp.zeros(before, **like), g, xp.zeros(behind, **like)], axis=axis)
+    padded = xp.concat([xp.zeros(before, **like), g, xp.zeros(after, **like)], axis=axis)
     return (-1) ** n * xp.diff(padded, axis=axis, n=n)
 
 

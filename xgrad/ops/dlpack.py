@@ -30,7 +30,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     raises AttributeError -- If `x` does not support DLPack.
     raises BufferError -- If `x` cannot be exported, as a tensor that requires a gradient, or no device has its memory,
         or ``copy=False`` and another device needs a copy.
-    raises TypeError -- If its dtype is none of ours.
+    raises TypeError -- If its dtype is not supported.
 
     >>> import numpy as np
     >>> import xgrad
@@ -79,7 +79,7 @@ def _import_array(x: Any, device: Device) -> Any:
 
 
 def _dlpack_device(device: Device) -> tuple[int, int]:
-    """Return DLPack's device for one of ours."""
+    """Return the DLPack device of a device."""
     with device.active():
         kind, number = device.xp.empty((0,), dtype=device.floats[0], device=device.native).__dlpack_device__()
     return int(kind), int(number)

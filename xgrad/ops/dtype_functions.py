@@ -118,7 +118,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """Return the dtype of what an op makes of tensors, dtypes and numbers together.
 
-    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex -- At least one of which is no Python scalar.
+    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex -- At least one tensor or dtype.
     returns dtype -- What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest
         counts: int64 and float32 make float32, on every device. A Python scalar counts only where its kind is higher
         than all others, and is then of the default dtype. Complex numbers are as precise as floats beside them.

@@ -33,7 +33,7 @@ xlogy = _xlog(
     "xlogy",
     "log",
     0,
-    doc="Return x * log(y), which is 0 where `x` is 0, whatever `y` is but NaN.",
+    doc="Return x * log(y), which is 0 where `x` is 0, for any `y` but NaN.",
     example="[0.0, 2.0], [0.0, 1.0] -> [0., 0.]",
     notes="Differentiable to any order; where `x` is 0 and `y` not positive, both derivatives are 0",
 )
@@ -41,7 +41,7 @@ xlog1py = _xlog(
     "xlog1py",
     "log1p",
     -1,
-    doc="Return x * log(1 + y), which is 0 where `x` is 0, whatever `y` is but NaN, and exact for small `y`.",
+    doc="Return x * log(1 + y), which is 0 where `x` is 0, for any `y` but NaN, and exact for small `y`.",
     example="[0.0, 2.0], [-1.0, 1e-9] -> [0.e+00, 2.e-09]",
     notes="Differentiable to any order; where `x` is 0 and `y` not above -1, both derivatives are 0",
 )

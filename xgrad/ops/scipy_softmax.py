@@ -60,7 +60,7 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
 def logsumexp(
     a: Tensor, axis: Axis = None, b: Tensor | float | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the logarithm of the sum of exponentials along axes, of which each may have a weight.
+    """Return the logarithm of the sum of exponentials along axes, optionally weighted.
 
     a : Tensor -- The exponents; integers count as float32.
     axis : int or tuple of int, optional -- The axes to reduce; by default all.

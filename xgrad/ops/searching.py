@@ -66,7 +66,7 @@ def searchsorted(
 
     x1 : Tensor -- Real numbers of shape (n,), in ascending order.
     x2 : Tensor or scalar -- Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
-    side : {"left", "right"}, default "left" -- Whether before or behind the elements that are equal.
+    side : {"left", "right"}, default "left" -- Whether before or after equal elements.
     sorter : Tensor, optional -- Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
     returns Tensor -- int64, of the shape of `x2`, from 0 to n.
     raises ValueError -- If `x1` has not one axis, or `side` is neither.

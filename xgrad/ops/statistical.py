@@ -58,7 +58,7 @@ def exclusive_cumprod(xp: Any, x: Any) -> Any:
 
 
 def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
-    """The derivative by an element is the product of all the others: of those before and of those behind."""
+    """The derivative by an element is the product of all the others: of those before and after it."""
     shape, axes = tuple(x.shape), normalize_axes(len(x.shape), axis)
     kept = tuple(a for a in range(len(shape)) if a not in axes)
     rows = xp.reshape(xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis)))

@@ -138,7 +138,7 @@ def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
 
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:
-    """Return values that no library of ours holds as a NumPy array, Python's floats in the default dtype."""
+    """Return values that are no array of a backend as a NumPy array, Python's floats in the default dtype."""
     try:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:
@@ -224,11 +224,11 @@ _to_device = _ToDevice()
 
 @documented()
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
-    """Return a tensor on another device; gradients come back to where it was.
+    """Return a tensor on another device; gradients return to the device of `x`.
 
     x
     device : str or Device -- The device of the result.
-    returns Tensor -- `x` itself where it is there already.
+    returns Tensor -- `x` itself if it is there already.
     raises DeviceError -- If the device is unknown or cannot be used.
 
     >>> xgrad.to_device(xgrad.ones(2), "cpu").device

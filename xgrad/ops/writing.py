@@ -51,10 +51,10 @@ _put_all = _PutAll()
 
 @documented()
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
-    """Return a copy of `x` of which a view has another value: what a write to the view makes of `x`.
+    """Return a copy of `x` with a new value of one of its views: the result of a write to the view.
 
     x
-    value : Tensor -- Of the shape that the view has.
+    value : Tensor -- Of the shape of the view.
     view : callable -- The function that takes the view: one of `xgrad` that returns views, such as
         ``xgrad.permute_dims``.
     **options -- The options of the function.
