@@ -1,9 +1,8 @@
 """Special functions under SciPy's names, differentiable to any order.
 
 They are computed by SciPy on ``cpu`` and ``strict`` (``pip install 'xgrad[special]'``), by PyTorch on ``torch``, and by
-``cupyx.scipy.special`` on ``cuda``. Functions that PyTorch or CuPy lacks are computed by SciPy on the host, from copies
-of the arrays. Functions of logarithms and exponentials, and `sinc`, are compositions of the standard's functions, and need
-no SciPy.
+``cupyx.scipy.special`` on ``cuda``. Functions that PyTorch or CuPy lacks are computed by SciPy on the host. Those of
+logarithms and exponentials, and `sinc`, are compositions of the standard's functions, and need no SciPy.
 
 Inputs are real, those of `erf`, `expit`, `logsumexp` and `sinc` also complex. Results have the dtype of the inputs:
 float32 gives float32. Integer arrays promote floating ones as in NumPy and SciPy: float32 and int64 give float64.
