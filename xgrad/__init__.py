@@ -38,6 +38,7 @@ from xgrad.ops.creation import *
 from xgrad.ops.dtype_functions import *
 from xgrad.ops.elementwise import *
 from xgrad.ops.indexing import *
+from xgrad.ops.joining import *
 from xgrad.ops.manipulation import *
 from xgrad.ops.matrix_products import *
 from xgrad.ops.searching import *

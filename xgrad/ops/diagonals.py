@@ -6,7 +6,7 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import linalg
-from xgrad.ops.declare_reduction import front_axis
+from xgrad.ops.declare import front_axis
 from xgrad.support.docstrings import documented
 
 __all__ = ["diag", "diagonal"]

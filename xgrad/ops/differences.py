@@ -8,9 +8,8 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.dtypes import INTEGER, SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import front_axis, slice_axis
-from xgrad.ops.manipulation import concat
+from xgrad.ops.declare import derivative, front_axis, slice_axis
+from xgrad.ops.joining import concat
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown

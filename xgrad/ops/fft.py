@@ -18,8 +18,7 @@ from xgrad.core.dtypes import FLOATING, get_default_dtype, standard
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import call_op, make_callable
-from xgrad.ops.declare_reduction import slice_axis
+from xgrad.ops.declare import call_op, make_callable, slice_axis
 from xgrad.ops.tensor_conversion import asarray
 from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import shown

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import Axis, count, restore_axes
+from xgrad.ops.declare import Axis, count, derivative, restore_axes
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown

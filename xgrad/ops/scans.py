@@ -9,7 +9,7 @@ from typing import Any
 from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare_reduction import axis_of_reals
+from xgrad.ops.declare import axis_of_reals
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import by_name, documented
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import call_op, derivative
-from xgrad.ops.declare_reduction import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
+from xgrad.ops.declare import DESCENDING, LAST, SEARCHED, STABLE, along_axes, call_op, derivative, reduction
 from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import put_along_axis, take
 from xgrad.support.docstrings import documented

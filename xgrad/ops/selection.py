@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare_reduction import axis_of_reals, slice_axis
+from xgrad.ops.declare import axis_of_reals, slice_axis
 from xgrad.support.docstrings import documented
 
 __all__ = ["partition", "topk"]

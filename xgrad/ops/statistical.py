@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 from xgrad.core.dtypes import FLOATING, INTEGER, is_complex
-from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import (
+from xgrad.ops.declare import (
     CORRECTION,
     DTYPE,
     Axis,
     broadcast_back,
     count,
     cumulative,
+    derivative,
     normalize_axes,
     reduction,
     restore_axes,

@@ -15,7 +15,7 @@ from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.declare import derivative
 from xgrad.ops.dtype_functions import result_type
-from xgrad.ops.manipulation import stack
+from xgrad.ops.joining import stack
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
