@@ -62,16 +62,10 @@ def _creation(
 
     def declare(function: F) -> F:
         summary, _, parameters = cleandoc(function.__doc__ or "").partition("\n\n")
-        text = _DOC.format(
-            summary=summary,
-            parameters=parameters,
-            shape=shape,
-            dtype=dtype,
-            device=device,
-            notes=notes,
-            example=example.replace(" -> ", "\n"),
-        )
-        function.__doc__ = write_out(text, function.__name__, "creation functions")
+        words = {"summary": summary, "parameters": parameters, "shape": shape, "dtype": dtype, "device": device}
+        text = _DOC.format(**words, notes=notes, example=example.replace(" -> ", "\n"))
+        if function.__doc__:  # None under -OO
+            function.__doc__ = write_out(text, function.__name__, "creation functions")
         return explained(function)
 
     return declare
