@@ -138,11 +138,10 @@ def elementwise(
 ) -> Callable[..., Tensor]:
     """Declare a function that works element by element, of the standard or not, given a rule for each input.
 
-    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
-    it is of bools alone, where the standard says nothing; `views` as in `derivative`. `forward` is the forward rule
-    where it is more than the namespace's function of this name, of complex numbers alone if `native_of_reals`.
+    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` names the op
+    to use for bools alone, which the standard leaves open; for `views` see `derivative`. `forward` is a forward rule
+    other than the namespace's function of this name; if `native_of_reals`, it is for complex numbers only.
     """
-
     native, names = (_unary, "x") if len(rules) == 1 else (_binary, "x1, x2")
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
@@ -188,34 +187,30 @@ def _document(function: Function, names: str, summary: str, example: str, notes:
     )
 
 
-#: A keyword of a function along axes: its name, its default, and its type and its meaning in the documentation.
-Option = tuple[str, Any, str, str]
+#: A keyword of a function along axes: its entry in the docstring, and its default.
+Option = tuple[str, Any]
 
-AXES: Option = ("axis", None, "int or tuple of int, optional", "The axes to reduce; by default all.")
-SEARCHED: Option = ("axis", None, "int, optional", "The axis to search along; by default all elements in row order.")
-RUNNING: Option = ("axis", None, "int, optional", "The axis to go along; optional for one axis.")
-LAST: Option = ("axis", -1, "int, default -1", "The axis to sort along.")
-KEEPDIMS: Option = ("keepdims", False, "bool, default False", "Whether reduced axes stay, with length 1.")
+AXES: Option = "axis : int or tuple of int, optional -- The axes to reduce; by default all.", None
+SEARCHED: Option = "axis : int, optional -- The axis to search along; by default all elements in row order.", None
+RUNNING: Option = "axis : int, optional -- The axis to go along; optional for one axis.", None
+LAST: Option = "axis : int, default -1 -- The axis to sort along.", -1
+KEEPDIMS: Option = "keepdims : bool, default False -- Whether reduced axes stay, with length 1.", False
 DTYPE: Option = (
-    "dtype",
+    "dtype : dtype, optional -- The dtype to compute in and to return; by default that of `x`, and at least int64 for "
+    "integers.",
     None,
-    "dtype, optional",
-    "The dtype to compute in and to return; by default that of `x`, and at least int64 for integers.",
 )
 CORRECTION: Option = (
-    "correction",
+    "correction : float, default 0 -- Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's "
+    "default.",
     0.0,
-    "float, default 0",
-    "Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's default.",
 )
 INITIAL: Option = (
-    "include_initial",
+    "include_initial : bool, default False -- Whether the result starts with that of no elements, and is longer by 1.",
     False,
-    "bool, default False",
-    "Whether the result begins with that of no elements, and is longer by one.",
 )
-DESCENDING: Option = ("descending", False, "bool, default False", "Whether the largest comes first.")
-STABLE: Option = ("stable", True, "bool, default True", "Whether equal elements keep their order.")
+DESCENDING: Option = "descending : bool, default False -- Whether the largest comes first.", False
+STABLE: Option = "stable : bool, default True -- Whether equal elements keep their order.", True
 
 _TAKES = {
     BOOLEAN: "Real numbers or bools",
@@ -253,8 +248,8 @@ def along_axes(
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard of one tensor and these options, given its rule.
 
-    `doc` is its summary, `example` reads ``data, options -> values``, and `raises` what makes it a ValueError; `some`
-    says that there must be some axis, `kind` and `highest` which dtypes it takes.
+    `doc` is its summary, `example` reads ``data, options -> values``, and `raises` is the cause of a ValueError; `some`
+    requires at least one axis, and `kind` and `highest` are the least and highest kinds of dtypes.
     """
 
     def forward(xp: Any, x: Any, /, **options: Any) -> Any:
@@ -268,7 +263,7 @@ def along_axes(
         name=name,
         summary=doc,
         takes=takes or _TAKES[kind],
-        options="\n".join([f"{name} : {kind} -- {meaning}" for name, _, kind, meaning in options]),
+        options="\n".join([entry for entry, _ in options]),
         returns=returns,
         raises=f"raises ValueError -- {raises}\n" if raises else "",
         notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
@@ -276,7 +271,7 @@ def along_axes(
         keywords=keywords,
         value=value,
     )
-    defaults = {name: default for name, default, *_ in options}
+    defaults = {entry.partition(" ")[0]: default for entry, default in options}
     function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, _keywords=defaults, native=not some)
     return make_callable(function, write_out(text, name, f"{section} functions"), "xgrad.ops." + section)
 
@@ -321,7 +316,7 @@ def front_axis(op: str, x: Tensor, axis: int) -> int:
 
 
 def count(shape: tuple[int, ...], axis: Axis) -> int:
-    """Return how many elements are reduced to one."""
+    """Return the number of elements that are reduced to one."""
     return math.prod(shape[a] for a in normalize_axes(len(shape), axis))
 
 
