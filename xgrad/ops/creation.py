@@ -55,9 +55,9 @@ def _creation(
     device: str = "the `default_device`",
     notes: str = "",
 ) -> Callable[[F], F]:
-    """Complete the documentation of a creation function: it gives a summary and its own parameters.
+    """Complete the docstring of a creation function, which has its summary and own parameters.
 
-    `example` reads ``call -> what is shown``.
+    `example` reads ``call -> output``.
     """
 
     def declare(function: F) -> F:
@@ -93,7 +93,7 @@ def _create(
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:
-    """Return a shape, which may be one length, and in which 0-d tensors may be lengths."""
+    """Return a shape as a tuple of ints; it may be one length, and lengths may be 0-d tensors."""
     return tuple([_integer("shape", n) for n in (shape if isinstance(shape, (tuple, list)) else [shape])])
 
 
@@ -301,7 +301,7 @@ def linspace(
 def _parse_bounds(
     bounds: Sequence[Number], dtype: Any, device: str | Device | None, lowest: int = INTEGER
 ) -> tuple[list[Any], Any, str | Device | None, bool]:
-    """Return bounds as numbers, the dtype and device of what lies between them, and whether they are in a graph."""
+    """Return bounds as numbers, the dtype and device of the range, and whether they are in a graph."""
     tensors = [x for x in bounds if isinstance(x, Tensor)]
     if any(x.ndim for x in tensors):
         raise ValueError(f"expected numbers and 0-d tensors as bounds, got shapes {[x.shape for x in tensors]}")
@@ -343,8 +343,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
     *arrays : Tensor -- The coordinates along each axis, of shape (n,).
-    indexing : {"xy", "ij"}, default "xy" -- Whether the first two axes change places, as is the habit with images, or
-        not, as with matrices.
+    indexing : {"xy", "ij"}, default "xy" -- Whether the first two axes are swapped, as for images, or not, as for
+        matrices.
     returns tuple of Tensor -- As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with
         ``"ij"``, of (n2, n1, n3, ...) with ``"xy"``.
     raises ValueError -- If an array has not just one axis, or `indexing` is neither.
@@ -386,7 +386,7 @@ Differentiable to any order.
 
 
 def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
-    """Declare a function that leaves a triangle of a matrix."""
+    """Declare a function that returns a triangle of matrices."""
 
     def forward(xp: Any, x: Any, /, *, k: int = 0) -> Any:
         if len(x.shape) < 2:
