@@ -24,6 +24,7 @@ from xgrad.support.hints import shown
 Shape = int | tuple[int, ...]
 
 
+@documented()
 class Generator:
     """A stream of random numbers that a seed determines.
 
@@ -32,26 +33,13 @@ class Generator:
     since they are computed from Philox's bits by exactly rounded operations. Uniform numbers and the masks of dropout
     are generated on the device, all others on the host.
 
-    Parameters
-    ----------
-    seed : int, optional
-        From 0 to 2**64 - 1. By default one from the operating system.
+    seed : int, optional -- From 0 to 2**64 - 1. By default one from the operating system.
+    raises TypeError -- If the seed is not an int.
+    raises ValueError -- If it is out of range.
 
-    Raises
-    ------
-    TypeError
-        If the seed is not an int.
-    ValueError
-        If it is out of range.
-
-    References
-    ----------
     .. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
        SC 2011.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> a, b = xgrad.random.Generator(7), xgrad.random.Generator(7)
     >>> bool(xgrad.all(a.rand(3) == b.rand(3)))
     True

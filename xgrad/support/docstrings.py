@@ -2,10 +2,10 @@
 
 The short form is a summary, a block of entries, notes and examples, with empty lines between them::
 
-    axis : int -- Along what to flip.
+    axis : int -- The axis to flip.
     dtype, device
-    returns Tensor -- Of the shape of `x`, which may take
-        several lines.
+    returns Tensor -- Of the shape of `x`; a long description goes
+        on in indented lines.
     raises DeviceError
 
 An entry without a description stands for that in `SHARED`, or in what the functions of a module share.
@@ -41,7 +41,6 @@ SHARED = by_name(
     "DeviceError -- If the tensors are on several devices.",
     "IndexError -- If there is no such axis.",
 )
-
 
 #: Titles of sections by the first word of their entries; other entries are parameters.
 _TITLES = {
