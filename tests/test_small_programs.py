@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf
+from helpers import host, leaf64
 from xgrad import Tensor
 
 
@@ -49,7 +49,7 @@ def test_small_network_fits_four_points(device: str) -> None:
 
 def test_derivatives_of_any_order_of_a_closed_form(device: str) -> None:
     """The n-th derivative of sin(2x) is 2**n sin(2x + n pi / 2)."""
-    x = leaf(0.3, device)
+    x = leaf64(0.3, device)
     y = xgrad.sin(2 * x)
     for n in range(1, 8):
         (y,) = xgrad.autograd.grad(y, x, create_graph=True)
@@ -57,7 +57,7 @@ def test_derivatives_of_any_order_of_a_closed_form(device: str) -> None:
 
 
 def test_newton_by_second_derivatives(device: str) -> None:
-    x = leaf([2.0, -3.0], device)
+    x = leaf64([2.0, -3.0], device)
     for _ in range(30):
         (slope,) = xgrad.autograd.grad((x**4 / 4 - x).sum(), x, create_graph=True)
         (curvature,) = xgrad.autograd.grad(slope.sum(), x)

@@ -11,17 +11,15 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, uniform
+from helpers import host, on, uniform
 from xgrad import Tensor, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from xgrad.support.trees import leaves
 
 
-def on(device: str, x: Any) -> Tensor:
-    return xgrad.asarray(x, dtype=xgrad.float64, device=device)
-
-
 def assert_close(got: Any, wanted: Any, rtol: float = 1e-9) -> None:
-    for a, b in zip([x for _, x in leaves(got)], [x for _, x in leaves(wanted)], strict=True):
+    pairs = list(zip([x for _, x in leaves(got)], [x for _, x in leaves(wanted)], strict=True))
+    assert pairs
+    for a, b in pairs:
         assert isinstance(a, Tensor) and not a.requires_grad
         np.testing.assert_allclose(host(a), host(b) if isinstance(b, Tensor) else b, rtol=rtol, atol=1e-11)
 
