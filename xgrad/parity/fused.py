@@ -15,6 +15,7 @@ import numpy as np
 from xgrad import ops
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
+from xgrad.ops.nn import _cross_entropy
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 
@@ -109,7 +110,7 @@ def _numbers(count: int, shape: tuple[int, ...], dtype: str) -> Iterator[np.ndar
     return (generator.normal(size=shape).astype(dtype) for _ in range(count))
 
 
-_LOSS = ops.nn._cross_entropy.function  # type: ignore[attr-defined]
+_LOSS = _cross_entropy.function  # type: ignore[attr-defined]
 
 CASES: dict[str, Case] = {
     "SGD": _sgd(0.0, 0.01),
