@@ -1,7 +1,7 @@
-"""The kernels of CUDA on the host: their own source, given to a C++ compiler with what stands for CUDA around it.
+"""CUDA kernels on the host: their source, compiled by a C++ compiler with definitions of CUDA's names.
 
-`HostCupy` has the names of CuPy that `xgrad_cupy.kernels` uses, for NumPy's arrays, and refuses what CuPy refuses. The
-threads of a block are threads, which exchange what those of a warp do, and wait for each other.
+`HostCupy` has the names that `xgrad_cupy.fused_kernels` uses, for NumPy's arrays, and refuses what CuPy refuses.
+Threads of a block are threads of the host, which exchange the values of a warp, and wait for each other.
 """
 
 from __future__ import annotations
@@ -14,25 +14,13 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-COMPILER = shutil.which("g++")
+from xgrad_cupy.cuda_source import C_TYPES
 
-C_TYPES = {
-    "bool": "bool",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long long",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long long",
-    "float32": "float",
-    "float64": "double",
-}
+COMPILER = shutil.which("g++")
 
 SCALARS: dict[Any, Any] = {
     np.int32: ctypes.c_int,
@@ -136,9 +124,7 @@ class Parameter:
 
 
 class ElementwiseKernel:
-    """What CuPy's class of this name does with a kernel, on the host. All of them are kept in `made`."""
-
-    made: ClassVar[dict[str, ElementwiseKernel]] = {}
+    """CuPy's class of this name, on the host."""
 
     def __init__(
         self,
@@ -153,7 +139,6 @@ class ElementwiseKernel:
         self.ins = [Parameter(text) for text in in_params.split(",")]
         self.outs = [Parameter(text) for text in out_params.split(",")]
         self.operation, self.name, self.preamble = operation, name, preamble
-        self.made[name] = self
 
     def __call__(self, *args: Any) -> Any:
         assert len(args) in (len(self.ins), len(self.ins) + len(self.outs)), self.name

@@ -1,4 +1,4 @@
-"""array-api-strict as the device ``strict``: it has the standard's functions and refuses all else."""
+"""array-api-strict as the device ``strict``: the standard's functions and nothing else."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from xgrad.backend.finite_linalg import finite_linalg
 
 
 class StrictBackend(Backend):
-    """NumPy behind array-api-strict, which proves that a rule uses the standard alone. For tests: slow.
+    """NumPy through array-api-strict, for tests that rules use the standard alone. Slow.
 
-    It has three devices, ``strict``, ``strict:1`` and ``strict:2``, which refuse to be mixed.
+    Its three devices, ``strict``, ``strict:1`` and ``strict:2``, cannot be mixed.
     """
 
     library = "array_api_strict"
@@ -29,7 +29,7 @@ class StrictBackend(Backend):
             ) from error
         self._library = array_api_strict
         self.array_type = type(array_api_strict.zeros(0))
-        # Which are no attributes until asked for.
+        # extensions, which are missing in vars()
         extensions = {"fft": array_api_strict.fft, "linalg": finite_linalg(array_api_strict.linalg, self.to_host)}
         self.xp = SimpleNamespace(**vars(array_api_strict), **extensions, index_add=self.index_add)
         self._devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]

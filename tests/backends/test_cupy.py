@@ -20,7 +20,7 @@ from xgrad.backend import DeviceError
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops.products import product
 from xgrad.optim.flat import Layout
-from xgrad_cupy.kernels import Kernels
+from xgrad_cupy.fused_kernels import Kernels
 
 PACKAGE = Path(xgrad.__file__).parent
 

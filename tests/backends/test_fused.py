@@ -38,8 +38,8 @@ from xgrad.parity.table import find
 from xgrad.parity.text import as_text
 from xgrad.random import variates
 from xgrad.testing import gradgradcheck
-from xgrad_cupy import CupyBackend, source
-from xgrad_cupy.kernels import Kernels
+from xgrad_cupy import CupyBackend, cuda_source
+from xgrad_cupy.fused_kernels import Kernels
 from xgrad_numpy import NumpyBackend
 
 needs_compiler = pytest.mark.skipif(host_cuda.COMPILER is None, reason="there is no g++ to compile kernels with")
@@ -286,7 +286,7 @@ def test_softmax_of_nothing_is_empty(name: str, shape: tuple[int, int], kernels:
 def test_log_softmax_of_infinities_is_that_of_the_generic_rule(kernels: Kernels) -> None:
     x = np.array(list(itertools.product([np.inf, -np.inf, NAN, 0, 1], repeat=3)), "float32")
     expected = xgrad.nn.functional.log_softmax(xgrad.asarray(x)).numpy()
-    np.testing.assert_allclose(kernels.log_softmax(x, axis=-1), expected, rtol=1e-6)
+    np.testing.assert_allclose(kernels.table()["log_softmax"](x, axis=-1), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
@@ -496,7 +496,8 @@ def test_no_value_is_read(kernels: Kernels) -> None:
     kernels.dropout(x, seed=counter, call=counter, device=None, p=0.5)
     _, scale = kernels.cross_entropy(x, target, reduction="mean", label_smoothing=0.1)
     kernels.cross_entropy_gradient(number.astype("float32"), x, target, "mean", 0.1, scale)
-    kernels.log_softmax_gradient(g, kernels.log_softmax(x, axis=0), 0)
+    table = kernels.table()
+    table["log_softmax_gradient"](g, table["log_softmax"](x, axis=0), 0)
     kernels.sgd_step(p, g, m, number, number, number, number, True, False)
     kernels.adam_step(p, g, m, v, None, *[number] * 6, False)
 
@@ -562,14 +563,11 @@ FLAGS_OF_NVCC = ["-cubin", "-Werror=all-warnings", "-diag-suppress=177,550", "--
 
 def as_cuda(kernels: Kernels) -> list[str]:
     """Return the source of every kernel in every type, in a namespace of its own."""
-    texts = {text for name, text in vars(source).items() if name.isupper()}
-    elementwise = list(host_cuda.ElementwiseKernel.made.values())
-    whole = {source.PHILOX, source.DROPOUT, source.ROWS, source._ADAM, source._REST}
-    assert {kernel.operation for kernel in elementwise} == texts - whole
+    elementwise = kernels._elementwise.values()
     made = [kernel.code({"T": dtype, "I": "int64"}, "") for kernel in elementwise for dtype in DTYPES]
     for dtype, classes in itertools.product(DTYPES, ("int64", "uint8")):
         types = f"typedef {host_cuda.C_TYPES[dtype]} T;\ntypedef {host_cuda.C_TYPES[classes]} I;\n"
-        made += [types + source.ROWS, types + source.DROPOUT]
+        made += [types + cuda_source.ROWS, types + cuda_source.DROPOUT]
     plain = [text.replace(LOOP, ON_GPU).replace('"C" void', '"C" __global__ void') for text in made]
     return [f"namespace n{k} {{\n{text}\n}}\n".replace('extern "C" ', "") for k, text in enumerate(plain)]
 
