@@ -24,7 +24,6 @@ from host_graph import launches
 from xgrad import nn, optim
 from xgrad.backend import philox
 from xgrad.backend.device import Device
-from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.capture import CaptureWarning
 from xgrad.capture.tracing_device import TracingDevice
 from xgrad.parity.evaluate import options, tensors
@@ -93,25 +92,22 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[host_graph.Library]:
     monkeypatch.setattr(cublas, "load", lambda cp, find=lambda name: library: load(cp, find))
     monkeypatch.setattr(cuda_graph, "_handles", {})
     monkeypatch.setattr(TracingDevice, "_devices", {})
-    monkeypatch.setattr(Device, "_known", dict(Device._known))
     host_graph.log.clear()
     yield library
     host_graph.flush()
-    for cached in (backend_class, open_backend):
-        cached.cache_clear()
 
 
 @pytest.fixture(params=[GraphBackend, pytest.param(FusedGraphBackend, marks=needs_compiler)], ids=["generic", "fused"])
-def graphs(request: pytest.FixtureRequest, library: host_graph.Library, monkeypatch: pytest.MonkeyPatch) -> Device:
+def graphs(request: pytest.FixtureRequest, library: host_graph.Library, install: Any) -> Device:
     """A device that captures graphs, without and with fused kernels."""
-    monkeypatch.setitem(entry_points(), "graphs", SimpleNamespace(load=lambda: request.param))
+    install("graphs", lambda: request.param)
     return Device("graphs")
 
 
 @pytest.fixture
-def plain(library: host_graph.Library, monkeypatch: pytest.MonkeyPatch) -> Device:
+def plain(library: host_graph.Library, install: Any) -> Device:
     """A device that captures graphs, without fused kernels."""
-    monkeypatch.setitem(entry_points(), "graphs", SimpleNamespace(load=lambda: GraphBackend))
+    install("graphs", lambda: GraphBackend)
     return Device("graphs")
 
 

@@ -19,7 +19,6 @@ import pytest
 import xgrad
 from xgrad.backend import Backend
 from xgrad.backend.device import Device
-from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.parity.evaluate import evaluate, options, tensors
 from xgrad.parity.row import Op
 from xgrad.parity.table import OPS
@@ -147,12 +146,8 @@ Placed.device = property(lambda self: self.place)  # type: ignore[attr-defined] 
 
 
 @pytest.fixture
-def _plug_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(entry_points(), "placed", SimpleNamespace(load=lambda: PlacedBackend))
-    monkeypatch.setattr(Device, "_known", dict(Device._known))
-    yield
-    for cached in (backend_class, open_backend):
-        cached.cache_clear()
+def _plug_in(install: Any) -> None:
+    install("placed", lambda: PlacedBackend)
 
 
 def test_the_stand_in_refuses() -> None:

@@ -7,11 +7,9 @@ import inspect
 import itertools
 import shutil
 import subprocess
-from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ import xgrad
 from reference_philox import stream
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE, overridable
-from xgrad.backend.registry import backend_class, entry_points, open_backend
 from xgrad.ops import dropout, elementwise, nn
 from xgrad.ops.dropout import dropout_mask
 from xgrad.parity.compare import compare
@@ -62,13 +59,10 @@ class FusedBackend(NumpyBackend):
 
 
 @pytest.fixture
-def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+def fused(install: Any) -> Device:
     """A device that has the kernels."""
-    monkeypatch.setitem(entry_points(), "fused", SimpleNamespace(load=lambda: FusedBackend))
-    monkeypatch.setattr(Device, "_known", dict(Device._known))
-    yield Device("fused")
-    for cached in (backend_class, open_backend):
-        cached.cache_clear()
+    install("fused", lambda: FusedBackend)
+    return Device("fused")
 
 
 @pytest.fixture(scope="module")
