@@ -36,12 +36,22 @@ __device__ inline void philox(
 }
 """
 
-# The seed and the number of the call are read from memory if there is an address. Each thread makes a block of random
-# bits, 16 for each of 16 elements; the threads then read and write neighbouring elements, so that access is coalesced.
-# T is the type of the elements.
-DROPOUT = (
+# Kernels on random bits. Seed and number of the call are read from memory if there is an address. In `dropout` a thread
+# makes the bits of 16 elements, 16 each; the threads then read and write neighbouring elements, so that access is
+# coalesced. T is the type of the elements.
+RANDOM = (
     PHILOX
     + """
+extern "C" __global__ void bits(
+    const unsigned long long *seed_at, unsigned long long seed, const unsigned long long *call_at,
+    unsigned long long call, unsigned long long *words, long long count
+) {
+    long long block = blockIdx.x * 128LL + threadIdx.x;
+    if (seed_at) seed = *seed_at;
+    if (call_at) call = *call_at;
+    if (block < count) philox(seed, call, block, words + 4 * block);
+}
+
 extern "C" __global__ void dropout(
     const unsigned long long *seed_at, unsigned long long seed, const unsigned long long *call_at,
     unsigned long long call, const T *x, T *out, T *mask, int threshold, double scale, long long size
@@ -65,12 +75,11 @@ extern "C" __global__ void dropout(
 
 
 class Elementwise(NamedTuple):
-    """An elementwise kernel: its parameters, its results, the operation for an element, and functions that it calls."""
+    """An elementwise kernel: its parameters, its results, and the operation for an element."""
 
     inputs: str
     outputs: str
     operation: str
-    preamble: str = ""
 
 
 # Exact, as NumPy's; infinite operands as in the standard
@@ -122,12 +131,6 @@ _MOMENTUM_INPUTS = (
 )
 
 ELEMENTWISE = {
-    # A thread for each block of Philox: `first`, every fourth word, gives their number.
-    "bits": Elementwise("uint64 seed, uint64 call", "uint64 first, raw uint64 words", """
-unsigned long long block[4];
-philox(seed, call, i, block);
-for (int k = 0; k < 4; ++k) words[4 * i + k] = block[k];
-""", PHILOX),
     "uniform_float32": Elementwise(
         "int32 bits", "float32 out", "out = (float)((bits >> 8) & 0xFFFFFF) * 5.9604644775390625e-8f"  # 2**-24
     ),

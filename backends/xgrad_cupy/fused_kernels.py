@@ -27,7 +27,7 @@ _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _WARP, _WARPS = 32, 8  # threads of a warp, and warps of a block
 _WARP_LENGTH = 1024  # length up to which a row belongs to a warp
 _HUGE_LENGTH, _FEW_ROWS = 1 << 16, 64
-_DROPOUT_THREADS = 128  # of a block
+_RANDOM_THREADS = 128  # of a block, in kernels on random bits
 _EXACT = ("--fmad=false",)  # each operation rounded by itself, as in the generic rules: the same bits
 
 
@@ -46,8 +46,8 @@ class Kernels:
     def __init__(self, cp: Any, xp: Any) -> None:
         self._cp, self._xp = cp, xp
         self._elementwise = {
-            name: cp.ElementwiseKernel(*parts, f"xgrad_{name}", preamble=preamble, options=_EXACT)
-            for name, (*parts, preamble) in cuda_source.ELEMENTWISE.items()
+            name: cp.ElementwiseKernel(*parts, f"xgrad_{name}", options=_EXACT)
+            for name, parts in cuda_source.ELEMENTWISE.items()
         }
         self._raw = cache(self._compile)
 
@@ -84,8 +84,10 @@ class Kernels:
 
     def bits(self, seed: Any, call: Any, width: int, count: int) -> Any:
         """Return the integers of `Backend.random_bits`, on the current device."""
-        words = self._cp.empty(4 * -(-count * width // 256), np.uint64)
-        self._elementwise["bits"](self._uint64(seed), self._uint64(call), words[::4], words)
+        blocks = -(-count * width // 256)
+        words = self._cp.empty(4 * blocks, np.uint64)
+        if blocks:
+            self._launch_random("bits", "float32", blocks, seed, call, words, np.int64(blocks))
         return words.view(f"int{width}")[:count]
 
     def uniform(self, bits: Any, dtype: Any) -> Any:
@@ -97,17 +99,18 @@ class Kernels:
         threshold, scale = dropout_scale(p)
         out, mask = (self._cp.empty(x.shape, x.dtype) for _ in range(2))
         if x.size:
-            counters: list[Any] = []  # the address and the value of each
-            for word in map(self._uint64, (seed, call)):
-                counters += (word, np.uint64(0)) if self._is_array(word) else (None, word)
-            arrays = self._cp.ascontiguousarray(x), out, mask
-            blocks = -(-x.size // (16 * _DROPOUT_THREADS))
-            args = (*counters, *arrays, np.int32(threshold), np.float64(scale), np.int64(x.size))
-            self._raw("dropout", x.dtype.name, "int64")((blocks,), (_DROPOUT_THREADS,), args)
+            args = self._cp.ascontiguousarray(x), out, mask, np.int32(threshold), np.float64(scale), np.int64(x.size)
+            self._launch_random("dropout", x.dtype.name, -(-x.size // 16), seed, call, *args)
         return out, mask
 
-    def _uint64(self, value: Any) -> Any:
-        return value.astype(np.uint64, copy=False) if self._is_array(value) else np.uint64(value)
+    def _launch_random(self, name: str, dtype: str, threads: int, seed: Any, call: Any, *args: Any) -> None:
+        """Run a kernel with the addresses and the values of a seed and the number of a call before other arguments."""
+        counters: list[Any] = []
+        for word in (seed, call):
+            is_array = self._is_array(word)
+            counters += (word.astype(np.uint64, copy=False), np.uint64(0)) if is_array else (None, np.uint64(word))
+        kernel = self._raw(name, dtype, "int64")
+        kernel((-(-threads // _RANDOM_THREADS),), (_RANDOM_THREADS,), (*counters, *args))
 
     def _is_array(self, value: Any) -> bool:
         return isinstance(value, self._cp.ndarray)
@@ -179,7 +182,8 @@ class Kernels:
 
     def _compile(self, name: str, dtype: str, classes: str) -> Any:
         types = f"typedef {cuda_source.C_TYPES[dtype]} T;\ntypedef {cuda_source.C_TYPES[classes]} I;\n"
-        return self._cp.RawKernel(types + (cuda_source.DROPOUT if name == "dropout" else cuda_source.ROWS), name)
+        source = cuda_source.RANDOM if name in ("bits", "dropout") else cuda_source.ROWS
+        return self._cp.RawKernel(types + source, name)
 
     # Optimizers
 

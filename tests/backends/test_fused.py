@@ -512,7 +512,7 @@ def as_cuda(kernels: Kernels) -> list[str]:
     made = [kernel.code({"T": dtype, "I": "int64"}, "") for kernel in elementwise for dtype in DTYPES]
     for dtype, classes in itertools.product(DTYPES, ("int64", "uint8")):
         types = f"typedef {host_cuda.C_TYPES[dtype]} T;\ntypedef {host_cuda.C_TYPES[classes]} I;\n"
-        made += [types + cuda_source.ROWS, types + cuda_source.DROPOUT]
+        made += [types + cuda_source.ROWS, types + cuda_source.RANDOM]
     plain = [text.replace(LOOP, ON_GPU).replace('"C" void', '"C" __global__ void') for text in made]
     return [f"namespace n{k} {{\n{text}\n}}\n".replace('extern "C" ', "") for k, text in enumerate(plain)]
 
