@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Call, Program, Value, leaves, map_leaves
+from xgrad.capture.program import Call, Program, Unusable, Value, leaves, map_leaves
 
 
 class NumberOperand(NamedTuple):
@@ -35,8 +34,8 @@ class Interpreter:
             if call.check is not None:
                 raise Unusable("a value is checked, for which a GPU would be waited for", call.line)
         self._arguments = [self._with_operands(call) for call in program.calls]
-        operands = [x for x in leaves(map(_flat, self._arguments)) if type(x) is NumberOperand]
-        self.operands = list(dict.fromkeys(operands))
+        everything = leaves([(*args, *options.values()) for args, options in self._arguments])
+        self.operands = list(dict.fromkeys([x for x in everything if type(x) is NumberOperand]))
         self._dying = self._last_uses()
 
     def _last_uses(self) -> list[list[int]]:
@@ -119,11 +118,6 @@ class Interpreter:
                 result = call.function(*args, **options)
                 return result if call.single else result[call.results.index(value)]
         raise Unusable("a result shares memory with an argument in a way that cannot be followed")
-
-
-def _flat(arguments: tuple[Any, dict[str, Any]]) -> tuple[Any, ...]:
-    args, options = arguments
-    return *args, *options.values()
 
 
 def _number_dtype(call: Call, number: Number) -> Any:
