@@ -1,4 +1,4 @@
-"""What holds a GPU against NumPy, on the CPU in its place."""
+"""The comparison of a GPU with NumPy, with the CPU in its place."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import xgrad
 from benchmarks.agreement import agreement
 
 
-def test_a_device_that_agrees() -> None:
+def test_device_in_agreement_has_no_failures() -> None:
     agreed = agreement("cpu")
     assert agreed["failed"] == {}
     assert agreed["passed"] > 150
 
 
-def test_a_disagreement_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disagreement_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     device = xgrad.Device("cpu")
     monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)
     failed = agreement("cpu")["failed"]

@@ -1,4 +1,4 @@
-"""What NumPy's device computes in another way than NumPy: the oracle is NumPy's function of the name."""
+"""Functions of the NumPy backend, compared with those of NumPy."""
 
 import itertools
 
@@ -14,7 +14,7 @@ DTYPES = ["float32", "float64", "float16", "int64", "int8", "uint8", "bool"]
 
 
 def arrays(shape, dtype, seed=0):
-    """Return the same values lying in memory in several ways."""
+    """Yield the same values in several layouts."""
     rng = np.random.default_rng(seed)
     with np.errstate(all="ignore"):
         special = np.array(SPECIAL).astype(dtype) if np.dtype(dtype).kind == "f" else np.arange(-5, 6).astype(dtype)
@@ -30,12 +30,11 @@ def arrays(shape, dtype, seed=0):
         yield read_only
 
 
-def same(ours, theirs):
-    ours, theirs = np.asarray(ours), np.asarray(theirs)
-    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-    np.testing.assert_array_equal(ours, theirs)
-    numbers = ~np.isnan(theirs)
-    np.testing.assert_array_equal(np.signbit(ours[numbers]), np.signbit(theirs[numbers]))
+def same(result, expected):
+    result, expected = np.asarray(result), np.asarray(expected)
+    np.testing.assert_array_equal(result, expected, strict=True)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -62,9 +61,9 @@ def test_reductions_are_those_of_numpy(shape, dtype):
         for x in arrays(shape, dtype):
             kind = {"axis": axis, "keepdims": keepdims}
             for name in ("sum", "mean"):
-                ours, theirs = getattr(functions, name)(x, **kind), getattr(np, name)(x, **kind)
-                assert ours.dtype == theirs.dtype and np.shape(ours) == np.shape(theirs)
-                np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+                result, expected = getattr(functions, name)(x, **kind), getattr(np, name)(x, **kind)
+                assert result.dtype == expected.dtype
+                np.testing.assert_array_equal(np.isnan(result), np.isnan(expected), strict=True)
             finite = np.random.default_rng(2).uniform(-2, 2, shape).astype(dtype)
             for name in ("sum", "mean"):
                 exact = getattr(np, name)(finite.astype("f8"), **kind)
@@ -77,7 +76,7 @@ def test_reductions_are_those_of_numpy(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "float32"])
-def test_sums_take_a_dtype_and_widen_integers(dtype):
+def test_sum_takes_dtype_and_widens_integers(dtype):
     x = np.full((300, 2), 1, dtype)
     same(functions.sum(x, axis=0), np.sum(x, axis=0))
     same(functions.sum(x, axis=0, dtype=np.float64), np.sum(x, axis=0, dtype=np.float64))
@@ -99,7 +98,7 @@ def test_sums_take_a_dtype_and_widen_integers(dtype):
         ((2, 4, 3), (3, 0)),
     ],
 )
-def test_products_are_those_of_numpy(a, b, dtype):
+def test_product_is_that_of_numpy(a, b, dtype):
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-9, 9, shape).astype(dtype) for shape in (a, b))
     expected = np.matmul(x, y)
@@ -113,13 +112,13 @@ def test_products_are_those_of_numpy(a, b, dtype):
         functions.matmul(x, np.ones((7, 7), dtype))
 
 
-def test_a_product_of_several_dtypes_has_the_wider_one():
+def test_product_of_two_dtypes_has_the_wider_one():
     x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float64)
     same(functions.matmul(x, y), np.matmul(x, y))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_methods_are_the_functions(shape):
+def test_shape_functions_are_those_of_numpy(shape):
     for x in arrays(shape, "float32"):
         same(functions.reshape(x, (-1,) if x.size else x.shape), np.reshape(x, (-1,) if x.size else x.shape))
         same(functions.astype(x, np.float64), x.astype(np.float64))
@@ -131,14 +130,14 @@ def test_methods_are_the_functions(shape):
             same(functions.matrix_transpose(x), np.swapaxes(x, -1, -2))
 
 
-def test_conditions_that_are_no_bools_and_scalars_are_left_to_numpy():
+def test_where_with_condition_other_than_bool_array_is_that_of_numpy():
     x = np.linspace(-1, 1, 2000, dtype=np.float32)
     numbers = np.full(2000, 2)
     same(functions.where(numbers, x, 0), np.where(numbers, x, 0))
     same(functions.where(True, x, 0), np.where(True, x, 0))
 
 
-def test_sums_make_no_large_arrays():
+def test_sum_caches_no_large_arrays():
     wide = np.broadcast_to(np.float32(1), (5000, 1000))
     assert functions.sum(wide, axis=0)[0] == 5000
     long = np.ones((1 << 17, 1), np.float32)
@@ -150,7 +149,7 @@ def test_sums_make_no_large_arrays():
 @pytest.mark.parametrize("dtype", DTYPES[:-1])
 @pytest.mark.parametrize("shape", [(7,), (3000,), (40, 50), (3, 700, 2)])
 @pytest.mark.parametrize("descending", [False, True])
-def test_sorting_is_stable(shape, dtype, descending):
+def test_sort_and_argsort_are_stable(shape, dtype, descending):
     rng = np.random.default_rng(2)
     plain, ties = rng.normal(size=shape).astype(dtype), rng.integers(-3, 3, shape).astype(dtype)
     zeros, odd = np.where(rng.random(shape) < 0.5, ties, -ties), ties.copy()
