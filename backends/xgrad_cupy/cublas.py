@@ -87,19 +87,10 @@ def layout(x: Any) -> Layout | None:
 
 
 class Cublas:
-    """A cuBLAS handle on the current device. It is never destroyed: graphs may contain kernels that depend on it.
+    """A handle of the cuBLAS of `load` on the current device. All methods raise `CublasError` for an error status.
 
-    All methods raise `CublasError` for an error status.
-
-    Parameters
-    ----------
-    library : ctypes.CDLL
-        The result of `load`.
-
-    Attributes
-    ----------
-    tf32 : bool
-        Whether products of float32 and complex64 may use TF32.
+    It is never destroyed: graphs may contain kernels that depend on it. `tf32` is whether products of float32 and
+    complex64 may use TF32.
     """
 
     def __init__(self, library: Any) -> None:
@@ -112,13 +103,10 @@ class Cublas:
         self._call("cublasSetWorkspace_v2", self._handle, workspace, size)
 
     def gemm(self, a: Any, b: Any, out: Any) -> None:
-        """Write the product of two matrices, or of stacks of them, to an array.
+        """Write the product of two matrices, or of two stacks with one leading axis, to an array.
 
-        Parameters
-        ----------
-        a, b, out : array
-            Of one dtype that `supports`, of shapes (..., m, k), (..., k, n) and (..., m, n) with at most one leading
-            axis, not empty, in a `layout` that cuBLAS takes. A stack with stride 0 repeats one matrix.
+        All have one dtype that cuBLAS `supports`, a `layout` that it takes, and elements. A stack with stride 0 repeats
+        one matrix.
         """
         left, right, result = map(layout, (a, b, out))
         if left is None or right is None or result is None:

@@ -42,12 +42,8 @@ _pools: dict[Any, Any] = {}  # pools that have memory; the device of those to be
 class Executor:
     """Executor of a program as a CUDA graph: see "Captured steps" in ``backends/README.md`` for the interface.
 
-    `run` returns an exception if the graph was not launched.
-
-    Raises
-    ------
-    Unusable
-        If CUDA, CuPy or cuBLAS cannot capture the program: raised here and by `link`, before anything is written.
+    `run` returns an exception if the graph was not launched. The constructor and `link` raise Unusable if CUDA, CuPy or
+    cuBLAS cannot capture the program, before anything is written.
     """
 
     _arrays: list[Any]  # of the state

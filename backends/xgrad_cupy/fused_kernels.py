@@ -32,16 +32,7 @@ _EXACT = ("--fmad=false",)  # each operation rounded by itself, as in the generi
 
 
 class Kernels:
-    """The fused kernels, compiled by CuPy at their first calls.
-
-    Parameters
-    ----------
-    cp : module
-        CuPy, or a module with its ``ElementwiseKernel``, ``RawKernel``, ``ndarray``, ``empty``, ``empty_like``,
-        ``ascontiguousarray`` and ``moveaxis``.
-    xp : namespace
-        The namespace of generic rules.
-    """
+    """The fused kernels, compiled by CuPy, the module `cp`, at their first calls; generic rules run on `xp`."""
 
     def __init__(self, cp: Any, xp: Any) -> None:
         self._cp, self._xp = cp, xp

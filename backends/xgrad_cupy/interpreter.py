@@ -21,10 +21,7 @@ class NumberOperand(NamedTuple):
 class Interpreter:
     """The calls of a program on arrays, and on 0-d arrays for numbers that change; `operands` are the latter.
 
-    Raises
-    ------
-    Unusable
-        If the program checks a value, which would wait for the GPU.
+    Unusable if the program checks a value, which would wait for the GPU.
     """
 
     def __init__(self, program: Program) -> None:
@@ -66,21 +63,8 @@ class Interpreter:
     ) -> list[Any]:
         """Make all calls, and return the arrays of the outputs.
 
-        Parameters
-        ----------
-        arrays : mapping of int to array
-            The inputs and the state, by the numbers of their values.
-        numbers : mapping of NumberOperand to array
-            The 0-d arrays.
-        function_of : callable
-            It returns the function to call.
-
-        Raises
-        ------
-        Unusable
-            If a call fails.
-        MemoryError
-            If there is not enough memory.
+        `arrays` are the inputs and the state by the numbers of their values, `numbers` the 0-d arrays; `function_of`
+        returns the function to make a call with. Unusable if a call fails, MemoryError if memory is short.
         """
         live = {**self.program.constants, **arrays}
 

@@ -12,15 +12,7 @@ from xgrad_cupy.cublas import Cublas, layout, supports
 
 
 class Products:
-    """Products by a separate cuBLAS handle, in place of CuPy's functions.
-
-    Parameters
-    ----------
-    cp : module
-        CuPy.
-    cublas : Cublas
-        The handle.
-    """
+    """Products by a separate cuBLAS handle, in place of CuPy's functions."""
 
     def __init__(self, cp: Any, cublas: Cublas) -> None:
         self._cp, self._cublas = cp, cublas
