@@ -14,6 +14,7 @@ import pytest
 
 import xgrad
 from benchmarks import gpu_check
+from benchmarks.agreement import agreement
 
 ROOT = gpu_check.ROOT
 
@@ -187,6 +188,13 @@ def test_measurement_runs_alone_and_other_parts_together(tmp_path: Path) -> None
     assert [(record["name"], record["status"]) for record in records] == [("one", "ok"), ("two", "ok"), ("alone", "ok")]
     assert records[2]["figures"] == {"met": 0}
     assert noted[0] == ["alone"] and len(noted[1]) == 2 and noted[2] == ["one", "two", "alone"]
+
+
+def test_disagreement_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = xgrad.Device("cpu")
+    monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)
+    failed = agreement("cpu")["failed"]
+    assert failed and all(label.startswith("argmax") for label in failed)
 
 
 def test_agreement_is_that_of_its_command() -> None:

@@ -232,8 +232,13 @@ class HintedTensor:
         return [name for name in object.__dir__(self) if hasattr(type(self), name)]
 
 
-for _name in REPLACEMENTS["Tensor"]:
-    setattr(HintedTensor, _name, _Missing(_name))
+def _install() -> None:
+    """Give `HintedTensor` the missing attributes."""
+    for name in REPLACEMENTS["Tensor"]:
+        setattr(HintedTensor, name, _Missing(name))
+
+
+_install()
 
 
 def install(module: str) -> None:
