@@ -60,7 +60,7 @@ class CupyBackend(Backend):
     def __init__(self) -> None:
         self._cp, count = _open_cupy()
         self._empty_pinned = import_module("cupyx").empty_pinned
-        self._devices = [self._cp.cuda.Device(i) for i in range(count)]
+        self.devices = [self._cp.cuda.Device(i) for i in range(count)]
         self.array_type = self._cp.ndarray
         self.xp = namespace(self._cp)
         self.xp.index_add = self.index_add
@@ -68,15 +68,12 @@ class CupyBackend(Backend):
         self._fused = Kernels(self._cp, self.xp)
         self.kernels = self._fused.table()
 
-    def count(self) -> int:
-        return len(self._devices)
-
     @property  # CuPy's setting for the process
     def tf32(self) -> bool:  # type: ignore[override]
         return takes_tf32(self._cp)
 
     def set_tf32(self, enabled: bool) -> None:
-        for device in self._devices if enabled else ():
+        for device in self.devices if enabled else ():
             if int(device.compute_capability) < 80:
                 raise DeviceError(
                     f"set_tf32: expected GPUs of compute capability 8.0 or more, got {self.describe(device.id)}"
@@ -97,16 +94,13 @@ class CupyBackend(Backend):
         numbers = {"cuda_runtime": cuda.get_local_runtime_version(), "cuda_driver": cuda.runtime.driverGetVersion()}
         return {"cupy": self._cp.__version__} | {name: _version(number) for name, number in numbers.items()}
 
-    def native_device(self, index: int) -> Any:
-        return self._devices[index]
-
     def index_of(self, x: Any) -> int:
         return int(x.device.id)
 
     def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
-        if len(self._devices) == 1:
+        if len(self.devices) == 1:
             return None
-        device = self._devices[index]  # reentrant: a stack for each thread
+        device = self.devices[index]  # reentrant: a stack for each thread
         return lambda: device
 
     def to_host(self, x: Any) -> np.ndarray:
@@ -116,7 +110,7 @@ class CupyBackend(Backend):
             return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        with self._devices[index]:
+        with self.devices[index]:
             if x.nbytes >= _PINNED.stop:
                 x = np.ascontiguousarray(x, np.dtype(x.dtype.type))  # in native byte order
                 moved = self._cp.empty(x.shape, x.dtype)
@@ -139,7 +133,7 @@ class CupyBackend(Backend):
         return array
 
     def transfer(self, x: Any, index: int) -> Any:
-        source, target = x.device, self._devices[index]
+        source, target = x.device, self.devices[index]
         if source == target:
             return x
         stream = self._cp.cuda.get_current_stream
@@ -157,7 +151,7 @@ class CupyBackend(Backend):
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
         def convert(value: Any) -> Any:
-            with self._devices[index]:
+            with self.devices[index]:
                 return self._cp.asarray(value)
 
         return convert
@@ -172,16 +166,16 @@ class CupyBackend(Backend):
         return index_add(self._cp, x, key, values)
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
-        with self._devices[index]:
+        with self.devices[index]:
             return self._fused.bits(seed, call, width, count)
 
     def synchronize(self, index: int) -> None:
-        self._devices[index].synchronize()
+        self.devices[index].synchronize()
 
     def memory(self, index: int) -> dict[str, int]:
         pool = self._cp.get_default_memory_pool()
-        with self._devices[index]:  # for which the pool then reports
-            free, total = self._devices[index].mem_info
+        with self.devices[index]:  # for which the pool then reports
+            free, total = self.devices[index].mem_info
             return {"used": pool.used_bytes(), "reserved": pool.total_bytes(), "free": free, "total": total}
 
 

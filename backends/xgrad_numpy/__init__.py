@@ -53,6 +53,7 @@ class NumpyBackend(Backend):
 
     library = "numpy"
     array_type = np.ndarray
+    devices = ("cpu",)
     supports_out = True
     tile_size = 1 << 16
     executor = "xgrad_numpy.executor"
@@ -64,9 +65,6 @@ class NumpyBackend(Backend):
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"
-
-    def native_device(self, index: int) -> str:
-        return "cpu"
 
     def to_host(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(x)

@@ -56,14 +56,11 @@ class TorchBackend(Backend):
         }
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
-        self._devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
+        self.devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
         # a private name of PyTorch
         self._uses: Callable[[int], int] | None = getattr(self._torch._C, "_storage_Use_Count", None)
-
-    def count(self) -> int:
-        return len(self._devices)
 
     def describe(self, index: int) -> str:
         name = "the CPU"
@@ -76,32 +73,29 @@ class TorchBackend(Backend):
         """Return the version of PyTorch, and that of its CUDA if there is a GPU."""
         return {"torch": self._torch.__version__} | ({"cuda": self._torch.version.cuda} if self.count() > 1 else {})
 
-    def native_device(self, index: int) -> Any:
-        return self._devices[index]
-
     def index_of(self, x: Any) -> int:
         if x.requires_grad:  # called for every array of the user
             raise TypeError(
                 "torch: expected a PyTorch tensor without a gradient, got one that requires it: .detach() it"
             )
-        if x.dtype not in self._numpy_dtypes or x.device not in self._devices:
+        if x.dtype not in self._numpy_dtypes or x.device not in self.devices:
             raise TypeError(
                 f"torch: expected a tensor of a dtype of NumPy's on the CPU or CUDA, got {x.dtype}, {x.device}"
             )
-        return self._devices.index(x.device)
+        return self.devices.index(x.device)
 
     def to_host(self, x: Any) -> np.ndarray:
         host: np.ndarray = x.to("cpu", copy=True).numpy(force=True)
         return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        return self._torch.from_numpy(np.array(x)).to(self._devices[index])
+        return self._torch.from_numpy(np.array(x)).to(self.devices[index])
 
     def transfer(self, x: Any, index: int) -> Any:
-        return x.to(self._devices[index])
+        return x.to(self.devices[index])
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
-        return lambda value: self._torch.asarray(value, device=self._devices[index])
+        return lambda value: self._torch.asarray(value, device=self.devices[index])
 
     def dtype(self, dtype: Any) -> Any:
         return dtype if isinstance(dtype, self._torch.dtype) else self._dtypes[super().dtype(dtype)]

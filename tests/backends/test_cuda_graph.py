@@ -46,7 +46,7 @@ class GraphBackend(CupyBackend):
 
     def __init__(self) -> None:
         self._cp = sys.modules["cupy"]
-        self._devices = [host_graph.Device()]
+        self.devices = [host_graph.Device()]
         self.array_type = host_graph.Array
         self.xp = host_graph.namespace()
         self.xp.index_add = self.index_add

@@ -198,7 +198,7 @@ def test_transfer_to_another_gpu_keeps_the_shape(x: np.ndarray) -> None:
     backend: Any = object.__new__(xgrad_cupy.CupyBackend)
     cuda = SimpleNamespace(get_current_stream=lambda: stream)
     backend._cp = SimpleNamespace(cuda=cuda, ascontiguousarray=np.ascontiguousarray, asarray=copied)
-    backend._devices = [first, second]
+    backend.devices = [first, second]
     array = x.view(OnGpu)
     array.device = first
     np.testing.assert_array_equal(backend.transfer(array, 1), x, strict=True)
@@ -263,7 +263,7 @@ def gpu(capability: str) -> xgrad.Device:
         )
     )
     backend.xp, backend.array_type = SimpleNamespace(), np.ndarray
-    backend._devices = [SimpleNamespace(id=0, compute_capability=capability)]
+    backend.devices = [SimpleNamespace(id=0, compute_capability=capability)]
     backend.describe = lambda index: f"a GPU of {capability}"
     return xgrad.Device.of("cuda", backend)
 
@@ -312,7 +312,7 @@ def used_names() -> Iterator[str]:
                     value=ast.Attribute(value=ast.Name("xp") | ast.Attribute(attr="xp"), attr=group), attr=name
                 ):
                     yield f"{group}.{name}"
-                case ast.Call(func=ast.Name("elementwise" | "_make"), args=[ast.Constant(str(name)), *_]):
+                case ast.Call(func=ast.Name("elementwise" | "_create"), args=[ast.Constant(str(name)), *_]):
                     yield name
 
 

@@ -104,6 +104,7 @@ class TwoDevices(Backend):
 
     library = __name__.partition(".")[0]
     array_type = DeviceArray
+    devices = (0, 1)
 
     def __init__(self) -> None:
         self.xp = SimpleNamespace(**vars(array_api_compat.numpy), index_add=self.index_add)
@@ -117,15 +118,6 @@ class TwoDevices(Backend):
                 return on_device(create(*args, **options))
 
         return created
-
-    def count(self) -> int:
-        return 2
-
-    def native_device(self, index: int) -> int:
-        return index
-
-    def index_of(self, x: DeviceArray) -> int:
-        return x.index
 
     def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]]:
         return lambda: making_current(index)

@@ -303,7 +303,7 @@ def test_float16_uses_the_generic_rules(fused: Device) -> None:
 @pytest.mark.parametrize(("seed", "call"), [(0, 0), (3, 7), (2**64 - 1, 2**64 - 1)])
 def test_random_bits_are_those_of_the_reference(seed: int, call: int, width: int, make: Any, kernels: Kernels) -> None:
     backend: Any = object.__new__(CupyBackend)
-    backend._fused, backend._devices = kernels, [nullcontext()]
+    backend._fused, backend.devices = kernels, [nullcontext()]
     for count in (0, 1, 4, 5, 37):
         words = np.array(stream(seed, call, count), "<u8")
         drawn = backend.random_bits(make(seed), make(call), width, count, 0)

@@ -75,6 +75,7 @@ class SlateBackend(Backend):
 
     library = __name__.partition(".")[0]
     array_type = Slate
+    devices = ("cpu", "cpu")
     synchronized = 0
 
     def __init__(self) -> None:
@@ -84,12 +85,6 @@ class SlateBackend(Backend):
 
     def _slate(self, create: Callable[..., np.ndarray]) -> Callable[..., Slate]:
         return lambda *args, device=None, **options: slate(create(*args, **options))
-
-    def count(self) -> int:
-        return 2
-
-    def native_device(self, index: int) -> str:
-        return "cpu"
 
     def to_host(self, x: Slate) -> np.ndarray:
         return x.view(np.ndarray)

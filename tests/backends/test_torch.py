@@ -91,7 +91,7 @@ def test_unavailable_cuda_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def elsewhere() -> xgrad.Device:
     backend = xgrad_torch.TorchBackend()
-    backend._devices = [CPU, torch.device("meta")]
+    backend.devices = [CPU, torch.device("meta")]
     backend.asynchronous = True  # there are no values to check
     return xgrad.Device.of("torch", backend, 1)
 

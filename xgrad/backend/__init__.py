@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -31,6 +31,8 @@ class Backend:
         names; by default SciPy's own, for which arrays pass through the host.
     array_type : type
         The class of its arrays. Results of other types pass through `array_converter`.
+    devices : sequence
+        The library's device objects, the ``device=`` of its creation functions and ``x.device`` of its arrays.
     kernels : mapping of str to callable
         Fused kernels that replace generic rules, by name: forward rules of ops, and functions declared `overridable`.
         Each takes the arguments of the rule but `xp`.
@@ -49,6 +51,7 @@ class Backend:
     library: ClassVar[str]
     xp: Any
     array_type: type
+    devices: Sequence[Any] = (None,)
     kernels: Mapping[str, Callable[..., Any]] = {}
     asynchronous: bool = False
     supports_out: bool = False
@@ -58,19 +61,19 @@ class Backend:
 
     def count(self) -> int:
         """Return the number of devices."""
-        return 1
+        return len(self.devices)
 
     def describe(self, index: int) -> str:
         """Return a description of the device for people: model, memory."""
         return self.library
 
     def native_device(self, index: int) -> Any:
-        """Return the library's device object, the ``device=`` of its creation functions."""
-        raise NotImplementedError
+        """Return the library's device object."""
+        return self.devices[index]
 
     def index_of(self, x: Any) -> int:
         """Return the index of the device that holds the array `x`."""
-        return 0
+        return self.devices.index(x.device) if len(self.devices) > 1 else 0
 
     def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
         """Return a factory of contexts in which the device is current, or None if the library has no current device."""
