@@ -37,73 +37,48 @@ using namespace std;
 """
 
 BLOCKS = """
-#include <condition_variable>
-#include <mutex>
+#include <barrier>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #define __global__
 #define __shared__ static
 
-struct Place { unsigned x, y, z; };
-static thread_local Place threadIdx;
-static Place blockIdx, blockDim;
-
-struct Barrier {  // threads may leave
-    mutex lock;
-    condition_variable all;
-    int expected, arrived = 0, round = 0;
-    explicit Barrier(int count) : expected(count) {}
-    void wait(bool leave = false) {
-        unique_lock<mutex> held(lock);
-        expected -= leave;
-        arrived += !leave;
-        int mine = round;
-        if (arrived == expected) {
-            arrived = 0;
-            ++round;
-            all.notify_all();
-        } else if (!leave) {
-            all.wait(held, [&] { return round != mine; });
-        }
-    }
-};
-
-static vector<Barrier *> warps;
-static Barrier *whole;
+struct Index { unsigned x, y, z; };
+static thread_local Index threadIdx;
+static Index blockIdx, blockDim;
+static vector<unique_ptr<barrier<>>> warps;
+static unique_ptr<barrier<>> whole;
 static double slots[1024];
 
-inline unsigned number() { return threadIdx.y * blockDim.x + threadIdx.x; }
-inline void __syncthreads() { whole->wait(); }
+inline void __syncthreads() { whole->arrive_and_wait(); }
 
 template <typename V> V __shfl_xor_sync(unsigned, V value, int step) {
-    unsigned mine = number();
-    slots[mine] = value;
-    warps[mine / 32]->wait();
-    V found = slots[mine ^ step];
-    warps[mine / 32]->wait();
-    return found;
+    unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
+    slots[thread] = value;
+    warps[thread / 32]->arrive_and_wait();
+    V other = slots[thread ^ step];
+    warps[thread / 32]->arrive_and_wait();
+    return other;
 }
 
 template <typename Work> void launch(long long blocks, unsigned x, unsigned y, Work work) {
     blockDim = {x, y, 1};
     for (long long block = 0; block < blocks; ++block) {
         blockIdx = {(unsigned)block, 0, 0};
-        Barrier every(x * y);
-        whole = &every;
-        for (unsigned k = 0; k < x * y / 32; ++k) warps.push_back(new Barrier(32));
-        vector<thread> threads;
+        whole = make_unique<barrier<>>(x * y);
+        warps.clear();
+        for (unsigned k = 0; k < x * y / 32; ++k) warps.push_back(make_unique<barrier<>>(32));
+        vector<jthread> threads;
         for (unsigned k = 0; k < x * y; ++k) {
             threads.emplace_back([=] {
                 threadIdx = {k % x, k / x, 0};
                 work();
-                warps[k / 32]->wait(true);
-                whole->wait(true);
+                warps[k / 32]->arrive_and_drop();
+                whole->arrive_and_drop();
             });
         }
-        for (thread &one : threads) one.join();
-        for (Barrier *warp : warps) delete warp;
-        warps.clear();
     }
 }
 """
@@ -211,7 +186,7 @@ def compiled(code: str) -> Any:
     if name not in _loaded and not library.exists():
         path = folder / f"{name}-{os.getpid()}.cpp"  # another worker may compile the same
         path.write_text(code)
-        flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function"]
+        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function"]
         flags += ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-pthread", "-shared", "-fPIC"]
         made = path.with_suffix(".so")
         done = subprocess.run([COMPILER, *flags, "-o", made, path], capture_output=True, text=True, check=False)
