@@ -335,7 +335,7 @@ class Array:
 
 
 def unwrap(x: Any) -> Any:
-    """Return NumPy's arrays for ours, also in containers."""
+    """Return NumPy's arrays for those of the device, also in containers."""
     if isinstance(x, Array):
         return x.raw
     if type(x) in (list, tuple):
@@ -353,7 +353,7 @@ def _arrays_in(args: Iterable[Any]) -> Iterator[Array]:
 
 
 def launch(function: Callable[..., Any], *args: Any, out: Any = None, **options: Any) -> Any:
-    """Call a function of NumPy for arrays of ours, now or in a graph, and return arrays of ours."""
+    """Call a function of NumPy on arrays of the device, now or in a graph, and return arrays of the device."""
     raw, more = [unwrap(x) for x in args], {name: unwrap(x) for name, x in options.items()}
     operands = list(_arrays_in((*args, *options.values())))
     kinds = ((x.dtype, x.ndim, x.flags.c_contiguous) if isinstance(x, Array) else type(x) for x in args)
@@ -387,7 +387,7 @@ def launch(function: Callable[..., Any], *args: Any, out: Any = None, **options:
 
 
 def _wrap(result: Any, operands: list[Array]) -> Any:
-    """Return an array of ours for a result: a view of an operand, or new and full of NaN until it is computed."""
+    """Return an array of the device for a result: a view of an operand, or a new one, full of NaN until computed."""
     if not isinstance(result, (np.ndarray, np.generic)):
         return result
     for x in operands if isinstance(result, np.ndarray) else ():
@@ -477,7 +477,7 @@ _CREATES = frozenset("arange empty eye full linspace ones zeros".split())
 
 
 def namespace(source: Any = compat) -> SimpleNamespace:
-    """Return the functions of a namespace for arrays of ours."""
+    """Return the functions of a namespace for arrays of the device."""
     functions: dict[str, Any] = {}
     for name, value in vars(source).items():
         if isinstance(value, np.ufunc):

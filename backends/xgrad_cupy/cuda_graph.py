@@ -81,9 +81,7 @@ class Executor:
         self.release()
         self._links += 1
         if self._links > _FREE + self._runs // _PAID:
-            raise Unusable(
-                "parameters or gradients move to other memory time and again, and each time a graph is captured"
-            )
+            raise Unusable("parameters or gradients move to other memory again and again: each move captures a graph")
         for last in (False, True):
             try:
                 with _lock, self._device:

@@ -29,7 +29,7 @@ class Interpreter:
         self._indices = {number.text: i for i, number in enumerate(program.numbers)}
         for call in program.calls:
             if call.check is not None:
-                raise Unusable("a value is checked, for which a GPU would be waited for", call.line)
+                raise Unusable("a value is checked, which would wait for the GPU", call.line)
         self._arguments = [self._with_operands(call) for call in program.calls]
         everything = leaves([(*args, *options.values()) for args, options in self._arguments])
         self.operands = list(dict.fromkeys([x for x in everything if type(x) is NumberOperand]))

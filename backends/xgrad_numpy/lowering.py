@@ -82,7 +82,7 @@ class Lowering:
         return self._arrays.setdefault((array.dtype, array.shape, array.strides, array.tobytes()), array)
 
     def _number_array(self, number: Number, dtype: Any) -> Any:
-        """Return a 0-d array that holds a number during a run: faster operands than numbers."""
+        """Return a 0-d array that holds a number during a run: a faster operand than the number."""
         slot, key = self._numbers[number.text], (number.text, dtype)
         if type(number.value) not in (int, float) or dtype not in _FLOATS:
             return slot

@@ -287,8 +287,8 @@ def test_op_and_its_gradient_on_stand_in_equal_eager(op: Op, plain: Device) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         more = options(sample, plain)
-        given = [tensors(sample, plain, np.dtype("float32"), False) for _ in range(3)]
-        floating = [isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in given[0]]
+        calls = [tensors(sample, plain, np.dtype("float32"), False) for _ in range(3)]
+        floating = [isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in calls[0]]
         wanted = [op.differentiable and not op.no_derivative and each for each in floating]
 
         def step(inputs: list[Any]) -> Any:
@@ -300,7 +300,7 @@ def test_op_and_its_gradient_on_stand_in_equal_eager(op: Op, plain: Device) -> N
             return [out.detach() for out in outs], list(gradients)
 
         capturing = xgrad.capture(step)
-        for xs in given:
+        for xs in calls:
             results, expected = ([x for _, x in trees.leaves(function(xs))] for function in (capturing, step))
             missing = [x is None for x in results]
             assert missing == [x is None for x in expected]
@@ -637,7 +637,7 @@ def test_graph_is_captured_again_when_state_moves(plain: Device) -> None:
     for i in range(cuda_graph._FREE + 1):
         move(i)
         assert host_graph.log.count("begin") == host_graph.log.count("end") == i + 2
-    with pytest.warns(CaptureWarning, match="move to other memory time and again"):
+    with pytest.warns(CaptureWarning, match="move to other memory again and again"):
         move(3)
     assert step.refusal is not None
 

@@ -323,10 +323,10 @@ def test_namespace_has_the_used_functions() -> None:
     namespace = xgrad_cupy.namespace(pytest.importorskip("cupy"))
     missing = []
     for name in names - {"index_add", "kernels", "newaxis"}:  # the backend adds them; None
-        found: Any = namespace
+        function: Any = namespace
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is None and not name.startswith("special"):
+            function = getattr(function, part, None)
+        if function is None and not name.startswith("special"):
             missing.append(name)
     assert not missing
 
