@@ -426,6 +426,10 @@ class Ufunc:
             *args, out = args  # type: ignore[assignment]
         return launch(self.function, *args, out=out, **options)
 
+    def at(self, x: Array, key: Any, values: Any) -> None:
+        raw, key, values = map(unwrap, (x, key, values))
+        _do(lambda: self.function.at(raw, key, values))
+
 
 _OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",

@@ -45,7 +45,7 @@ class GraphBackend(CupyBackend):
     __module__ = CupyBackend.__module__  # so that lines of this file are the user's
 
     def __init__(self) -> None:
-        self._cp = sys.modules["cupy"]
+        self._cp, self._empty_pinned = sys.modules["cupy"], np.empty
         self.devices = [host_graph.Device()]
         self.array_type = host_graph.Array
         self.xp = host_graph.namespace()
@@ -53,22 +53,8 @@ class GraphBackend(CupyBackend):
         self._fused = Kernels(self._cp, self.xp)
         self.kernels = self._fused.table() if self.fused else {}
 
-    def index_of(self, x: Any) -> int:
-        return 0
-
     def describe(self, index: int) -> str:
         return "the host"
-
-    def to_host(self, x: Any) -> np.ndarray:
-        return x.get()  # type: ignore[no-any-return]
-
-    def from_host(self, x: np.ndarray, index: int) -> Any:
-        return self.xp.asarray(x)
-
-    def index_add(self, x: Any, key: Any, values: Any) -> Any:
-        raw, key, values = map(host_graph.unwrap, (x, key, values))
-        host_graph._do(lambda: np.add.at(raw, key, values))
-        return x
 
     def random_bits(self, seed: Any, call: Any, width: int, count: int, index: int) -> Any:
         if self.fused:
