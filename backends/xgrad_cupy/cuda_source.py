@@ -206,7 +206,7 @@ extern "C" __global__ void log_softmax(const T *x, T *out, long long rows, long 
     x += row * length;
     out += row * length;
     T largest = largest_of(x, length);
-    if (!isfinite(largest)) largest = 0;  // inf - inf would be NaN, and so would all else
+    if (!isfinite(largest)) largest = 0;  // or inf - inf would make the row NaN
     T logs = log(total_of_exp(x, largest, length));
     EACH out[k] = x[k] - largest - logs;
 }

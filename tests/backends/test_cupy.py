@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+import host_graph
 import xgrad
 import xgrad_cupy
 from xgrad.backend import DeviceError
@@ -253,16 +254,8 @@ def test_cupy_parses_the_declarations_of_kernels() -> None:
 
 def gpu(capability: str) -> xgrad.Device:
     """Return a device for a GPU of some compute capability, which computes nothing."""
-    setting = {np.float32: 1}
     backend: Any = object.__new__(xgrad_cupy.CupyBackend)
-    backend._cp = SimpleNamespace(
-        _core=SimpleNamespace(
-            _routines_linalg=SimpleNamespace(COMPUTE_TYPE_DEFAULT=1, COMPUTE_TYPE_TF32=7),
-            set_compute_type=setting.__setitem__,
-            get_compute_type=setting.__getitem__,
-        )
-    )
-    backend.xp, backend.array_type = SimpleNamespace(), np.ndarray
+    backend._cp, backend.xp, backend.array_type = host_graph.module(), SimpleNamespace(), np.ndarray
     backend.devices = [SimpleNamespace(id=0, compute_capability=capability)]
     backend.describe = lambda index: f"a GPU of {capability}"
     return xgrad.Device.of("cuda", backend)
