@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
+from xgrad.support.refcounts import references
 from xgrad_numpy import functions
-from xgrad_numpy.references import is_exclusive
 
 # Functions of NumPy that conform to the standard. Those that an older NumPy lacks come from array-api-compat.
 _NATIVE = """
@@ -78,7 +78,17 @@ class NumpyBackend(Backend):
     buffer_refcount: Any = staticmethod(getrefcount)  # an array is the base of all its views, and of their views
 
     def is_exclusive(self, arrays: list[np.ndarray]) -> bool:
-        return is_exclusive(arrays)
+        owner = arrays[0] if arrays[0].base is None else arrays[0].base
+        if type(owner) is not np.ndarray or owner.base is not None or not owner.flags.writeable:
+            return False
+        views = sum([x.base is owner for x in arrays])
+        owners = len(arrays) - views
+        if owners > 1 or (owners and arrays[0] is not owner):
+            return False
+        of_owner = 1 + views  # this variable, and the base of each view
+        if owners:
+            return references(arrays) == len(arrays) + of_owner
+        return references(arrays) == len(arrays) and references([owner]) == of_owner
 
     def export_buffer(self, x: np.ndarray, *, read_only: bool, copy: bool) -> np.ndarray:
         # A negative stride crashes PyTorch.

@@ -2,10 +2,10 @@
 
 The short form is a summary, a block of entries, notes and examples, with empty lines between them::
 
-    axis : int -- Along what to flip.
+    axis : int -- The axis to flip.
     dtype, device
-    returns Tensor -- Of the shape of `x`, which may take
-        several lines.
+    returns Tensor -- Of the shape of `x`; a long description goes
+        on in indented lines.
     raises DeviceError
 
 An entry without a description stands for that in `SHARED`, or in what the functions of a module share.
@@ -37,14 +37,23 @@ SHARED = by_name(
     "generator : Generator, optional -- By default the stream of this thread or task: see `manual_seed`.",
     "keepdims : bool, default False -- Whether reduced axes stay, with length 1.",
     "shape : int or tuple of int -- The length of each axis.",
-    "requires_grad : bool, default False -- Whether gradients are wanted of the result, as a leaf.",
+    "requires_grad : bool, default False -- Whether the result is a leaf that requires a gradient.",
     "DeviceError -- If the tensors are on several devices.",
     "IndexError -- If there is no such axis.",
 )
 
+#: Titles of sections by the first word of their entries; other entries are parameters.
+_TITLES = {
+    "": "Parameters\n----------",
+    "attribute": "Attributes\n----------",
+    "returns": "Returns\n-------",
+    "raises": "Raises\n------",
+    "warns": "Warns\n-----",
+}
+
 
 def documented(standard: str = "", shared: Mapping[str, str] | None = None) -> Callable[[F], F]:
-    """Write out the docstring of a function of the standard's section `standard`, or of one that it lacks."""
+    """Write out the docstring of a function or class, of the standard's section `standard` or one that it lacks."""
     entries = {**SHARED, **shared} if shared else SHARED
 
     def write(function: F) -> F:
@@ -61,25 +70,22 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     text, _, example = text.partition("\n\n>>> ")
     summary: list[str] = []
     notes: list[str] = []
-    parameters: list[str] = []
-    returns: list[str] = []
-    raises: list[str] = []
-    lines = parameters
+    entries: dict[str, list[str]] = {word: [] for word in _TITLES}
+    lines = entries[""]
     for paragraph in text.split("\n\n"):
         if " -- " not in paragraph:
             if paragraph:
-                (notes if parameters or returns or raises else summary).append(paragraph)
+                (notes if any(entries.values()) else summary).append(paragraph)
             continue
         for line in paragraph.split("\n"):
             if line.startswith(" "):
                 lines.append(line)
                 continue
-            if line.startswith("returns "):
-                lines, line = returns, line[8:]
-            elif line.startswith("raises "):
-                lines, line = raises, line[7:]
+            word, _, rest = line.partition(" ")
+            if word in entries:
+                lines, line = entries[word], rest
             else:
-                lines = parameters
+                lines = entries[""]
             heading, dashes, description = line.partition(" -- ")
             if dashes:
                 lines += heading, f"    {description}"
@@ -87,8 +93,7 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
                 lines += filter(None, [shared[key] for key in heading.split(", ")])
     if standard:
         notes[-1:] = ["\n".join([*notes[-1:], f"Python array API standard, {standard}: ``{name}``."])]
-    titled = ("Parameters\n----------", parameters), ("Returns\n-------", returns), ("Raises\n------", raises)
-    sections = [*summary, *["\n".join([title, *body]) for title, body in titled if body]]
+    sections = [*summary, *["\n".join([_TITLES[word], *body]) for word, body in entries.items() if body]]
     if notes:
         sections.append("Notes\n-----\n" + "\n\n".join(notes))
     imported = "" if example.startswith(("import ", "from ")) else "import xgrad\n>>> "
