@@ -116,7 +116,7 @@ class Executor:
         # CuPy caches sixteen plans. One that it drops frees memory that the graph uses.
         self._plans = [node.plan for _, node in cp.fft.config.get_plan_cache()]
         stream.synchronize()
-        self._plan_results(outputs, inputs)
+        self._classify_outputs(outputs, inputs)
         self.nbytes = int(pool.total_bytes())
 
     def _handle(self, stream: Any) -> cublas.Cublas:
@@ -166,7 +166,7 @@ class Executor:
         array = cp.ndarray(value.shape, value.dtype, memory + -low, strides)
         return array, value.nbytes if not low and high == value.nbytes else 0
 
-    def _plan_results(self, outputs: list[Any], inputs: dict[int, Any]) -> None:
+    def _classify_outputs(self, outputs: list[Any], inputs: dict[int, Any]) -> None:
         """Separate views of inputs and of the state from results, which are copied: the next run overwrites them."""
         owners, state = {id(owner_of(x)) for x, _ in self._inputs}, {id(owner_of(x)) for x in self._arrays}
         for i, (value, array) in enumerate(zip(self._program.outputs, outputs, strict=True)):
