@@ -1,4 +1,4 @@
-"""The functions of the standard that NumPy computes better in another way than by its function of that name."""
+"""Functions of the standard that are faster on NumPy than its function of the name, or right for special values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _add: Any = np.add.reduce
 _mean: Any = np.mean  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
 _maximum: Any = np.maximum.reduce
 _minimum: Any = np.minimum.reduce
-_LARGE = 1 << 10  # elements, from which more calls and fewer mispredicted branches pay
-_MANY = 1 << 16  # elements, from which constants to compute with are too large to keep
+_LARGE = 1 << 10  # elements from which more calls and fewer mispredicted branches pay
+_MANY = 1 << 16  # elements up to which constants are cached
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """Sum; the rows of a matrix, which is what the gradient of a bias is, by BLAS."""
+    """Sum; the rows of a matrix, as in the gradient of a bias, by BLAS."""
     rows = (axis == 0 or axis == (0,)) and not keepdims and x.ndim == 2 and len(x) <= _MANY
     if rows and dtype is None and x.dtype in _BLAS and x.flags.forc:
         return x.T.dot(_ones(x.shape[0], x.dtype))
@@ -36,7 +36,7 @@ def _ones(n: int, dtype: Any) -> np.ndarray:
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Average, without the wrapper, which takes as long as 8000 elements."""
+    """Average, without NumPy's wrapper, which takes as long as 8000 elements."""
     if x.dtype not in _BLAS or not x.size:
         return _mean(x, axis=axis, keepdims=keepdims)
     total = _add(x, axis, None, None, keepdims)
@@ -44,17 +44,17 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return the largest, without the wrapper."""
+    """Return the largest, without NumPy's wrapper."""
     return _maximum(x, axis, None, None, keepdims)
 
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return the smallest, without the wrapper."""
+    """Return the smallest, without NumPy's wrapper."""
     return _minimum(x, axis, None, None, keepdims)
 
 
 def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Multiply; two matrices by `dot`, which reaches BLAS in half of the time, a batch by one matrix as its rows."""
+    """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its rows."""
     if x2.ndim == 2 <= x1.ndim and x1.dtype in _BLAS:
         if x1.ndim == 2:
             return x1.dot(x2, out)
@@ -63,7 +63,7 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     return np.matmul(x1, x2, out=out)
 
 
-# The rest are methods and attributes: NumPy's functions of these names take longer to find them than they take.
+# Methods and attributes: NumPy's functions of these names take longer to look them up than to run them.
 
 
 def matrix_transpose(x: Any, /) -> Any:
@@ -79,7 +79,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 
 
 def squeeze(x: Any, /, axis: Any) -> Any:
-    """Leave out axes of length 1."""
+    """Remove axes of length 1."""
     return x.squeeze(axis)
 
 
@@ -89,14 +89,14 @@ def expand_dims(x: Any, /, *, axis: int = 0) -> Any:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """Convert; scalars too, which NumPy 2.0's own refuses."""
+    """Convert; also scalars, which NumPy 2.0 refuses."""
     return x.astype(dtype, copy=copy)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     """Choose; between 0 and an array by arithmetic on its bits, exact for every value, and 20 times as fast.
 
-    NumPy branches at each element, and processors guess wrong at half of the elements of a random mask.
+    NumPy branches at each element, which is mispredicted at half of the elements of a random mask.
     """
     if getattr(condition, "size", 0) >= _LARGE and condition.dtype == bool:
         swap = type(x1) is int and x1 == 0
@@ -112,7 +112,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
-    """Return whether 0 is to take the place of some elements of a small array, which lies as that of `np.where`."""
+    """Return whether 0 replaces elements of a small array with the layout of the result of `np.where`."""
     arrays = type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0
     if not arrays or x2.shape != condition.shape or x2.dtype not in _BITS or condition.dtype != bool:
         return False
@@ -120,7 +120,7 @@ def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
 
 
 def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
-    """Move what lies outside between two numbers to them, in one pass; the standard's form for all else."""
+    """Clip; between two numbers in one pass."""
     if getattr(x, "size", 0) >= _LARGE and type(min) in _NUMBERS and type(max) in _NUMBERS:
         return x.clip(min, max)
     x = x if min is None else np.maximum(x, min)
@@ -128,20 +128,20 @@ def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """Sort; the quick way, which may exchange equal elements, unless there are zeros of both signs to be told apart."""
-    shows = stable and x.dtype.kind == "f" and (x.size < _LARGE or ((x == 0) & np.signbit(x)).any())
-    out = np.sort(x, axis, "stable" if shows else None)
+    """Sort; not stably, which is faster, unless the order of zeros of both signs would show."""
+    visible = stable and x.dtype.kind == "f" and (x.size < _LARGE or ((x == 0) & np.signbit(x)).any())
+    out = np.sort(x, axis, "stable" if visible else None)
     return np.flip(out, axis) if descending else out
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """Return the order; of many float32 by pairs of number and place as int64, which may be sorted the quick way."""
+    """Return the order; of many float32 by pairs of number and index in an int64, which need no stable sort."""
     if x.dtype != _FLOAT32 or x.size < _LARGE or not -x.ndim <= axis < x.ndim or x.shape[axis] >= 1 << 31:
         if descending:
             order = np.flip(np.argsort(np.flip(x, axis), axis, "stable"), axis)
             return x.shape[axis] - 1 - order
         return np.argsort(x, axis, "stable")
-    bits = (x + 0.0).view(np.int32)  # of -0. those of 0.
+    bits = (x + 0.0).view(np.int32)  # those of 0. for -0.
     bits[np.isnan(x)] = np.float32(np.nan).view(np.int32)
     ranks = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the numbers
     pairs = np.moveaxis((~ranks if descending else ranks).astype(np.int64) << 32, axis, -1) | np.arange(x.shape[axis])
@@ -150,7 +150,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def relu(x: Any, /) -> Any:
-    """Return the positive part; NumPy compares with many zeros, or rows of them, three times as fast as with one."""
+    """Return the positive part; NumPy compares with an array or a row of zeros 3 times as fast as with one."""
     if not x.ndim or x.dtype not in _BITS:
         return np.maximum(x, 0)
     return np.maximum(x, _zeros(x.shape if x.size <= _MANY else x.shape[-1:], x.dtype))
@@ -161,13 +161,13 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
-# Special values: one cheap look at the operands, and more only where an element is infinite or NaN.
+# Special values: one fast check of the operands, and the slow path only if an element is infinite or NaN.
 
 
 def _finite(x: Any) -> bool:
-    """Return whether all numbers are finite: of one, of a few as bytes, of many by a sum of squares, if it is finite.
+    """Return whether all numbers are finite; many are if their sum of squares is.
 
-    None of this warns, nor does it depend on floating-point flags, which not every function of NumPy and BLAS raises.
+    It does not warn, and does not depend on floating-point flags, which some functions of NumPy and BLAS do not raise.
     """
     if type(x) in _NUMBERS:
         return cmath.isfinite(x)
@@ -179,7 +179,7 @@ def _finite(x: Any) -> bool:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Any:
-    """Divide and round down; the quotient with an infinite operand, of which NumPy makes NaN or -1."""
+    """Divide and round down; the quotient for an infinite operand, for which NumPy gives NaN or -1."""
     if _finite(x1) and _finite(x2):
         return np.floor_divide(x1, x2)
     with np.errstate(invalid="ignore"):
@@ -188,7 +188,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 def expm1(x: Any, /) -> Any:
-    """Return exp(x) - 1; of complex numbers 0 for -0., and what `exp` has where a part is infinite or NaN."""
+    """Return exp(x) - 1; of complex numbers 0 for -0., and that of `exp` for an infinite or NaN part."""
     if ((finite := _finite(x)) and x.size == 1 and x.item()) or x.dtype.kind != "c":
         return np.expm1(x)
     if finite:
@@ -201,7 +201,7 @@ def expm1(x: Any, /) -> Any:
 
 
 def tanh(x: Any, /) -> Any:
-    """Return the hyperbolic tangent; at infinite real parts the imaginary part keeps its sign, which C's does not."""
+    """Return the hyperbolic tangent; for infinite real parts the imaginary part keeps its sign, unlike in C."""
     if _finite(x) or x.dtype.kind != "c":
         return np.tanh(x)
     with np.errstate(invalid="ignore"):

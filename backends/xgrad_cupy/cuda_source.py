@@ -1,12 +1,19 @@
-"""The CUDA C++ of the kernels, as CuPy compiles it: whole kernels, and bodies of its elementwise ones.
+"""CUDA C++ of the fused kernels: bodies for CuPy's ElementwiseKernel, and whole kernels for its RawKernel.
 
-It is plain C++ but for what CUDA adds to it, so that the tests can give it to a compiler for the host as well, with a
-few lines in place of that.
+Apart from CUDA's own names it is plain C++, which the tests compile for the host (``tests/host_cuda.py``).
 """
 
 from __future__ import annotations
 
-# Philox4x64-10, as `xgrad.philox` has it: the four words of a block.
+from typing import NamedTuple
+
+C_TYPES = {
+    "bool": "bool", "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
+    "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}  # fmt: skip
+
+# Philox4x64-10 (`xgrad.backend.philox`): the four words of a block.
 PHILOX = """
 __device__ inline void philox(
     unsigned long long seed, unsigned long long call, unsigned long long block, unsigned long long *words
@@ -29,19 +36,22 @@ __device__ inline void philox(
 }
 """
 
-# A thread for each block. `first` is every fourth of the words: it says how many threads there are.
-BITS = """
-unsigned long long block[4];
-philox(seed, call, i, block);
-for (int k = 0; k < 4; ++k) words[4 * i + k] = block[k];
-"""
-
-# The seed and the number of the call are read from memory where there is an address. Each thread makes a block, which
-# decides on 16 elements, 16 bits each, and the threads then go through the elements side by side, as memory wants it.
-# T, the type of the numbers, is defined before this.
-DROPOUT = (
+# Kernels on random bits. Seed and number of the call are read from memory if there is an address. In `dropout` a thread
+# makes the bits of 16 elements, 16 each; the threads then read and write neighbouring elements, so that access is
+# coalesced. T is the type of the elements.
+RANDOM = (
     PHILOX
     + """
+extern "C" __global__ void bits(
+    const unsigned long long *seed_at, unsigned long long seed, const unsigned long long *call_at,
+    unsigned long long call, unsigned long long *words, long long count
+) {
+    long long block = blockIdx.x * 128LL + threadIdx.x;
+    if (seed_at) seed = *seed_at;
+    if (call_at) call = *call_at;
+    if (block < count) philox(seed, call, block, words + 4 * block);
+}
+
 extern "C" __global__ void dropout(
     const unsigned long long *seed_at, unsigned long long seed, const unsigned long long *call_at,
     unsigned long long call, const T *x, T *out, T *mask, int threshold, double scale, long long size
@@ -52,55 +62,47 @@ extern "C" __global__ void dropout(
     philox(seed, call, blockIdx.x * 128LL + threadIdx.x, words + 4 * threadIdx.x);
     __syncthreads();
     for (int k = threadIdx.x; k < 16 * 128; k += 128) {
-        long long place = blockIdx.x * 2048LL + k;
-        if (place >= size) break;
+        long long element = blockIdx.x * 2048LL + k;
+        if (element >= size) break;
         short bits = (short)(unsigned short)(words[k / 4] >> (16 * (k % 4)));
         T factor = bits >= threshold ? (T)scale : (T)0;
-        mask[place] = factor;
-        out[place] = x[place] * factor;
+        mask[element] = factor;
+        out[element] = x[element] * factor;
     }
 }
 """
 )
 
-UNIFORM_32 = "out = (float)((bits >> 8) & 0xFFFFFF) * 5.9604644775390625e-8f"  # 2**-24
-UNIFORM_64 = "out = (double)((bits >> 11) & 0x1FFFFFFFFFFFFFLL) * 1.1102230246251565404e-16"  # 2**-53
 
-# Activations
+class Elementwise(NamedTuple):
+    """An elementwise kernel: its parameters, its results, and the operation for an element."""
 
-SIGMOID = "T small = exp(-fabs(x)); out = (x < 0 ? small : (T)1) / ((T)1 + small)"
-SIGMOID_GRADIENT = "result = g * (out * ((T)1 - out))"
-SOFTPLUS = "out = (x > 0 || x != x ? x : (T)0) + log1p(exp(-fabs(x)))"
-SOFTPLUS_GRADIENT = "result = g * -expm1(-out)"
-TANH_GRADIENT = "result = g * ((T)1 - out * out)"
-RELU_GRADIENT = "result = out <= 0 ? (T)0 : g"
+    inputs: str
+    outputs: str
+    operation: str
 
-# Division with a remainder, exact as NumPy's, and as the standard has it where an operand is infinite
 
-_REST = """
+# Exact, as NumPy's; infinite operands as in the standard
+_FMOD = """
 T rest = fmod(x1, x2);
-bool turned = rest != 0 && (rest < 0) != (x2 < 0);
+bool opposite = rest != 0 && (rest < 0) != (x2 < 0);
 """
-REMAINDER = _REST + "out = rest == 0 ? copysign(rest, x2) : turned ? rest + x2 : rest"
-FLOOR_DIVIDE = (
-    _REST
-    + """
-T quotient = x1 / x2, whole = (x1 - rest) / x2 - (T)turned, down = floor(whole);
+
+_FLOOR_DIVIDE = """
+T quotient = x1 / x2, whole = (x1 - rest) / x2 - (T)opposite, down = floor(whole);
 if (isinf(x1) || isinf(x2) || x2 == 0) out = quotient;
 else if (whole == 0) out = copysign((T)0, quotient);
 else out = whole - down > (T)0.5 ? down + 1 : down;
 """
-)
 
-# Optimizers: p and the state are changed in place, by the operations of the generic rules in their order.
-
-SGD = """
+# Updates of optimizers, in place: the operations of the generic rules, in their order
+_SGD = """
 T step = maximize ? -g : g;
 if (decay != 0) step = step + (T)decay * p;
 p -= (T)lr * step;
 """
 
-SGD_WITH_MOMENTUM = """
+_SGD_WITH_MOMENTUM = """
 T step = maximize ? -g : g;
 if (decay != 0) step = step + (T)decay * p;
 T next = begins ? step : buffer * (T)momentum + (T)fresh * step;
@@ -120,11 +122,39 @@ v = second;
 {largest}
 p = value - first / (sqrt(second) + (T)eps) * (T)rate;
 """
-ADAM = _ADAM.format(largest="")
-AMSGRAD = _ADAM.format(largest="second = largest > second || largest != largest ? largest : second; largest = second;")
+_LARGEST = "second = largest > second || largest != largest ? largest : second; largest = second;"
+_ADAM_INPUTS = (
+    "T g, float64 beta1, float64 beta2, float64 shrink, float64 decay, float64 eps, float64 rate, bool maximize"
+)
+_MOMENTUM_INPUTS = (
+    "T g, float64 lr, float64 decay, float64 momentum, float64 fresh, bool nesterov, bool maximize, bool begins"
+)
 
-# Rows: each is that of a warp, where `blockDim.x` is 32, of which a block then has `blockDim.y`, or of a whole block.
-# T, the type of the numbers, and I, that of the classes, are defined before this.
+ELEMENTWISE = {
+    "uniform_float32": Elementwise(
+        "int32 bits", "float32 out", "out = (float)((bits >> 8) & 0xFFFFFF) * 5.9604644775390625e-8f"  # 2**-24
+    ),
+    "uniform_float64": Elementwise(
+        "int64 bits", "float64 out", "out = (double)((bits >> 11) & 0x1FFFFFFFFFFFFFLL) * 1.1102230246251565404e-16"
+    ),
+    "sigmoid": Elementwise("T x", "T out", "T small = exp(-fabs(x)); out = (x < 0 ? small : (T)1) / ((T)1 + small)"),
+    "sigmoid_gradient": Elementwise("T g, T out", "T result", "result = g * (out * ((T)1 - out))"),
+    "softplus": Elementwise("T x", "T out", "out = (x > 0 || x != x ? x : (T)0) + log1p(exp(-fabs(x)))"),
+    "softplus_gradient": Elementwise("T g, T out", "T result", "result = g * -expm1(-out)"),
+    "tanh_gradient": Elementwise("T g, T out", "T result", "result = g * ((T)1 - out * out)"),
+    "relu_gradient": Elementwise("T g, T out", "T result", "result = out <= 0 ? (T)0 : g"),
+    "remainder": Elementwise(
+        "T x1, T x2", "T out", _FMOD + "out = rest == 0 ? copysign(rest, x2) : opposite ? rest + x2 : rest"
+    ),
+    "floor_divide": Elementwise("T x1, T x2", "T out", _FMOD + _FLOOR_DIVIDE),
+    "sgd": Elementwise("T g, float64 lr, float64 decay, bool maximize", "T p", _SGD),
+    "sgd_with_momentum": Elementwise(_MOMENTUM_INPUTS, "T p, T buffer", _SGD_WITH_MOMENTUM),
+    "adam": Elementwise(_ADAM_INPUTS, "T p, T m, T v", _ADAM.format(largest="")),
+    "amsgrad": Elementwise(_ADAM_INPUTS, "T p, T m, T v, T largest", _ADAM.format(largest=_LARGEST)),
+}  # fmt: skip
+
+# Kernels on rows. A row belongs to a warp if `blockDim.x` is 32, and a block then has `blockDim.y` of them; else to a
+# whole block. T is the type of the elements, I that of the classes.
 
 ROWS = """
 struct Largest {
@@ -135,7 +165,7 @@ struct Total {
     static __device__ T of(T a, T b) { return a + b; }
 };
 
-template <typename Join> __device__ T joined(T value) {
+template <typename Join> __device__ T reduce(T value) {
     for (int step = 16; step > 0; step /= 2) value = Join::of(value, __shfl_xor_sync(0xFFFFFFFFu, value, step));
     if (blockDim.x > 32) {
         __shared__ T parts[32];
@@ -154,13 +184,13 @@ template <typename Join> __device__ T joined(T value) {
 __device__ T largest_of(const T *x, long long length) {
     T largest = x[0];
     EACH largest = Largest::of(largest, x[k]);
-    return joined<Largest>(largest);
+    return reduce<Largest>(largest);
 }
 
 __device__ T total_of_exp(const T *x, T largest, long long length) {
     T total = 0;
     EACH total += exp(x[k] - largest);
-    return joined<Total>(total);
+    return reduce<Total>(total);
 }
 
 extern "C" __global__ void softmax(const T *x, T *out, long long rows, long long length) {
@@ -176,7 +206,7 @@ extern "C" __global__ void log_softmax(const T *x, T *out, long long rows, long 
     x += row * length;
     out += row * length;
     T largest = largest_of(x, length);
-    if (!isfinite(largest)) largest = 0;  // inf - inf would be NaN, and so would all else
+    if (!isfinite(largest)) largest = 0;  // or inf - inf would make the row NaN
     T logs = log(total_of_exp(x, largest, length));
     EACH out[k] = x[k] - largest - logs;
 }
@@ -188,7 +218,7 @@ extern "C" __global__ void softmax_gradient(const T *g, const T *out, T *result,
     result += row * length;
     T total = 0;
     EACH total += g[k] * out[k];
-    total = joined<Total>(total);
+    total = reduce<Total>(total);
     EACH result[k] = out[k] * (g[k] - total);
 }
 
@@ -199,7 +229,7 @@ extern "C" __global__ void log_softmax_gradient(const T *g, const T *out, T *res
     result += row * length;
     T total = 0;
     EACH total += g[k];
-    total = joined<Total>(total);
+    total = reduce<Total>(total);
     EACH result[k] = g[k] - exp(out[k]) * total;
 }
 
@@ -211,7 +241,7 @@ extern "C" __global__ void cross_entropy(
     T largest = largest_of(x, length), total = total_of_exp(x, largest, length), mean = 0;
     if (smoothing != 0) {
         EACH mean += x[k] - largest;
-        mean = joined<Total>(mean) / (T)length;
+        mean = reduce<Total>(mean) / (T)length;
     }
     if (threadIdx.x != 0) return;
     long long wanted = (long long)target[row] % length;  // out of bounds, it wraps around, as indices do in CuPy
