@@ -75,8 +75,9 @@ def the_example_of_the_readme_runs() -> str:
 def the_command_line_works() -> str:
     printed = run("-m", "xgrad", "train", "digits", "--epochs", "2", "--out", "run", "--quiet")
     pictures = {path.name for path in Path("run").glob("*.png")}
-    check(bool(pictures) == ("cli" in EXTRAS), f"pictures {pictures}, printed {printed!r}")
-    check("cli" in EXTRAS or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
+    plots = bool(EXTRAS & {"cli", "parity"})
+    check(bool(pictures) == plots, f"pictures {pictures}, printed {printed!r}")
+    check(plots or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
     Path("photo.png").write_bytes(b"no picture")
     printed = run("-m", "xgrad", "predict", "run", "photo.png", status=2)
     expected = "a picture that Pillow can read" if "cli" in EXTRAS else "pip install 'xgrad[cli]'"
@@ -91,16 +92,20 @@ def the_command_line_works() -> str:
 
 def parity_compares_what_it_can() -> str:
     options = ("--devices", "cpu", "--parts", "ops", "--dtypes", "float64")
-    missing = "" if "test" in EXTRAS else "needs mpmath" if "special" in EXTRAS else "needs scipy, mpmath"
+    missing = "" if "parity" in EXTRAS else "needs mpmath" if "special" in EXTRAS else "needs scipy, mpmath"
     status = 1 if missing else 0
     last = run("-m", "xgrad", "parity", *options, "--ops", "special.gammaln", status=status).splitlines()
     check(bool(missing) == last[-1].startswith("NOTHING COMPARED"), f"xgrad parity: {last[-1]}")
-    if EXTRAS - {"special"}:  # with the others there is no row more, and with `test` the tests compare them
+    page = "parity" in EXTRAS
+    printed = run("-m", "xgrad", "parity", *options, "--ops", "add", "--html", "page.html", status=0 if page else 2)
+    check(Path("page.html").exists() == page, f"xgrad parity --html: {printed!r}")
+    check(page or "pip install 'xgrad[parity]'" in printed, f"no extra is named: {printed!r}")
+    if EXTRAS - {"special"}:  # the others add no op cases, and with `test` the tests compare them
         return last[-1]
     lines = run("-m", "xgrad", "parity", *options).splitlines()
     skipped = [line for line in lines if line.startswith("skipped: ")]
-    check(skipped and all(missing in line for line in skipped), f"xgrad parity: {skipped}")
-    check(re.match(r"PASSED: \d+ of \d+ rows of ops", lines[-1]), f"xgrad parity: {lines[-1]}")
+    check(skipped and all(line.endswith("mpmath") for line in skipped), f"xgrad parity: {skipped}")
+    check(re.match(r"PASSED: \d+ of \d+ op cases", lines[-1]), f"xgrad parity: {lines[-1]}")
     return lines[-1]
 
 
@@ -125,7 +130,9 @@ STEPS = (
 def main(extras: str) -> None:
     EXTRAS.update(filter(None, extras.split(",")))
     if "test" in EXTRAS:
-        EXTRAS.update({"special", "cli"})
+        EXTRAS.update({"cli", "parity"})
+    if "parity" in EXTRAS:
+        EXTRAS.add("special")
     if "cli" in EXTRAS:
         EXTRAS.add("threads")
     check("site-packages" in str(xgrad.__file__), f"expected an installed xgrad, got {xgrad.__file__}")

@@ -8,7 +8,7 @@ import pytest
 import xgrad
 from xgrad import special
 from xgrad.ops import distributions
-from xgrad.parity.multiprecision import Multiprecision
+from xgrad.parity.mpmath_reference import SpecialFunctions
 from xgrad.testing import gradcheck, gradgradcheck
 
 scipy = pytest.importorskip("scipy", reason="SciPy, whose kernels they are, is not installed")
@@ -47,7 +47,7 @@ def test_all_names_are_checked_here() -> None:
 def test_values_are_those_of_mpmath(name: str, device: str) -> None:
     pytest.importorskip("mpmath", reason="mpmath, the oracle, is not installed")
     columns = [np.array(column) for column in CASES[name]]
-    want = getattr(Multiprecision(), name)(*[c.astype(np.longdouble) for c in columns]).astype(np.float64)
+    want = getattr(SpecialFunctions(), name)(*[c.astype(np.longdouble) for c in columns]).astype(np.float64)
     got = getattr(special, name)(*[xgrad.asarray(c, device=device) for c in columns])
     assert got.dtype == xgrad.float64
     old = name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0"  # whose kernel has 10 digits

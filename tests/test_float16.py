@@ -10,9 +10,9 @@ import pytest
 
 import xgrad
 from xgrad import nn
-from xgrad.parity.evaluate import evaluate, rounded
-from xgrad.parity.row import Op
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase
+from xgrad.parity.run_op import rounded, run_op
 
 HALF = np.dtype("float16")
 
@@ -24,12 +24,12 @@ def _has_float16(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
-@pytest.mark.parametrize("op", [op for op in OPS if op.wide and not op.kernel], ids=str)
-def test_elementwise_ops_are_those_of_rounded_inputs(op: Op, device: str) -> None:
+@pytest.mark.parametrize("op", [op for op in OP_CASES if op.ranges and not op.needs], ids=str)
+def test_elementwise_ops_are_those_of_rounded_inputs(op: OpCase, device: str) -> None:
     """Within a few units of the last place of the largest result, since sums and differences cancel."""
-    sample: Any = op.wide_sample()
-    got = evaluate(op, sample, xgrad.Device(device), HALF)
-    want = evaluate(op, rounded(sample, HALF), xgrad.Device("cpu"), "float64")
+    sample: Any = op.range_sample()
+    got = run_op(op, sample, xgrad.Device(device), HALF)
+    want = run_op(op, rounded(sample, HALF), xgrad.Device("cpu"), "float64")
     for ours, exact in zip([*got[0], *got[1]], [*want[0], *want[1]], strict=True):
         if ours.dtype.kind != "f":
             np.testing.assert_array_equal(ours, exact)

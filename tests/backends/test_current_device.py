@@ -20,9 +20,9 @@ import xgrad
 from xgrad.backend import Backend
 from xgrad.backend.device import Device
 from xgrad.backend.registry import backend_class, entry_points, open_backend
-from xgrad.parity.evaluate import evaluate, options, tensors
-from xgrad.parity.row import Op
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase
+from xgrad.parity.run_op import options, run_op, tensors
 from xgrad.testing import gradgradcheck
 
 pytestmark = [
@@ -165,11 +165,11 @@ def test_the_stand_in_refuses() -> None:
         x._data[...] = 0
 
 
-@pytest.mark.parametrize("op", OPS, ids=str)
-def test_ops_and_their_derivatives(op: Op) -> None:
+@pytest.mark.parametrize("op", OP_CASES, ids=str)
+def test_ops_and_their_derivatives(op: OpCase) -> None:
     device = Device("placed:1")
     for sample in op.samples:
-        evaluate(op, sample, device, "float64")
+        run_op(op, sample, device, "float64")
         if op.differentiable and not op.no_derivative:
             xs = tensors(sample, device, np.dtype("float64"), True)
             assert gradgradcheck(partial(op.fn, **options(sample, device)), xs)

@@ -27,15 +27,15 @@ from xgrad.ops import dropout, elementwise, nn
 from xgrad.ops.dropout import dropout_mask
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
+from xgrad.parity.cases import find
 from xgrad.parity.compare import compare
-from xgrad.parity.evaluate import options, tensors
-from xgrad.parity.fused import CASES, Case, compare_fused
-from xgrad.parity.page import as_page
+from xgrad.parity.fused_parity import KERNEL_CASES, KernelCase, compare_fused
+from xgrad.parity.html_report import as_html
+from xgrad.parity.op_case import NAN, OpCase, Sample, a
 from xgrad.parity.report import run
-from xgrad.parity.row import NAN, Op, Sample, a
-from xgrad.parity.seeds import compare_seeds
-from xgrad.parity.table import find
-from xgrad.parity.text import as_text
+from xgrad.parity.run_op import options, tensors
+from xgrad.parity.seed_parity import compare_seeds
+from xgrad.parity.text_report import as_text
 from xgrad.random import variates
 from xgrad.testing import gradgradcheck
 from xgrad_cupy import CupyBackend, source
@@ -104,9 +104,9 @@ def test_a_part_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES.values() if case.kernel in OVERRIDABLE], ids=lambda case: case.kernel
+    "case", [case for case in KERNEL_CASES.values() if case.kernel in OVERRIDABLE], ids=lambda case: case.kernel
 )
-def test_a_part_changes_what_it_says(case: Case) -> None:
+def test_a_part_changes_what_it_says(case: KernelCase) -> None:
     part, given, kept = OVERRIDABLE[case.kernel], case.arguments("float32"), case.arguments("float32")
     part.generic(Device("cpu").xp, *given)
     names = list(inspect.signature(part.generic).parameters)[1:]
@@ -136,7 +136,7 @@ def test_kernels_are_used_unless_the_pass_is_recorded(fused: Device, monkeypatch
 ROWS = ["relu", "sigmoid", "softplus", "tanh", "softmax", "log_softmax", "cross_entropy", "dropout of a seed"]
 
 
-def more(op: Op) -> list[Sample]:
+def more(op: OpCase) -> list[Sample]:
     """Return larger samples: more rows than a block has, rows longer than a warp, and those that take a block."""
     shapes = [(11, 10), (3, 33), (2, 1025), (3, 2, 5)]
     if op.name != "cross_entropy":
@@ -176,7 +176,7 @@ def test_ops_agree_with_the_generic_rules(name: str, dtype: str, fused: Device) 
 
 @needs_compiler
 @pytest.mark.parametrize("op", [find(name) for name in ROWS], ids=str)
-def test_second_derivatives_are_the_generic_rules(op: Op, fused: Device) -> None:
+def test_second_derivatives_are_the_generic_rules(op: OpCase, fused: Device) -> None:
     for sample in op.samples[:2]:
         xs = tensors(sample, fused, np.dtype("float64"), True)
         assert gradgradcheck(partial(op.fn, **options(sample, fused)), xs)
@@ -448,7 +448,7 @@ def test_optimizers_give_the_same_weights(kind: str, fused: Device) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_parity_holds_every_kernel_against_its_rule(dtype: str, fused: Device) -> None:
     found = compare_fused(fused, dtype)
-    assert [f.what for f in found] == list(CASES)
+    assert [f.what for f in found] == list(KERNEL_CASES)
     assert [f for f in found if not f.passed] == []
     assert all(f.error == 0 for f in found if not f.limit) and any(f.error for f in found)
     assert compare_fused(Device("cpu"), dtype) == []
@@ -466,11 +466,11 @@ def test_parity_tells_of_a_kernel_that_is_off(fused: Device, monkeypatch: pytest
     monkeypatch.setitem(fused.backend.kernels, "sgd_step", lambda *args: 1 / 0)  # type: ignore[arg-type]
     report = run([], [fused], ["float32"], ["fused"])
     assert report.verdict == "fail"
-    text, page = as_text(report, verbose=True), as_page(report)
-    assert "fused kernels on fused: 6 of 13 agree with the generic rules" in text
+    text, page = as_text(report, verbose=True), as_html(report)
+    assert "fused kernels on fused: 6 of 13 match the generic rules" in text
     assert "FAILED: the fused kernel of AdamW on fused in float32: 2" in text
     assert "FAILED: the fused kernel of SGD on fused in float32: ZeroDivisionError: division by zero" in text
-    assert text.splitlines()[-1].startswith("FAILED: 7 fused kernels past the tolerance: fused on fused in float32")
+    assert text.splitlines()[-1].startswith("FAILED: 7 fused kernels out of tolerance: fused on fused in float32")
     assert "6 of 13 fused kernels agree with the generic rules" in page and "ZeroDivisionError" in page
 
 

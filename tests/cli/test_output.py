@@ -30,7 +30,7 @@ def test_a_report_goes_to_standard_output_after_the_text(to, tmp_path):
         done = run_apart(*PARITY, "--json", "/dev/stdout", stdout=subprocess.PIPE if to == "pipe" else out)
     text, _, report = (done.stdout or (tmp_path / "out").read_bytes()).decode().partition("\n{")
     assert done.returncode == 0 and not done.stderr
-    assert "PASSED: 1 row of ops on cpu" in text and json.loads("{" + report)["verdict"] == "pass"
+    assert "PASSED: 1 op case on cpu" in text and json.loads("{" + report)["verdict"] == "pass"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -16,7 +16,7 @@ COMMANDS = {
     "train": "train a network on small images, such as handwritten digits",
     "predict": "say which class an image shows, such as which digit",
     "info": "print versions, devices and why one is not usable, and where data is looked for",
-    "parity": "hold one device against another: ops, fused kernels, trainings, seeds",
+    "parity": "compare devices: ops, fused kernels, training runs, seeds",
 }
 
 

@@ -1,4 +1,4 @@
-"""What devices are compared with: the op in more precision, and its derivative without its rule."""
+"""The reference: the op in higher precision, and its derivative by finite differences."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ import numpy as np
 from xgrad.backend import Backend
 from xgrad.backend.device import Device
 from xgrad.backend.registry import open_backend
-from xgrad.parity.evaluate import Run, evaluate, like, weights
-from xgrad.parity.exact_linalg import ExactLinalg
-from xgrad.parity.multiprecision import Multiprecision
-from xgrad.parity.row import Op, Sample
+from xgrad.parity.mpmath_reference import DOUBLE, LONG, LinearAlgebra, SpecialFunctions
+from xgrad.parity.op_case import OpCase, Sample
+from xgrad.parity.run_op import Run, like, run_op, weights
 
 FLOAT64 = np.dtype("float64")
-_EXTENDED = {FLOAT64: np.dtype(np.longdouble), np.dtype("complex128"): np.dtype(np.clongdouble)}
 
 
 class _Namespace:
-    """That of NumPy's backend, but for linear algebra and the special functions."""
+    """The namespace of the backend of NumPy, with linear algebra and special functions by mpmath."""
 
     def __init__(self, xp: Any) -> None:
-        self._xp, self.linalg, self.special = xp, ExactLinalg(xp.linalg), Multiprecision()
+        self._xp, self.linalg, self.special = xp, LinearAlgebra(xp.linalg), SpecialFunctions()
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._xp, name)
@@ -35,10 +33,7 @@ class _Namespace:
 
 
 class ExtendedBackend(Backend):
-    """NumPy with ``long double`` in the place of float64: 11 bits more on x86, and the C library's functions.
-
-    Special functions, of which SciPy has none in long double, are mpmath's.
-    """
+    """NumPy with ``long double`` in place of float64, which has 11 more bits of mantissa on x86."""
 
     library = "numpy"
     array_type = np.ndarray
@@ -60,17 +55,17 @@ class ExtendedBackend(Backend):
         return np.asarray
 
     def dtype(self, dtype: Any) -> Any:
-        return _EXTENDED.get(np.dtype(dtype), np.dtype(dtype))
+        return LONG.get(np.dtype(dtype), np.dtype(dtype))
 
     def numpy_dtype(self, dtype: Any) -> Any:
-        return {extended: usual for usual, extended in _EXTENDED.items()}.get(dtype, np.dtype(dtype))
+        return DOUBLE.get(dtype, np.dtype(dtype))
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return self._numpy.index_add(x, key, values)
 
 
 class Reference(NamedTuple):
-    """Where references are computed, in what, and how fine that is."""
+    """The device of the reference, its description and its machine epsilon."""
 
     device: Device
     description: str
@@ -79,16 +74,16 @@ class Reference(NamedTuple):
 
 @cache
 def reference() -> Reference:
-    """Return the finest reference that this machine has."""
+    """Return the reference of the highest precision on this machine."""
     eps = float(np.finfo(np.longdouble).eps)
     if eps < np.finfo(FLOAT64).eps:
         bits = np.finfo(np.longdouble).nmant + 1
         text = (
-            f"the same op through NumPy's long double, {bits} bits of mantissa, special functions through mpmath, from "
-            "the same rounded inputs"
+            f"the same op in NumPy's long double, {bits} bits of mantissa, special functions and decompositions in "
+            "mpmath, from the same rounded inputs"
         )
         return Reference(Device.of("extended", ExtendedBackend()), text, eps)
-    text = "the same op on cpu in float64 (long double is no finer here), from the same rounded inputs"
+    text = "the same op on cpu in float64 (long double has no more precision here), from the same rounded inputs"
     return Reference(Device("cpu"), text, float(np.finfo(FLOAT64).eps))
 
 
@@ -112,7 +107,7 @@ class Differences(NamedTuple):
     gradient_changes: list[np.ndarray]
 
 
-def differences(op: Op, sample: Sample, run: Run) -> Differences:
+def differences(op: OpCase, sample: Sample, run: Run) -> Differences:
     """Return the derivatives of a sample without the rules of the op, given its results.
 
     By the five-point formula, whose error is of fourth order in the step: the step is the fifth root of the precision,
@@ -125,10 +120,10 @@ def differences(op: Op, sample: Sample, run: Run) -> Differences:
     value_changes = [np.zeros(value.shape) for value in run.values]
     found: list[Any] = [np.zeros(g.shape, like(g.dtype, FLOAT64)) for g in run.gradients]
     noise, gradient_changes = ([np.zeros(g.shape) for g in run.gradients] for _ in range(2))
-    together: Any = (lambda v: v) if sample.columns else np.sum
+    together: Any = (lambda v: v) if sample.elementwise else np.sum
     for k, i in enumerate(i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
         x = sample.inputs[i]
-        indices: list[Any] = [...] if sample.columns else list(np.ndindex(x.shape))
+        indices: list[Any] = [...] if sample.elementwise else list(np.ndindex(x.shape))
         units: tuple[Any, ...] = (1, 1j) if x.dtype.kind == "c" else (1,)
         for where, unit in itertools.product(indices, units):
 
@@ -136,7 +131,7 @@ def differences(op: Op, sample: Sample, run: Run) -> Differences:
                 shifted = x.copy()
                 shifted[where] += by * unit
                 inputs = (*sample.inputs[:i], shifted, *sample.inputs[i + 1 :])
-                return evaluate(op, replace(sample, inputs=inputs), device, FLOAT64, gradient=gradient)
+                return run_op(op, replace(sample, inputs=inputs), device, FLOAT64, gradient=gradient)
 
             up, down = moved(step, True), moved(-step, True)
             up2, down2 = moved(2 * step, False), moved(-2 * step, False)
