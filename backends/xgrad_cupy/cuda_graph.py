@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Call, Program, Value, owner_of
+from xgrad.capture.program import Call, Program, Unusable, Value, owner_of
 from xgrad_cupy import cublas, takes_tf32
 from xgrad_cupy.interpreter import Cell, Interpreter
 from xgrad_cupy.products import Products

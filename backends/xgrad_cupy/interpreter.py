@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Call, Program, Value, leaves, map_leaves
+from xgrad.capture.program import Call, Program, Unusable, Value, leaves, map_leaves
 
 
 class Cell:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from xgrad.capture.errors import Diverged
 from xgrad.capture.numbers import Number, plain
-from xgrad.capture.program import Call, Program, Storage, Value, leaves, map_leaves
+from xgrad.capture.program import Call, Diverged, Program, Storage, Value, leaves, map_leaves
 from xgrad_numpy import fast
 from xgrad_numpy.buffer_assignment import BufferAssignment, copy_with_strides, has_layout, is_contiguous, is_dense
 from xgrad_numpy.codegen import Instruction, Slot

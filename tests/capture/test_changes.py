@@ -96,6 +96,7 @@ ARGUMENTS: dict[str, tuple[Step, Callable[[], list[Any]], int]] = {
     "views of a written argument": (pair, lambda: [(array(3), array(3)), (x := array(3), x[:]),
                                                    (x := array(3), x[::-1])], 3),
     "a written view": (written, lambda: [(b[k : k + 3], array(3)) for b in [array(6)] for k in (0, 1, 2)], 1),
+    "tensor or a list of one": (lambda t: t[0] * 2, lambda: [([array(3)],), (array(3),)], 2),
     "container": (lambda t: (str(type(t)), t[0] + 1), lambda: [((array(3),),), ([array(3)],), ({0: array(3)},)], 3),
     "empty container": (times, with_each(None, [], {}, ()), 4),
     "default": (times, lambda: [(array(3),), (array(3), 7)], 2),

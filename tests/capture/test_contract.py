@@ -26,8 +26,8 @@ from capture import twins
 from capture.twins import Capture, array, assert_same, batch, compare, compare_replays, eager, replayed, snapshot
 from xgrad import nn, optim
 from xgrad.capture import Captured, CaptureError, CaptureWarning
-from xgrad.capture.arrays import TracedArray
 from xgrad.capture.numbers import Number
+from xgrad.capture.tracing_device import TracedArray
 from xgrad.core.graph import Node
 from xgrad.nn import functional
 

@@ -19,7 +19,7 @@ from capture import twins
 from capture.twins import Capture, array, batch, compare, eager, everything, training
 from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
-from xgrad.capture.arrays import TracedArray
+from xgrad.capture.tracing_device import TracedArray
 from xgrad.nn import functional
 
 ROOT = Path(xgrad.__file__).parent.parent

@@ -32,6 +32,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if (scipy := sys.modules.get("scipy.conftest")) is not None:
         scipy.xp_known_backends.add(NAME)  # which tests for NumPy alone skip
         give(metafunc, "xp", namespace)
+        if "devices" in metafunc.fixturenames:  # SciPy's fixture expects a list, a tuple since version 2025.12
+            devices = [*namespace.__array_namespace_info__().devices(), None]
+            metafunc.parametrize("devices", [devices], ids=[pytest.HIDDEN_PARAM])
     elif "array_api_extra.tests.main.conftest" in sys.modules:
         give(metafunc, "library", library())
 

@@ -25,25 +25,21 @@ def capture(*, state: Any = None, limit: int = 16, verify: int = 0) -> Callable[
 def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int = 0) -> Any:
     """Return a function that traces `step` when it is first called, and replays the program later, bit for bit.
 
-    Everything but tensors is a constant of the trace, as under ``jax.jit``: numbers, strings, configuration, and the
-    way that Python's control flow took. What may differ from call to call is passed as an argument, or is a tensor.
+    Everything but tensors is a constant of the trace, as under ``jax.jit``: numbers, strings, configuration, and
+    Python's control flow. Pass what may differ from call to call as an argument, or keep it in a tensor.
 
     - **Inputs** are the tensors among the arguments, in nested containers.
     - **State** is every tensor that modules, optimizers and generators hold, and tensors themselves, where these are
-      reached from the function: its closure, its defaults, the globals that it names, ``__self__``, inside containers,
-      and in the attributes of plain objects one level down; and whatever `state` names. `Captured.state` lists it.
+      reached from the function: its closure, its defaults, the globals that it names, ``__self__``, containers, and the
+      attributes of plain objects one level down; and whatever `state` names. `Captured.state` lists it.
     - **Any other tensor**, unless the step makes it, refuses the capture: none is ever stale.
-    - **A new trace** is made for other shapes, dtypes, memory layouts, devices or ``requires_grad`` of tensors; for
-      arguments other than tensors, by equality; for another `Parameter` as an argument; for another mode or
-      other parameters of a module; for another layout, or non-numeric option, of an optimizer; for another grad mode;
-      and where gradients are there that were not, or the reverse.
-    - **Followed without one** are values of tensors, numeric options of optimizers such as learning rates, counts of
-      steps, and states of generators.
-    - **Refused**, by a `CaptureWarning` that names the line, and run eagerly from then on, are a value that is read; a
-      shape that depends on values; arrays of other libraries; random numbers that are not xgrad's; a tensor that the
-      step makes and something else still holds when it returns, a returned one included; a tensor that the step moves
-      to another container or attribute; an attribute of a module or an optimizer that the step changes, the mode
-      excepted; and a call that may raise an error after a write to the state.
+    - **A new trace** is made for tensors of other shapes, dtypes, layouts or devices, for other values of other
+      arguments, and for another structure of the state; values of tensors, learning rates and other numeric options,
+      counts of steps, and states of generators are **followed** without one.
+    - **Refused**, by a `CaptureWarning` that names the line, and run eagerly from then on, is what a replay cannot do,
+      such as values that are read and shapes that depend on values.
+
+    ``docs/capture.md`` has the contract in full, and what to write instead of what is refused.
 
     Parameters
     ----------
@@ -53,15 +49,15 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
     state : object, optional
         Tensors, modules, optimizers and generators that are not reached from `step`, in containers.
     limit : int, default 16
-        The number of programs to keep. Beyond it one more is traced for every 20 replays, and takes the place of the
-        one that was used least recently; where none holds the step runs eagerly, with one warning.
+        The number of programs to keep. Beyond it, one more is traced for every 20 replays, and replaces the least
+        recently used one. Other calls run eagerly, with one warning.
     verify : int, default 0
-        Every `verify`-th call runs the step eagerly, too, from the same state, and compares; 0 does not.
+        Run every `verify`-th call eagerly, too, from the same state, and compare; 0 for none.
 
     Returns
     -------
     Captured
-        The function. What it returns has no history: the graph of a step is used up within it.
+        The function. Its results have no graph: that of a step is used up within it.
 
     Raises
     ------
@@ -70,14 +66,13 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
     ValueError
         If `limit` is below 1, or `verify` below 0.
     CaptureError
-        From a call: if `verify` finds a difference, or a tensor is used that another thread's step is being traced
-        with.
+        From a call: if `verify` finds a difference, or a tensor is used that another thread's step is traced with.
 
     Notes
     -----
-    Nothing process-wide changes while a step is traced. A signal at any point of a trace leaves the state as it was
-    before. Threads that use other tensors notice nothing; of one captured function, one thread replays at a time.
-    Within another captured step a captured step is part of that.
+    Nothing process-wide changes during a trace. A signal at any point of a trace leaves the state as it was before.
+    Threads with other tensors are unaffected; one thread at a time replays a step. Within another captured step, a
+    captured step is part of that step's program.
 
     Examples
     --------

@@ -10,12 +10,10 @@ from typing import Any
 
 from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.effects import Effects
-from xgrad.capture.errors import Diverged, Unusable
 from xgrad.capture.guards import write_guards
 from xgrad.capture.passes import optimize
-from xgrad.capture.program import Program, Value, owner_of
-from xgrad.capture.recording import Recording
-from xgrad.capture.slots import buffers_of
+from xgrad.capture.program import Diverged, Program, Unusable, Value, owner_of
+from xgrad.capture.recording import Recording, buffers_of
 from xgrad.core.tensor import Tensor
 from xgrad.optim.flat import Flat
 
@@ -25,57 +23,40 @@ _data = attrgetter("_data")
 
 
 class CachedProgram:
-    """The program of a step for calls that are alike; raises `Unusable` if it cannot be replayed.
-
-    Attributes
-    ----------
-    program, effects : Program, Effects
-        What is replayed, and what else a replay does.
-    count, structure : int, object
-        The number of tensors among the arguments, and the containers and other arguments.
-    number_names : dict of str to (str, str)
-        The short and the full names of the numbers n0, n1 and so on.
-    error : Exception or None
-        Why the last replay was not finished.
-    """
+    """The program of a step for calls that are alike; raises `Unusable` if it cannot be replayed."""
 
     def __init__(self, recording: Recording) -> None:
         self.executor: Any = None
-        self.error: Exception | None = None
+        self.error: Exception | None = None  # why the last replay was not finished
         self._flats: list[Flat] = []
-        trace = recording.trace
-        self._device, self.count, self.structure = trace.real, len(recording.given), recording.structure
-        writer = CodeWriter(trace, MISS=MISS, **{f"mode{i}": x.get for i, (x, _) in enumerate(recording.modes_before)})
+        trace, tensors = recording.trace, recording.tensors
+        self._device, self.count, self.structure = trace.real, len(tensors), recording.structure
+        self.number_names = trace.number_names
+        writer = CodeWriter(trace, MISS=MISS)
         _find_given(writer, recording)
         self.effects = Effects(writer, recording)
         sources: dict[int, Tensor] = {}  # whose arrays each replay is given, by the number of the value
         state: dict[int, Tensor] = {}  # whose arrays stay
-        moving = {id(x) for x in (*recording.given, *recording.gradients.values())} - recording.state.tensors.keys()
+        moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.found.keys()
         values: dict[int, Value] = {}
-        for slot, traced in recording.arrays():
-            number, owner = traced.value.number, slot.owner
+        for slot in recording.arrays:
+            number, owner = slot.traced.value.number, slot.owner
             if number not in values:
-                values[number] = traced.value
+                values[number] = slot.traced.value
                 moves = id(owner) in moving or (id(owner), "_data") in recording.changed
                 (sources if moves else state)[number] = owner
-        program = Program(
-            [values[n] for n in sources], [values[n] for n in state], trace.calls, self.effects.outputs, trace.constants
-        )
+        inputs, kept = [[values[number] for number in part] for part in (sources, state)]
+        self.program = program = Program(inputs, kept, trace.calls, self.effects.outputs, trace.constants)
         optimize(program)
-        self.program = program
         self._flats = write_guards(writer, recording, {x.number for x in (*program.inputs, *program.state)})
         self._state = [(value, state[value.number]) for value in program.state]
-        given = [f"{writer.name(sources[value.number])}._data" for value in program.inputs]
-        for source, value in zip(given, program.inputs, strict=True):
-            if source[0] != "a" or source.count(".") > 1:  # arguments themselves have guards
-                writer.guard(f"not {{}}({source})", value.fits)
-        unpack = f"{''.join([f'a{i}, ' for i in range(self.count)])} = args" if self.count else ""
-        self._check = writer.check(unpack, given, [number.text for number in program.numbers])
+        arrays = [f"{writer.name(sources[value.number])}._data" for value in program.inputs]
+        for array, value in zip(arrays, program.inputs, strict=True):
+            if array[0] != "a" or array.count(".") > 1:  # arguments themselves have guards
+                writer.guard(f"not {{}}({array})", value.fits)
+        unpack = "".join([f"a{i}, " for i in range(self.count)]) + "= args" if self.count else ""
+        self._check = writer.check(unpack, arrays, [number.text for number in program.numbers])
         self._leave = writer.leave(unpack, self.effects.result)
-        names = {(id(slot.owner), slot.key): slot.name for slot in recording.slots.all if slot.kind == "number"}
-        self.number_names = {
-            f"n{i}": _names(names[id(owner), key], key, index) for i, (owner, key, index, _) in enumerate(trace.reads)
-        }
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program)
@@ -86,31 +67,26 @@ class CachedProgram:
             if flat.gradients.seen:  # what somebody looks at is left to them, as before any backward pass
                 flat.gradients.renew()
         try:
-            found = self._check(args)
+            values = self._check(args)
         except (ArithmeticError, AttributeError, LookupError, ValueError):  # something is no longer there
             return MISS
-        if found is MISS or (self._moved() and not self._relink()):
+        if values is MISS or (self._moved() and not self._relink()):
             return MISS
-        given, numbers = found
-        outputs = signal = None
+        arrays, numbers = values
         done = self.executor.done
         done.clear()
-        for again in (True, False):
-            try:
-                if outputs is None:
-                    outputs = self.executor.run(*given)
-                if type(outputs) is not tuple:
-                    self.error = outputs.with_traceback(None)  # whose frames hold arrays
-                    return MISS
-                result = self._leave(outputs, args, numbers)
-                break
-            except BaseException as error:
-                if not (done and again):
-                    raise
-                outputs, signal = done[0], error  # after all writes: the rest is done before it is raised
+        try:
+            outputs = self.executor.run(*arrays)
+            if type(outputs) is not tuple:
+                self.error = outputs.with_traceback(None)  # whose frames hold arrays
+                return MISS
+            result = self._leave(outputs, args, numbers)
+        except BaseException:  # of a signal handler
+            if done:  # after all writes: the rest is done before it is raised
+                self._leave(done[0], args, numbers)
+                done.clear()
+            raise
         done.clear()
-        if signal is not None:
-            raise signal
         return result
 
     def failure(self) -> Exception | None:
@@ -189,7 +165,7 @@ def in_layout(flat: Flat) -> bool:
 
 def _find_given(writer: CodeWriter, recording: Recording) -> None:
     """Name what each call finds anew: arguments, their leaves, and gradients, of which packed ones are in a list."""
-    for i, x in enumerate(recording.given):
+    for i, x in enumerate(recording.tensors):
         if not recording.is_identified(x):
             writer.find(x, f"a{i}")
             writer.find(x._leaf, f"a{i}._leaf")
@@ -198,13 +174,5 @@ def _find_given(writer: CodeWriter, recording: Recording) -> None:
             writer.find(gradient, f"{writer.name(flat.gradients)}.tensors[{i}]")
     for _, leaf, _ in recording.slots.leaves.values():
         gradient = recording.gradients[id(leaf)]
-        if id(gradient) not in recording.state.tensors:
+        if id(gradient) not in recording.state.found:
             writer.find(gradient, f"{writer.name(leaf)}.grad")
-
-
-def _names(full: str, key: Any, index: int | None) -> tuple[str, str]:
-    if key == "_state":
-        part = ("seed", "draws")[index or 0]
-        return part, f"{full}.{part}"
-    part = "" if index is None else f"[{index}]"
-    return f"{key}{part}", f"{full}{part}"

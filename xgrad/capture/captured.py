@@ -4,37 +4,51 @@ from __future__ import annotations
 
 import gc
 import operator
-import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from itertools import chain, starmap
 from threading import RLock, active_count
 from types import MethodType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import current_device
-from xgrad.capture import foreign_random
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
-from xgrad.capture.errors import Unusable
 from xgrad.capture.escapes import alive, held_elsewhere, plain_tree, replace_everywhere
-from xgrad.capture.recording import Recording
-from xgrad.capture.slots import Slots
-from xgrad.capture.source_location import describe, locate, stacklevel
-from xgrad.capture.state import State
-from xgrad.capture.structure import structure_of
+from xgrad.capture.guards import structure_of
+from xgrad.capture.program import Unusable
+from xgrad.capture.recording import Recording, Slots
+from xgrad.capture.source_location import describe, locate
+from xgrad.capture.state import State, foreign_states
 from xgrad.capture.trace import Trace
 from xgrad.core.errors import CaptureWarning
 from xgrad.core.graph import Node
+from xgrad.core.lost_gradients import warn_user
 from xgrad.core.tensor import Tensor
 from xgrad.ops.writing import refresh
+from xgrad.optim.optimizer import Optimizer
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _TRIES = 4  # traces in which optimizers may still lay out parameters
 _PAID = 20  # replays for which one more trace is made once `limit` is reached
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call: their containers, the tensors in these, and all else."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    structure: Any
+    tensors: list[Tensor]
+    others: list[Any]
+
+    @property
+    def are_tensors(self) -> bool:
+        """Whether all arguments are tensors, given by their positions."""
+        return not self.kwargs and all(isinstance(x, Tensor) for x in self.args)
 
 
 class Captured(Generic[P, R]):
@@ -56,7 +70,7 @@ class Captured(Generic[P, R]):
         self._recent: CachedProgram | None = None  # if its arguments are tensors alone
         self._unsettled = self._replays = self._calls = 0
         self._warned = False
-        self._name: str | None = None
+        self._name: str = getattr(step, "__name__", "")
         self.refusal: str | None = None
         self.recordings = 0
         code = getattr(getattr(step, "__func__", step), "__code__", None)
@@ -72,20 +86,20 @@ class Captured(Generic[P, R]):
         """Return a captured method, which each instance has its own of."""
         if instance is None:
             return self
-        attributes, name = getattr(instance, "__dict__", None), self._name or self._step.__name__
+        attributes = getattr(instance, "__dict__", None)
         if attributes is None:
             raise TypeError(
                 f"capture: expected instances of {type(instance).__name__} with a __dict__, which the captured method "
                 "is kept in: leave out __slots__, or capture the bound method"
             )
-        bound = attributes.get(name)
+        bound = attributes.get(self._name)
         if bound is None or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance:  # of a copy
             method: Any = MethodType(self._step, instance)
-            bound = attributes[name] = Captured(method, self._more, self._limit, self._verify)
+            bound = attributes[self._name] = Captured(method, self._more, self._limit, self._verify)
         return bound
 
     def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self._name or self._step.__name__] = value
+        vars(instance)[self._name] = value
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and trace it."""
@@ -98,45 +112,46 @@ class Captured(Generic[P, R]):
                 if result is not MISS:
                     self._replays += 1
                     return result  # type: ignore[no-any-return]
-            return self._called(args, kwargs)  # type: ignore[no-any-return]
+            if self.refusal is None:
+                contents: list[Any] = []
+                try:
+                    structure = structure_of((args, kwargs), contents)
+                except RecursionError:
+                    self._refuse(f"{self._line}: an argument contains itself, or many containers in each other")
+                else:
+                    parts = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
+                    return self._called(Arguments(args, kwargs, structure, *parts))  # type: ignore[no-any-return]
+            return self._step(*args, **kwargs)
 
-    def _called(self, args: Any, kwargs: Any) -> Any:
-        if self.refusal is not None:
-            return self._step(*args, **kwargs)
-        try:
-            structure, contents = structure_of((args, kwargs))
-        except RecursionError:
-            self._refuse(f"{self._line}: an argument contains itself, or many containers in each other")
-            return self._step(*args, **kwargs)
+    def _called(self, call: Arguments) -> Any:
+        """Replay or trace the step for a call, and verify the replay where that is due."""
         self._calls += 1
-        if self._verify and self._calls % self._verify == 0:
-            from xgrad.capture.verification import verified  # not at the top: for those who ask for it
+        if not self._verify or self._calls % self._verify:
+            return self._replayed(call)
+        from xgrad.capture.verification import verified  # not at the top: for those who ask for it
 
-            def replay() -> tuple[Any, bool]:
-                replays = self._replays
-                return self._replayed(structure, contents, args, kwargs), self._replays > replays
+        replays, slots = self._replays, Slots(State(self._step, call.others, self._more), call.tensors)
 
-            tensors, others = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
-            slots = Slots(State(self._step, others, self._more), tensors)
-            return verified(slots, replay, partial(self._step, *args, **kwargs))
-        return self._replayed(structure, contents, args, kwargs)
+        def replay() -> tuple[Any, bool]:
+            return self._replayed(call), self._replays > replays
 
-    def _replayed(self, structure: Any, contents: list[Any], args: Any, kwargs: Any) -> Any:
+        return verified(slots, replay, partial(self._step, *call.args, **call.kwargs))
+
+    def _replayed(self, call: Arguments) -> Any:
         """Replay the program for a call, or trace the step."""
-        tensors = [x for x in contents if isinstance(x, Tensor)]
-        simple, error = len(tensors) == len(contents) == len(args), None
+        error = None
         for key, program in reversed(self._programs.items()):
-            if program.structure == structure and error is None:
-                result = program.replay(tensors)
+            if program.structure == call.structure and error is None:
+                result = program.replay(call.tensors)
                 if result is not MISS:
                     self._replays += 1
-                    self._recent = program if simple else None
+                    self._recent = program if call.are_tensors else None
                     self._programs.move_to_end(key)
                     return result
                 error = program.failure()
         if error is None:
-            return self._traced(structure, contents, simple, args, kwargs)
-        result = self._step(*args, **kwargs)  # which raises the error itself, or does not know of it
+            return self._traced(call)
+        result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or does not know of it
         if isinstance(error, Unusable):
             self._refuse(f"{error.line or self._line}: {error}")
         else:
@@ -145,42 +160,40 @@ class Captured(Generic[P, R]):
 
     # Tracing
 
-    def _traced(self, structure: Any, contents: list[Any], simple: bool, args: Any, kwargs: Any) -> Any:
+    def _traced(self, call: Arguments) -> Any:
         """Trace the step, or run it eagerly where there is no use in that."""
         for key in [key for key, program in self._programs.items() if program.over()]:
             self._drop(key)
         if self.recordings >= self._limit + self._replays // _PAID:
             self._warn_of_limit()
-            return self._step(*args, **kwargs)
-        recording = self._prepared(structure, contents)
+            recording = None
+        else:
+            recording = self._prepared(call)
         if recording is None:
-            return self._step(*args, **kwargs)
-        program, result = self._run(recording, args, kwargs)
+            return self._step(*call.args, **call.kwargs)
+        program, result = self._run(recording, call)
         self.recordings += 1
         del recording
         if program is not None:
-            self._keep(program, simple)
+            self._keep(program, call.are_tensors)
         return result
 
-    def _prepared(self, structure: Any, contents: list[Any]) -> Recording | None:
+    def _prepared(self, call: Arguments) -> Recording | None:
         """Return the recording of a step that is to be traced; None if this call is to run eagerly."""
-        tensors = [x for x in contents if isinstance(x, Tensor)]
-        others = [x for x in contents if not isinstance(x, Tensor)]
         try:
-            state = State(self._step, others, self._more)
+            state = State(self._step, call.others, self._more)
         except Exception as error:  # of the user's own attributes and mappings
             self._refuse(f"{self._line}: the state cannot be found: {type(error).__name__}: {error}")
             return None
-        device = next((x.device for x in (*tensors, *[x for _, x in state.tensors.values()])), current_device())
-        reason = _unsuitable(device, tensors, others)
+        device = next((x.device for x in (*call.tensors, *[x for _, x in state.of(Tensor)])), current_device())
+        reason = _unsuitable(device, call)
         if reason is not None:
             self._refuse(f"{describe(locate())}: {reason}")
             return None
-        optimizers = [optimizer for _, optimizer in state.optimizers.values()]
-        if not self._unsettled and self.recordings == 0 and not all(map(_is_laid, optimizers)):
+        if not self._unsettled and self.recordings == 0 and not all(_is_laid(x) for _, x in state.of(Optimizer)):
             self._unsettled = 1
             return None  # optimizers lay out parameters
-        slots = Slots(state, tensors)
+        slots = Slots(state, call.tensors)
         if not (slots.complete and all(map(in_layout, slots.flats.values()))):
             return None  # optimizers move parameters
         seen = [flat.gradients for flat in slots.flats.values() if flat.gradients.seen]
@@ -188,44 +201,39 @@ class Captured(Generic[P, R]):
             gradients.renew()
         for flat in slots.flats.values():
             flat.keep_private()
-        return Recording(state, Slots(state, tensors) if seen else slots, Trace(device), tensors, structure)
+        slots = Slots(state, call.tensors) if seen else slots
+        return Recording(state, slots, Trace(device), call.tensors, call.structure)
 
-    def _run(self, recording: Recording, args: Any, kwargs: Any) -> tuple[CachedProgram | None, Any]:
+    def _run(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
         """Run the step on the tracing device; return its program, if it has one, and its result."""
-        trace, slots, before = recording.trace, recording.slots.all, recording.before
-        enter: list[Any] = [
-            slot.writing(x) for slot, x, old in zip(slots, recording.traced, before, strict=True) if x is not old
-        ]
-        back: list[Any] = [slot.writing(x) for slot, x in zip(slots, before, strict=True)]
+        trace, slots = recording.trace, recording.slots.all
+        enter: list[Any] = [slot.writing(slot.traced) for slot in slots if slot.traced is not slot.before]
+        back: list[Any] = [slot.writing(slot.before) for slot in slots]
         modes = [(mode.set, value) for mode, value in recording.modes_before]
         # Calls at the end: those that undo the step, until it is done.
         plan: list[Any] = [trace.journal, back, modes, [(tracing.set, None)]]
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
         end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
-        draws = foreign_random.states(recording.state.foreign_generators)
+        draws = foreign_states(recording.state.foreign_generators)
         try:
-            begin()  # in C, as is the end: no signal handler runs within them
-            trace.count_references(recording.slots.flats.values())
             try:
-                recording.result = self._step(*args, **kwargs)
-            except Exception:
-                plan[:] = recording.leaving(False)
-                raise
-            recording.finish()
-            program = self._program(recording, draws)
-            plan[:] = recording.leaving(program is not None)
-        except BaseException:
-            end()
-            for actions in (enter, back, plan):
-                actions.clear()
-            replace_everywhere(trace)
-            raise
-        end()
-        for actions in (enter, back, plan):
-            actions.clear()
-        deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
-        result, recording.result = recording.result, None
-        try:
+                begin()  # in C, as is the end: no signal handler runs within them
+                trace.count_references(recording.slots.flats.values())
+                try:
+                    recording.result = self._step(*call.args, **call.kwargs)
+                except Exception:
+                    recording.finish()
+                    plan[:] = recording.leaving(False)
+                    raise
+                recording.finish()
+                program = self._program(recording, draws)
+                plan[:] = recording.leaving(program is not None)
+            finally:
+                end()
+                for actions in (enter, back, plan):
+                    actions.clear()
+            deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
+            result, recording.result = recording.result, None
             program = self._checked(recording, program, result)
             return program, plain_tree(result)
         except BaseException:
@@ -235,7 +243,7 @@ class Captured(Generic[P, R]):
     def _program(self, recording: Recording, draws: list[Any]) -> CachedProgram | None:
         """Return the program of a step that has just run; None if it has none, and the trace then knows why."""
         trace = recording.trace
-        if foreign_random.states(recording.state.foreign_generators) != draws:
+        if foreign_states(recording.state.foreign_generators) != draws:
             if active_count() > 1 and self._unsettled < _TRIES:  # perhaps another thread drew them
                 self._unsettled += 1
                 return None
@@ -250,23 +258,24 @@ class Captured(Generic[P, R]):
 
     def _checked(self, recording: Recording, program: CachedProgram | None, result: Any) -> CachedProgram | None:
         """Return the program, unless something that the step made is held where a replay would not put it."""
-        trace, settled = recording.trace, recording.is_settled()
+        trace = recording.trace
         recording.forget()
-        if alive(trace) or held_elsewhere(result, recording):
+        if program is not None and (alive(trace) or held_elsewhere(result, recording)):
             gc.collect()  # cycles, such as those of exceptions that were caught
             numbers = [x.value.number for x in alive(trace)] + held_elsewhere(result, recording)
-            if numbers and settled:
+            if numbers:
                 lines = {value.number: call.line for call in trace.calls for value in call.results}
                 line = next((lines[number] for number in numbers if number in lines), self._line)
                 trace.refusals.append(f"{line}: a tensor that the step makes is held elsewhere when it returns")
         trace.calls, trace.reads = [], []
-        if settled and not trace.refusals:
+        if program is not None and not trace.refusals:
             return program
         replace_everywhere(trace)
+        settled = recording.is_settled()
         self._unsettled += not settled
         if trace.refusals:
             self._refuse(trace.refusals[0])
-        elif self._unsettled > _TRIES:
+        elif not settled and self._unsettled > _TRIES:
             self._refuse(f"{self._line}: optimizers lay out parameters or moments anew in each step")
         return None
 
@@ -296,24 +305,23 @@ class Captured(Generic[P, R]):
             self.refusal = reason
             for key in list(self._programs):
                 self._drop(key)
-            warnings.warn(f"capture: {reason}: the step runs eagerly from now on", CaptureWarning, stacklevel())
+            warn_user(f"capture: {reason}: the step runs eagerly from now on", CaptureWarning)
 
     def _warn_of_limit(self) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(
+            warn_user(
                 f"capture: {self._line}: {self.recordings} programs were traced and none holds for this call, which "
                 "runs eagerly: too much differs from call to call other than values of tensors; pass tensors, or raise "
                 "limit=",
                 CaptureWarning,
-                stacklevel(),
             )
 
     # Inspection
 
     def state(self) -> list[tuple[str, Any]]:
         """Return the tensors, modules, optimizers and generators that are found from the step, each with its name."""
-        return list(State(self._step, (), self._more).listing())
+        return list(State(self._step, (), self._more).found.values())
 
     def program(self) -> str:
         """Return the programs as text."""
@@ -324,13 +332,13 @@ class Captured(Generic[P, R]):
         return "\n\n".join(texts) or f"runs eagerly: {self.refusal or 'not traced yet'}"
 
 
-def _unsuitable(device: Device, tensors: list[Tensor], others: list[Any]) -> str | None:
+def _unsuitable(device: Device, call: Arguments) -> str | None:
     """Return why a call cannot be traced, if it cannot."""
     if device.backend.executor is None:
         return f"steps on {device} cannot be replayed yet"
-    if any(isinstance(x._edge, Node) for x in tensors):
+    if any(isinstance(x._edge, Node) for x in call.tensors):
         return "an argument was computed with a graph behind it: give .detach(), or compute it inside"
-    for x in others:
+    for x in call.others:
         if (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and bool(getattr(x, "shape", None)):
             return f"an argument is a {type(x).__name__}: pass a tensor"
     return None

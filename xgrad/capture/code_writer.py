@@ -37,6 +37,10 @@ class CodeWriter:
             self.scope[name] = x
         return self._names[id(x)]
 
+    def place(self, owner: Any, key: Any) -> str:
+        """Return an expression for an attribute, or an item of a dict."""
+        return f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
+
     def find(self, x: Any, expression: str) -> None:
         """Have an object found anew in each call."""
         if x is not None:
@@ -62,22 +66,20 @@ class CodeWriter:
         tests = [f"if ({text}) is not {truth}: return MISS" for text, truth in self._trace.conditions.items()]
         used = re.findall(r"\bn\d+", " ".join([*tests, *numbers, *self.passed]))
         lines = [line for name in dict.fromkeys(used) for line in self._read(name)]
-        found = f"return ({_joined([*arrays, *numbers])}), ({_joined(self.passed)})"
-        return self._function("check(args)", [arguments, *self._lines(self._guards), *lines, *tests, found])
+        lines = [arguments, *self._lines(self._guards), *lines, *tests]
+        return self._function("check(args)", [*lines, f"return {_tuple([*arrays, *numbers])}, {_tuple(self.passed)}"])
 
     def leave(self, arguments: str, result: str) -> Callable[..., Any]:
         """Return the function of the effects, and of the result."""
-        return self._function(
-            "leave(outputs, args, numbers)", [arguments, *self._lines(self._effects), f"return {result}"]
-        )
+        lines = [arguments, *self._lines(self._effects), f"return {result}"]
+        return self._function("leave(outputs, args, numbers)", lines)
 
     def _read(self, name: str) -> list[str]:
         """Return the lines that read a number: those of NumPy become those of Python."""
         owner, key, index, kind = self._trace.reads[int(name[1:])]
-        text = f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
         other = f"is not {kind.__name__}"
         return [
-            f"{name} = {text}" + ("" if index is None else f"[{index}]"),
+            f"{name} = {self.place(owner, key)}" + ("" if index is None else f"[{index}]"),
             f"if type({name}) {other} and type({name} := plain({name})) {other}: return MISS",
         ]
 
@@ -103,8 +105,8 @@ def compiled(source: str) -> CodeType:
     return compile(source, "<captured step>", "exec")
 
 
-def _joined(parts: list[str]) -> str:
-    return "".join([f"{part}, " for part in parts])
+def _tuple(parts: list[str]) -> str:
+    return f"({''.join([f'{part}, ' for part in parts])})"
 
 
 def _plain(value: Any) -> Any:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.backend.device import Placement
-from xgrad.capture.arrays import TracedArray
 from xgrad.capture.code_writer import CodeWriter
-from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Value
+from xgrad.capture.program import Unusable, Value
 from xgrad.capture.recording import Recording
-from xgrad.capture.tracing_device import TracingDevice
+from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, has_family, link
@@ -50,21 +47,21 @@ class Effects:
         else:
             tree = writer.name(trees.rebuild(recording.result, [...] * len(values)))
             self.result = f"rebuild({tree}, ({parts},))" if values else tree
-        for slot, after in recording.changes():
+        for slot in recording.changes:
             if slot.kind == "array":
-                self._array(slot.owner, after)
+                self._array(slot.owner, slot.after)
             elif slot.kind == "grad":
-                self._gradient(slot.owner, after)
-            elif slot.kind == "number" and after is not None:
-                self._number(slot.owner, slot.key, after)
-            elif slot.kind != "device" or (id(slot.owner), "_data") not in recording.changed:
-                raise Unusable(
-                    f"the step changes {f'the dtype of {slot.name}' if slot.kind == 'device' else slot.name}"
-                )
+                self._gradient(slot.owner, slot.after)
+            elif slot.kind == "number" and slot.after is not None:
+                self._number(slot.owner, slot.key, slot.after)
+            elif slot.kind != "device":
+                raise Unusable(f"the step changes {slot.name}")
+            elif (id(slot.owner), "_data") not in recording.changed:
+                raise Unusable(f"the step changes the dtype of {slot.name}")
             if slot.kind != "device":
-                self.descriptions.append((slot.name, _described(after)))
+                self.descriptions.append((slot.name, _described(slot.after)))
         for module, mode in recording.modes():
-            self.descriptions.append((f"{recording.state.modules[id(module)][0]}.training", mode))
+            self.descriptions.append((f"{recording.state.found[id(module)][0]}.training", mode))
             writer.effect("{}.training = {}", module, mode)
         storages = {value.storage for value in self.outputs}
         for part in gradients:  # a buffer is left to whoever is given a view of it
@@ -117,15 +114,12 @@ class Effects:
             return self._writer.name(tensor)
         if id(tensor) not in self._made:
             self._made[id(tensor)] = name = f"t{len(self._made)}"
-            made = f"{name} = from_placement({self._output(tensor._data)}, {{}})"
-            self._writer.effect(made, self._placement_of(tensor))
+            placement = self._placements[tensor._placement.dtype]
+            self._writer.effect(f"{name} = from_placement({self._output(tensor._data)}, {{}})", placement)
             if (base := base_of(tensor)) is not None:
                 _, function, options = tensor._view  # type: ignore[misc]
                 self._writer.effect(f"link({self._tensor(base)}, {name}, {{}}, {{}})", function, options)
         return self._made[id(tensor)]
-
-    def _placement_of(self, tensor: Tensor) -> Placement:
-        return self._placements[tensor._placement.dtype]
 
     def _output(self, array: TracedArray) -> str:
         """Return an expression for an array that the program hands out."""
@@ -136,7 +130,7 @@ class Effects:
     def _array(self, tensor: Tensor, after: Any) -> None:
         if not isinstance(after, TracedArray):
             raise Unusable("a tensor is given an array that the step has not made")
-        output, placement = self._output(after), self._placement_of(tensor)
+        output, placement = self._output(after), self._placements[tensor._placement.dtype]
         if (tensor._edge or tensor._leaf) is not None:
             self._writer.effect(f"replace({{}}, {output}, {{}})", tensor, placement)
         else:
@@ -150,13 +144,10 @@ class Effects:
             self._writer.effect(f"{{}}.grad = {None if after is None else self._tensor(after)}", leaf)
 
     def _number(self, owner: Any, key: Any, after: Any) -> None:
-        parts = [
-            self._writer.number(x.text) if type(x) is Number else self._writer.name(x)
-            for x in (after if type(after) is tuple else (after,))
-        ]
+        number, name, numbers = self._writer.number, self._writer.name, after if type(after) is tuple else (after,)
+        parts = [number(x.text) if type(x) is Number else name(x) for x in numbers]
         value = f"({', '.join(parts)},)" if type(after) is tuple else parts[0]
-        target = f"{{}}[{key!r}]" if isinstance(owner, dict) else f"{{}}.{key}"
-        self._writer.effect(f"{target} = {value}", owner)
+        self._writer.effect(f"{self._writer.place(owner, key)} = {value}")
 
 
 def _described(x: Any) -> Any:

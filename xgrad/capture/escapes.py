@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from contextlib import suppress
 from sys import getrefcount
 from types import FrameType
 from typing import Any
 
 from xgrad.backend.device import Placement, Placements
-from xgrad.capture.arrays import TracedArray
 from xgrad.capture.numbers import Number
 from xgrad.capture.recording import Recording
+from xgrad.capture.state import slots_of
 from xgrad.capture.trace import Trace
-from xgrad.capture.tracing_device import TracingDevice
+from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.views import base_of
 from xgrad.support import trees
 
@@ -24,26 +25,26 @@ def held_elsewhere(result: Any, recording: Recording) -> list[int]:
     """Return the numbers of the tensors that a step made and returned, and that something else holds, too."""
     made = recording.made
     holders = Counter([id(result)] * _CALLERS + [id(x.grad) for _, x, _ in recording.slots.leaves.values()])
-    holders.update([id(base_of(x)) for x in made.values()])
-    found: dict[int, Any] = {}
-    _count_references(result, holders, found)
+    holders.update([id(base_of(x)) for x, _ in made.values()])
+    parts: dict[int, Any] = {}
+    _count_references(result, holders, parts)
     holders[id(result)] -= 1  # which nothing but variables holds
-    found |= made
-    # Besides: `found`, `made` for some, the variable of the loop, and the argument of getrefcount.
-    held = [x for x in found.values() if getrefcount(x) > holders[id(x)] + 3 + (id(x) in made)]
+    parts |= {key: x for key, (x, _) in made.items()}
+    # Besides: `parts`, `made` for some, the variable of the loop, and the argument of getrefcount.
+    held = [x for x in parts.values() if getrefcount(x) > holders[id(x)] + 3 + (id(x) in made)]
     if any(isinstance(x, (list, dict)) for x in held):
-        held = list(made.values())
-    return [recording.numbers[id(x)] for x in held if id(x) in recording.numbers]
+        return [number for _, number in made.values()]
+    return [made[id(x)][1] for x in held if id(x) in made]
 
 
-def _count_references(tree: Any, holders: Counter[int], found: dict[int, Any]) -> None:
-    """Count the references to tensors, lists and dicts in a result by the containers in it."""
+def _count_references(tree: Any, holders: Counter[int], parts: dict[int, Any]) -> None:
+    """Count the references to tensors, lists and dicts in a result by the containers in it, and add those."""
     holders[id(tree)] += 1
-    if isinstance(tree, (list, dict, tuple)) and id(tree) not in found:
+    if isinstance(tree, (list, dict, tuple)) and id(tree) not in parts:
         if not isinstance(tree, tuple):  # which Python itself may hold
-            found[id(tree)] = tree
+            parts[id(tree)] = tree
         for part in tree.values() if isinstance(tree, dict) else tree:
-            _count_references(part, holders, found)
+            _count_references(part, holders, parts)
 
 
 def alive(trace: Trace) -> list[TracedArray]:
@@ -63,13 +64,13 @@ def plain_tree(tree: Any) -> Any:
 def replace_everywhere(trace: Trace) -> None:
     """Put arrays in the place of traced arrays, wherever they are, and likewise numbers and devices."""
     trace.forget()
+    placements, device = trace.device.placements, trace.device
     held: list[Any] = [*alive(trace), *[x for x in gc.get_referrers(trace) if type(x) is Number]]
     new: dict[int, Any] = {id(x): x.value if type(x) is Number else x.array for x in held}
-    targets: list[Any] = [*held, trace.device, *trace.device.placements.values()]
-    new[id(trace.device)] = trace.real
-    new |= {id(placement): trace.real.placements[placement.dtype] for placement in trace.device.placements.values()}
-    keep = {id(x) for x in (held, targets, new, TracingDevice._devices, trace.device.placements)}
-    keep |= {id(vars(x)) for x in (trace, trace.device, trace.device.placements)}
+    new |= {id(x): trace.real.placements[x.dtype] for x in placements.values()} | {id(device): trace.real}
+    targets: list[Any] = [*held, device, *placements.values()]
+    keep = {id(x) for x in (held, targets, new, TracingDevice._devices, placements)}
+    keep |= {id(vars(x)) for x in (trace, device, placements)}
     for holder in gc.get_referrers(*targets):
         if id(holder) not in keep:
             _replace(holder, new)
@@ -88,12 +89,8 @@ def _replace(holder: Any, new: dict[int, Any]) -> None:
             if not isinstance(outer, FrameType):
                 _replace(outer, {id(holder): changed})
     else:
-        slots = [kind.__dict__.get("__slots__", ()) for kind in type(holder).__mro__]
-        names = [name for part in slots for name in ((part,) if isinstance(part, str) else part)]
-        for name in (*names, *getattr(holder, "__dict__", ())):
+        for name in (*slots_of(holder), *getattr(holder, "__dict__", ())):
             value = getattr(holder, name, None)
             if id(value) in new and name != "__weakref__":
-                try:
+                with suppress(AttributeError, TypeError):  # of a type that cannot be written to
                     object.__setattr__(holder, name, new[id(value)])
-                except (AttributeError, TypeError):  # of a type that cannot be written to
-                    continue

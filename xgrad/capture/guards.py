@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Container, Sequence
+from copy import copy
 from typing import Any
 
 from xgrad.capture.code_writer import CodeWriter
-from xgrad.capture.recording import Recording
-from xgrad.capture.slots import buffers_of
+from xgrad.capture.recording import Recording, buffers_of
 from xgrad.capture.state import holds_state, same
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import edits
 from xgrad.optim.flat import Flat
+from xgrad.optim.optimizer import Optimizer
+
+
+def structure_of(x: Any, contents: list[Any]) -> Any:
+    """Return the containers of arguments, to be compared with those of others, and add what is in them to a list."""
+    if isinstance(x, dict):
+        return type(x), *[(key, structure_of(part, contents)) for key, part in x.items()]
+    if isinstance(x, (list, tuple)):
+        return type(x), *[structure_of(part, contents) for part in x]
+    contents.append(x)
+    return Tensor if isinstance(x, Tensor) else Other(x)
+
+
+class Other:
+    """An argument that is no tensor: equal to those that a step cannot tell from it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = copy(value) if isinstance(value, (set, bytearray, deque)) else value
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Other:
+            return False
+        one, two = self.value, other.value
+        if one is two or isinstance(one, (float, complex)):
+            return one is two or (type(one) is type(two) and repr(one) == repr(two))
+        holds = any(isinstance(part, Tensor) for part in getattr(one, "__dict__", {}).values())
+        return not holds and equal(one, two)  # equal objects may hold other tensors
 
 
 def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[Flat]:
@@ -21,40 +51,40 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     state, slots, guard = recording.state, recording.slots, writer.guard
     writer.scope.update(same=same, equal=equal, like=like, alike=alike, holds_state=holds_state, edits=edits)
     writer.scope.update(shared_with=shared_with, has_family=has_family)
-    for i, (_, value) in enumerate(recording.modes_before):
+    for i, (mode, value) in enumerate(recording.modes_before):
+        writer.scope[f"mode{i}"] = mode.get
         guard(f"mode{i}() is not {{}}", value)
     _guard_arguments(writer, recording)
-    numbers = {id(slot.owner): traced.value.number for slot, traced in recording.arrays()}
+    numbers = {id(slot.owner): slot.traced.value.number for slot in recording.arrays}
     flats = [
         flat
         for flat in slots.flats.values()
         if any(numbers.get(id(x)) in uses for x in buffers_of(flat))
         or any((id(leaf), "grad") in recording.changed for leaf in flat.leaves)
     ]
-    packed = {id(p) for flat in flats for p in flat.params}
     buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
-    given = {id(x) for x in recording.given if not recording.is_identified(x)}
-    tensors = [slot.owner for slot, _ in recording.arrays() if id(slot.owner) not in buffers]
-    used = packed | {id(x) for x in tensors if numbers[id(x)] in uses or id(x) in slots.leaves}
-    _guard_links(writer, recording, used | state.modules.keys() | state.optimizers.keys() | state.generators.keys())
-    if state.modules:
-        guard("{0}.edits != edits.number and not {0}.same_modules()", state)
-    for _, optimizer in state.optimizers.values():
+    given = {id(x) for x in recording.tensors if not recording.is_identified(x)}
+    tensors = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
+    used = {id(x) for x in tensors if numbers[id(x)] in uses or id(x) in slots.leaves}
+    used |= {id(p) for flat in flats for p in flat.params}
+    _guard_links(writer, recording, used | {id(x) for _, x in state.found.values() if not isinstance(x, Tensor)})
+    guard("{0}.edits != edits.number and not {0}.same_modules()", state)
+    for _, optimizer in state.of(Optimizer):
         guard("len({}.param_groups) != {}", optimizer, len(optimizer.param_groups))
         for group in optimizer.param_groups:
             laid, params = optimizer._laid.get(id(group)), group["params"]
             guard("{}._laid.get({}) is not {}", optimizer, id(group), laid)
             guard("{0}['params'] is not {1} or not same({1}, {2})", group, params, tuple(params))
-    for slot, value in zip(slots.all, recording.before, strict=True):
+    for slot in slots.all:
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
-            kept = list(value) if isinstance(value, list) else value  # it may be changed in place
+            kept = list(slot.before) if isinstance(slot.before, list) else slot.before  # it may be changed in place
             guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
     for flat in flats:
         guard("len({}.arrays) != {}", flat, len(flat.arrays))
     placements = {id(x): id(x) for x in tensors if id(x) not in given}
-    for slot, _ in recording.changes():
+    for slot in recording.changes:
         if slot.kind == "array" and id(slot.owner) in placements.keys() | given:
-            known = shared_with(slot.owner, placements, recording.given)  # which are written to as well
+            known = shared_with(slot.owner, placements, recording.tensors)  # which are written to as well
             test = "shared_with({0}, {1}, args) != {2}"
             guard(test if len(known) > 1 else "has_family({0}) and " + test, slot.owner, placements, known)
     holders: dict[int, Any] = {}
@@ -70,31 +100,28 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
 
 def _guard_links(writer: CodeWriter, recording: Recording, used: set[int]) -> None:
     """Guard what leads to state that the program uses, and what else may become a tensor or one of another shape."""
-    for text, objects, value, found in recording.state.links:
-        if text == "{}":
-            if not value:
-                writer.guard("{0} and holds_state({0})", *objects)
-            elif not used.isdisjoint(found):
-                writer.guard("not same(tuple({}), {})", *objects, value)
-        elif not used.isdisjoint(found):
-            writer.guard(f"{text} is not {{}}", *objects, value)
+    for text, objects, value, leads_to in recording.state.links:
+        if text == "{}" and not value:
+            writer.guard("{0} and holds_state({0})", *objects)
+        elif not used.isdisjoint(leads_to):
+            writer.guard("not same(tuple({}), {})" if text == "{}" else f"{text} is not {{}}", *objects, value)
         elif isinstance(value, Tensor):
             placement = getattr(value.device, "real", value.device).placements[value._placement.dtype]
             writer.guard(f"not alike({text}, {{}}, {{}})", *objects, placement, value.shape)
-        elif not found:
+        elif not leads_to:
             writer.guard(f"type({text}) is not {{}}", *objects, type(value))
 
 
 def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
     first: dict[Any, list[int]] = {}  # arguments that are alike
-    for i, (tensor, expected) in enumerate(zip(recording.given, recording.alike, strict=True)):
+    for i, (tensor, expected) in enumerate(zip(recording.tensors, recording.alike, strict=True)):
         leaf = tensor._leaf
         writer.guard(
             f"type(a{i}) is not {{}} or a{i}._placement is not {{}} or (a{i}._edge is not None) is not {{}} or "
             f"a{i}._data.shape != {{}} or a{i}._data.strides != {{}}", *expected,
         )  # fmt: skip
         for j in first.setdefault(expected, []):
-            writer.guard(f"(a{i} is a{j}) is not {{}}", recording.given[j] is tensor)
+            writer.guard(f"(a{i} is a{j}) is not {{}}", recording.tensors[j] is tensor)
         first[expected].append(i)
         if recording.is_identified(tensor):
             writer.guard(f"a{i} is not {{}}", tensor)
@@ -123,7 +150,7 @@ def _guard_leaf(
     else:
         within = slot.gradients.tensors[slot.index] is gradient
         guard("{0}.grad is None or ({1}.gradients.tensors[{2}] is {0}.grad) is not {3}", leaf, slot, slot.index, within)
-    if gradient is not None and id(gradient) in recording.state.tensors:
+    if gradient is not None and id(gradient) in recording.state.found:
         guard("{}.grad is not {}", leaf, gradient)
 
 

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any, Protocol
-
-
-class Sink(Protocol):
-    """Interface of a trace for numbers."""
-
-    conditions: dict[str, bool]
-
-    def refuse(self, reason: str) -> None:
-        """Note why the step cannot be replayed."""
-
+from typing import Any
 
 #: Signs of functions of the module ``operator``, and the precedence of what they give.
 SIGNS = {
@@ -46,7 +36,7 @@ class Number:
 
     __slots__ = ("rank", "text", "trace", "value")
 
-    def __init__(self, trace: Sink, value: Any, text: str, rank: int = ATOM) -> None:
+    def __init__(self, trace: Any, value: Any, text: str, rank: int = ATOM) -> None:
         self.trace, self.value, self.text, self.rank = trace, value, text, rank
 
     @property
@@ -54,30 +44,24 @@ class Number:
         """The names of the numbers that it is computed from; a constant has none."""
         return re.findall(r"\bn\d+", self.text)
 
-    def _plain(self) -> Any:
+    def _read(self) -> Any:
         self.trace.refuse("a number of an optimizer or a generator is read")
         return self.value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(self.value, name):
             raise AttributeError(name)
-        return getattr(self._plain(), name)
+        return getattr(self._read(), name)
 
     def __bool__(self) -> bool:
-        return self.trace.conditions.setdefault(f"bool({self.text})", bool(self.value))
+        return bool(self.trace.conditions.setdefault(f"bool({self.text})", bool(self.value)))
 
-    # fmt: off
+    def __index__(self) -> int:
+        return operator.index(self._read())
+
     @property  # type: ignore[misc]
-    def __class__(self) -> type: return type(self.value)
-    def __hash__(self) -> int: return hash(self._plain())
-    def __float__(self) -> float: return float(self._plain())
-    def __int__(self) -> int: return int(self._plain())
-    def __index__(self) -> int: return operator.index(self._plain())
-    def __complex__(self) -> complex: return complex(self._plain())
-    def __round__(self, digits: int | None = None) -> Any: return round(self._plain(), digits)
-    def __format__(self, spec: str) -> str: return format(self._plain(), spec)
-    def __str__(self) -> str: return str(self._plain())
-    # fmt: on
+    def __class__(self) -> type:
+        return type(self.value)
 
 
 _PYTHON = frozenset({bool, int, float, complex})
@@ -96,12 +80,12 @@ def _computed(name: str, *operands: Any) -> Any:
 def _compared(name: str, x: Number, y: Any) -> Any:
     result = _computed(name, x, y)
     if result is NotImplemented:
-        return getattr(operator, name)(x._plain(), y)
+        return getattr(operator, name)(x._read(), y)
     return x.trace.conditions.setdefault(result.text, result.value)
 
 
 def _install() -> None:
-    """Give `Number` the operators of Python's numbers."""
+    """Give `Number` the operators and conversions of Python's numbers."""
     for name in "add sub mul truediv floordiv mod pow".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _computed(name, x, y))
         setattr(Number, f"__r{name}__", lambda x, y, name=name: _computed(name, y, x))
@@ -109,9 +93,10 @@ def _install() -> None:
         setattr(Number, f"__{name}__", lambda x, name=name: _computed(name, x))
     for name in "lt le gt ge eq ne".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _compared(name, x, y))
-    for name in "divmod trunc floor ceil and rand or ror xor rxor lshift rshift".split():
+    bitwise = [f"{side}{name}" for name in ("and", "or", "xor", "lshift", "rshift") for side in ("", "r")]
+    for name in ["float", "int", "round", "format", "str", "hash", "divmod", "trunc", "floor", "ceil", *bitwise]:
         method = f"__{name}__"
-        setattr(Number, method, lambda x, *args, name=method: getattr(type(x.value), name)(x._plain(), *args))
+        setattr(Number, method, lambda x, *args, name=method: getattr(type(x.value), name)(x._read(), *args))
 
 
 _install()

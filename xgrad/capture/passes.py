@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from xgrad.capture.errors import Unusable
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
+from xgrad.capture.program import Call, Program, Storage, Unusable, Value, map_leaves
 
 
 def optimize(program: Program) -> None:
     """Apply all passes; raise `Unusable` if a check needs what the step has overwritten before."""
     eliminate_dead_code(program)
-    fold_constants(program)
-    eliminate_common_subexpressions(program)
+    number_values(program)
     hoist_checks(program)
     used = {x.number for call in program.calls for x in (*call.reads, *call.writes)}
     used |= {x.number for x in program.outputs}
@@ -28,39 +27,21 @@ def eliminate_dead_code(program: Program) -> None:
     needed = {x.storage for x in program.outputs}
     calls = []
     for call in reversed(program.calls):
-        dead = call.check is None and all(x.storage.kind == "temporary" for x in call.writes)
-        if dead and needed.isdisjoint([x.storage for x in (*call.results, *call.writes)]):
+        useless = call.check is None and needed.isdisjoint([x.storage for x in (*call.results, *call.writes)])
+        if useless and all(x.storage.kind == "temporary" for x in call.writes):
             continue
         calls.append(call)
         needed.update([x.storage for x in (*call.reads, *call.writes)])
     program.calls = calls[::-1]
 
 
-def fold_constants(program: Program) -> None:
-    """Compute now what depends on no input, state or number, and is not written to."""
-    calls, constants = [], program.constants
+def number_values(program: Program) -> None:
+    """Fold constants, and compute the same of the same once: gradients use much of what the step has computed before.
 
-    def known(part: Any) -> Any:
-        return constants[part.number] if type(part) is Value else part
-
-    for call in program.calls:
-        folds = not (call.writes or call.numbers or call.check is not None or not call.results)
-        if folds and all(x.number in constants for x in call.reads) and not any(x.storage.writes for x in call.results):
-            result = call.function(*map_leaves(known, call.args), **map_leaves(known, call.options))
-            constants.update(zip([x.number for x in call.results], [result] if call.single else result, strict=True))
-            for x in call.results:
-                x.storage.kind = "constant"
-        else:
-            calls.append(call)
-    program.calls = calls
-
-
-def eliminate_common_subexpressions(program: Program) -> None:
-    """Compute the same of the same once: gradients use much of what the step has computed before.
-
-    Only results that nothing writes to, and that are not handed out, stand for each other.
+    A constant is what depends on no input, state or number. Only results that nothing writes to, and that are not
+    handed out, stand for each other.
     """
-    kept = {x.storage for x in program.outputs}
+    constants, kept = program.constants, {x.storage for x in program.outputs}
     stands_for: dict[Value, Value] = {}
     known: dict[Any, Call] = {}
     writes: dict[Storage, int] = {}  # so far
@@ -70,6 +51,9 @@ def eliminate_common_subexpressions(program: Program) -> None:
     def current(part: Any) -> Any:
         return stands_for.get(part, part) if type(part) is Value else part
 
+    def constant(part: Any) -> Any:
+        return constants[part.number] if type(part) is Value else part
+
     for call in program.calls:
         if stands_for and not stands_for.keys().isdisjoint((*call.reads, *call.writes)):
             call.substitute(current)
@@ -77,18 +61,20 @@ def eliminate_common_subexpressions(program: Program) -> None:
             x.storage = moved.get(x.storage, x.storage)
         for x in call.writes:
             writes[x.storage] = writes.get(x.storage, 0) + 1
-        pure = not call.writes and call.check is None
-        if pure and not any(x.storage.writes or x.storage in kept for x in call.results):
-            try:
-                earlier = known.setdefault(_key((call.function, call.args, *call.options.items()), writes), call)
-            except TypeError:  # an argument without a hash
-                earlier = call
-            if earlier is not call:
-                for mine, theirs in zip(call.results, earlier.results, strict=True):
-                    stands_for[mine] = theirs
-                    moved[mine.storage] = theirs.storage
+        earlier = call
+        if not call.writes and call.check is None and not any(x.storage.writes for x in call.results):
+            if not call.numbers and all(x.number in constants for x in call.reads):
+                result = call.function(*map_leaves(constant, call.args), **map_leaves(constant, call.options))
+                for x, array in zip(call.results, [result] if call.single else result, strict=True):
+                    constants[x.number], x.storage.kind = array, "constant"
                 continue
-        calls.append(call)
+            if kept.isdisjoint([x.storage for x in call.results]):
+                with suppress(TypeError):  # of an argument without a hash
+                    earlier = known.setdefault(_key((call.function, call.args, *call.options.items()), writes), call)
+        if earlier is call:
+            calls.append(call)
+        for value, other in zip(call.results, earlier.results, strict=True) if earlier is not call else ():
+            stands_for[value], moved[value.storage] = other, other.storage
     program.calls = calls
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator
-from functools import partial
 from textwrap import wrap
 from typing import Any
 
@@ -87,8 +86,6 @@ class _Printer:
                 return operation(name, *[(text, self.rank(x)) for x, text in zip(args, texts, strict=True)])[0]
             if name[1:] in SIGNS:
                 return f"{texts[0]} {SIGNS[name[1:]][0]}= {texts[1]}"
-        if isinstance(call.function, partial):  # the copy of a constant that is written to
-            name, texts = call.function.func.__name__.strip("_"), [self.text(x) for x in call.function.args[1:]]
         options = [f"{key}={self.text(x)}" for key, x in call.options.items() if x is not None and key != "device"]
         return f"{_STANDARD.get(name, name)}({', '.join([*texts, *options])})"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,29 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.source_location import NOWHERE, Location, describe
 
 
+class Diverged(Exception):
+    """The outcome of a check of values differs from that of the trace."""
+
+
+class Unusable(Exception):
+    """A program that cannot be replayed; the message says why, `line` where in the user's code, if that is known."""
+
+    def __init__(self, reason: str, line: str | None = None) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
 def owner_of(array: Any) -> Any:
     """Return what owns the memory of an array, an array or an allocation: arrays with one owner share memory."""
-    if type(array) is np.ndarray:
-        while type(array.base) is np.ndarray:
-            array = array.base
-        if array.base is None:
-            return array
-    allocation = getattr(getattr(array, "data", None), "mem", None)
+    allocation = None if type(array) is np.ndarray else getattr(getattr(array, "data", None), "mem", None)
     if allocation is not None:  # CuPy's, where not every view knows its base
         return allocation
-    base = getattr(array, "base", None)
-    while base is not None and hasattr(base, "shape"):
-        array, base = base, getattr(base, "base", None)
+    while hasattr(base := getattr(array, "base", None), "shape"):
+        array = base
     return array
+
+
+_NESTED = frozenset({tuple, list, slice})
 
 
 class Storage:
@@ -67,6 +77,7 @@ class Value:
         return bool(array.shape == self.shape and array.dtype == self.dtype and array.strides == self.strides)
 
 
+@dataclass(slots=True, eq=False)
 class Call:
     """A call of a function of the namespace, an operator of the module ``operator``, or a kernel.
 
@@ -75,22 +86,21 @@ class Call:
     truth of the only argument, and computes nothing. The `location` is in the user's code.
     """
 
-    __slots__ = ("args", "check", "function", "location", "numbers", "options", "reads", "results", "single", "writes")
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+    writes: tuple[Value, ...] = ()
+    results: Sequence[Value] = ()
+    single: bool = True
+    check: bool | None = None
+    location: Location = NOWHERE
+    reads: tuple[Value, ...] = field(init=False)
+    numbers: tuple[Number, ...] = field(init=False)
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        options: dict[str, Any],
-        writes: tuple[Value, ...] = (),
-        check: bool | None = None,
-        location: Location = NOWHERE,
-        operands: Iterable[Any] | None = None,
-    ) -> None:
-        self.function, self.args, self.options, self.writes, self.check = function, args, options, writes, check
-        self.results: list[Value] = []
-        self.single, self.location = True, location
-        self._find_operands(leaves((*args, *options.values())) if operands is None else operands)
+    def __post_init__(self) -> None:
+        operands = leaves((*self.args, *self.options.values()) if self.options else self.args)
+        self.reads = tuple([x for x in operands if type(x) is Value])
+        self.numbers = tuple([x for x in operands if type(x) is Number])
 
     @property
     def line(self) -> str:
@@ -104,28 +114,17 @@ class Call:
 
     def substitute(self, new: Callable[[Any], Any]) -> None:
         """Apply a function to each value, number and constant among the arguments."""
-        self.args = map_leaves(new, self.args)
-        self.options = map_leaves(new, self.options)
+        self.args, self.options = map_leaves(new, self.args), map_leaves(new, self.options)
         self.writes = tuple(map(new, self.writes))
-        self._find_operands(leaves((*self.args, *self.options.values())))
-
-    def _find_operands(self, operands: Iterable[Any]) -> None:
-        self.reads = tuple([x for x in operands if type(x) is Value])
-        self.numbers = tuple([x for x in operands if type(x) is Number])
+        self.__post_init__()
 
 
-def leaves(args: Iterable[Any]) -> list[Any]:
+def leaves(args: Sequence[Any]) -> list[Any]:
     """Return what is among arguments, and in tuples, lists and slices among them, at any depth."""
-    found: list[Any] = []
-    for x in args:
-        kind = type(x)
-        if kind is tuple or kind is list:
-            found += leaves(x)
-        elif kind is slice:
-            found += leaves((x.start, x.stop, x.step))
-        else:
-            found.append(x)
-    return found
+    if _NESTED.isdisjoint(map(type, args)):
+        return list(args)
+    parts = [(x.start, x.stop, x.step) if type(x) is slice else x for x in args]
+    return [leaf for part in parts for leaf in (leaves(part) if type(part) in _NESTED else (part,))]
 
 
 def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
@@ -140,24 +139,18 @@ def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
     return new(arg)
 
 
+@dataclass(slots=True, eq=False)
 class Program:
     """The calls of a step in order, its inputs, the arrays of its state, its outputs, and its constants by number.
 
     Each replay is given inputs and numbers. Outputs are in new memory, except views of an input or of the state.
     """
 
-    __slots__ = ("calls", "constants", "inputs", "outputs", "state")
-
-    def __init__(
-        self,
-        inputs: list[Value],
-        state: list[Value],
-        calls: list[Call],
-        outputs: list[Value],
-        constants: dict[int, Any] | None = None,
-    ) -> None:
-        self.inputs, self.state, self.calls, self.outputs = inputs, state, calls, outputs
-        self.constants: dict[int, Any] = constants or {}
+    inputs: list[Value]
+    state: list[Value]
+    calls: list[Call]
+    outputs: list[Value]
+    constants: dict[int, Any]
 
     @property
     def numbers(self) -> list[Number]:

@@ -1,77 +1,196 @@
-"""A step as it was traced: the state before and after, the arguments, and the result."""
+"""A step as it was traced: where the state is kept, what is there before and after, the arguments, and the result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from xgrad.backend.device import tracing
+from xgrad.backend.device import Device, Placement, tracing
 from xgrad.backend.devices import _default
-from xgrad.capture.arrays import TracedArray
-from xgrad.capture.slots import Slot, Slots
+from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
+from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
+from xgrad.nn.module import Module
+from xgrad.optim.flat import Flat
+from xgrad.optim.optimizer import Optimizer
+from xgrad.random.generator import ContextGenerator, Generator, context_state
 from xgrad.support import trees
 
 _KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
 
 
-class Recording:
-    """A step that is traced.
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A place where state is kept: an object with the name of its attribute, or a mapping with its key.
 
-    Attributes
-    ----------
-    given, alike, structure : list, list, object
-        The tensors among the arguments, what is to be alike of them, and the containers and other arguments.
-    before, traced, after : list
-        For each slot what it held, what stood for it, and what it held at the end of the step.
-    gradients, hooks : dict
-        The gradients and hooks before the step, by the id of the leaf.
-    written : list of Tensor
-        The tensors that the step wrote to.
-    made, numbers : dict
-        Tensors that the step returned or left as a gradient, and the numbers of their values, by id.
+    It is of a kind: "array", "device" (also a pair of device and dtype), "grad", "number" (also a tuple of them), or
+    "other", which a step is not to change. The name is for messages. What it holds is kept: before the step, at its
+    start, where traced arrays stand for others, and at its end.
     """
 
-    def __init__(self, state: State, slots: Slots, trace: Trace, given: list[Tensor], structure: Any) -> None:
-        self.state, self.slots, self.trace, self.given, self.structure = state, slots, trace, given, structure
+    kind: str
+    owner: Any
+    key: Any
+    name: str
+    before: Any = None
+    traced: Any = None
+    after: Any = None
+
+    def read(self) -> Any:
+        """Return what the slot holds; None where it is gone."""
+        return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
+
+    def writing(self, value: Any) -> tuple[Any, ...]:
+        """Return the call that gives the slot a value: of a function of C, in which no signal handler runs."""
+        if isinstance(self.owner, dict):
+            return operator.setitem, self.owner, self.key, value
+        if isinstance(self.owner, ContextGenerator):
+            return context_state.set, value
+        return setattr, self.owner, self.key, value
+
+    def substitute(self, trace: Trace, memory: str) -> None:
+        """Note what the slot holds, and what stands for it during a trace: an array in a kind of memory, for one."""
+        self.before = self.traced = value = self.read()
+        if self.kind == "array" and isinstance(value, trace.real.array_type):
+            self.traced = trace.lift(value, memory, self.name)
+        elif self.kind == "device" and isinstance(value, Placement):
+            self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
+        elif self.kind == "device":
+            self.traced = trace.device_for(value)
+        elif self.kind == "number":
+            self.traced = trace.read(value, self.owner, self.key, self.name)
+
+    def restored(self, device: Device) -> Any:
+        """Return what the slot holds after the step without a trace."""
+        after = self.after
+        if after is self.traced:
+            return self.before
+        if self.kind == "device" and isinstance(after, Placement):
+            return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
+        return getattr(after, "array", after) if self.kind == "array" else plain(after)
+
+
+class Slots:
+    """The slots of a state and of arguments, in the order in which they are found."""
+
+    def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
+        self.all: list[Slot] = []
+        self.flats: dict[int, Flat] = {}  # packed parameters, by id
+        self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}  # and their names, by the id of the tensor
+        self.complete = True  # whether all gradients in buffers are those of optimizers that still exist
+        self._seen: set[int] = set()
+        for name, optimizer in state.of(Optimizer):
+            for i, group in enumerate(optimizer.param_groups):
+                self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
+            for _, laid in optimizer.laid():
+                for flat in laid.flats:
+                    self._flat(flat)
+        for name, tensor in state.of(Tensor):
+            self._tensor(tensor, name)
+        for name, generator in state.of(Generator):
+            self._add("number", generator, "_state", name)
+        for i, x in enumerate(arguments):
+            self._tensor(x, f"arg{i}")
+
+    def _add(self, kind: str, owner: Any, key: Any, name: str) -> None:
+        self.all.append(Slot(kind, owner, key, name))
+
+    def _numbers(self, options: dict[str, Any], name: str) -> None:
+        for key, value in options.items():
+            if key != "params":
+                self._add("number" if _is_numeric(value) else "other", options, key, name.format(key))
+
+    def _tensor(self, x: Any, name: str) -> None:
+        """Add the slots of a tensor, of its gradient, and of the buffers that an optimizer keeps it in."""
+        if x is None or id(x) in self._seen or not x.is_leaf:  # one with a graph from before stays foreign
+            return
+        self._seen.add(id(x))
+        leaf = x._leaf
+        if leaf is not None and leaf.slot is not None:
+            flat = leaf.slot.flat()
+            if flat is None:  # the optimizer has forgotten it, and packs it anew when it takes a step
+                self.complete = False
+            else:
+                self._flat(flat)  # before the parameter: its buffers stand for those in them
+        self._add("array", x, "_data", name)
+        self._add("device", x, "_placement", name)
+        self._add("other", x, "_edge", f"{name}.requires_grad")
+        if leaf is not None:
+            self.leaves[id(x)] = x, leaf, name
+            self._add("device", leaf, "placement", name)
+            self._add("grad", leaf, "grad", f"{name}.grad")
+            self._tensor(leaf.grad, f"{name}.grad")
+
+    def _flat(self, flat: Flat) -> None:
+        """Add the buffers of parameters that an optimizer keeps side by side, of their gradients and moments."""
+        if id(flat) in self.flats:
+            return
+        self.flats[id(flat)] = flat
+        mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
+        for owner, key in (flat, "device"), (flat.layout, "device"), (flat.layout, "placement"):
+            self._add("device", owner, key, "an optimizer")
+        whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
+        for name, tensor in whole.items():
+            self._tensor(tensor, f"{name}{mark}")
+        for i, (segment, view, own) in enumerate(zip(flat.segments, gradients.views, gradients.tensors, strict=True)):
+            self._tensor(segment, f"params{mark}[{i}]")
+            self._tensor(view, f"grads{mark}[{i}]")
+            self._tensor(own, f"grads{mark}[{i}]")
+        self._numbers(flat.numbers, f"{{}}{mark}")
+
+
+def buffers_of(flat: Flat) -> list[Tensor]:
+    """Return the tensors that hold packed parameters, their gradients and moments."""
+    gradients = flat.gradients
+    buffers = [flat.buffer, *flat.segments, *flat.arrays.values(), gradients.buffer]
+    return [*buffers, *gradients.views, *gradients.tensors]
+
+
+def _is_numeric(value: Any) -> bool:
+    if type(value) is tuple:
+        return bool(value) and all(map(_is_numeric, value))
+    scalar = hasattr(value, "item") and getattr(value, "shape", None) == () and not isinstance(value, Tensor)
+    return type(value) in (int, float) or (scalar and value.dtype.kind in "iuf")
+
+
+class Recording:
+    """A step that is traced: what its slots hold before, during and after, its arguments and its result."""
+
+    def __init__(self, state: State, slots: Slots, trace: Trace, tensors: list[Tensor], structure: Any) -> None:
+        self.state, self.slots, self.trace = state, slots, trace
+        self.tensors, self.structure = tensors, structure  # of the arguments
         self.modes_before: list[Any] = [(mode, mode.get()) for mode in (grad_enabled, _default, default_dtype)]
-        self.alike = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in given]
+        self.alike = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
-        self.gradients = {id(leaf): leaf.grad for leaf in leaves}
-        self.hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
-        self.before = [slot.read() for slot in slots.all]
-        arguments = set(map(id, given)) - state.tensors.keys()
-        self.traced = [
-            slot.substitute(trace, x, "input" if id(slot.owner) in arguments else "state")
-            for slot, x in zip(slots.all, self.before, strict=True)
-        ]
-        self.after: list[Any] = []
-        self.written: list[Tensor] = []
-        self.made: dict[int, Tensor] = {}
-        self.numbers: dict[int, int] = {}
+        self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, as the hooks
+        self._hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
+        inputs = set(map(id, tensors)) - state.found.keys()
+        for slot in slots.all:
+            slot.substitute(trace, "input" if id(slot.owner) in inputs else "state")
+        self.arrays = [slot for slot in slots.all if slot.kind == "array" and isinstance(slot.traced, TracedArray)]
+        self.written: list[Tensor] = []  # by the step
+        self.made: dict[int, tuple[Tensor, int]] = {}  # results and new gradients, with the numbers of their values
+        self.changes: list[Slot] = []  # the slots that the step changed
+        self.changed: set[tuple[int, Any]] = set()  # the ids of their owners, and their keys
         self.result: Any = None
-        owners = [x for _, x in (*state.modules.values(), *state.optimizers.values())]
+        owners = [x for _, x in (*state.of(Module), *state.of(Optimizer))]
         self._attributes = [(x, dict(vars(x))) for x in owners]
-        self._layouts = [(x, _layout(x)) for _, x in state.optimizers.values()]
+        self._layouts = [(x, _layout(x)) for _, x in state.of(Optimizer)]
         stamps = [(slot.owner, "_changed") for slot in slots.all if slot.kind == "array"]
         self._stamps = [(x, key, getattr(x, key, 0)) for x, key in (*stamps, *[(x, "changed") for x in leaves])]
-
-    def arrays(self) -> Iterator[tuple[Slot, TracedArray]]:
-        """Return the slots of arrays, each with what stood for it."""
-        for slot, traced in zip(self.slots.all, self.traced, strict=True):
-            if slot.kind == "array" and isinstance(traced, TracedArray):
-                yield slot, traced
 
     def is_identified(self, tensor: Tensor) -> bool:
         """Return whether an argument must be the same tensor in each call: one of the state, or a parameter."""
         leaf = tensor._leaf
-        return id(tensor) in self.state.tensors or (
+        return id(tensor) in self.state.found or (
             leaf is not None and (leaf.slot is not None or type(tensor) is not Tensor)
         )
 
@@ -79,50 +198,46 @@ class Recording:
 
     def finish(self) -> None:
         """Read what the slots hold at the end of the step."""
-        self.after = [slot.read() for slot in self.slots.all]
-        self.changed = {(id(slot.owner), slot.key) for slot, _ in self.changes()}
-
-    def changes(self) -> Iterator[tuple[Slot, Any]]:
-        """Return the slots that the step changed, each with what it held after."""
-        for slot, traced, after in zip(self.slots.all, self.traced, self.after, strict=True):
-            if after is not traced:
-                yield slot, after
+        for slot in self.slots.all:
+            slot.after = slot.read()
+        self.changes = [slot for slot in self.slots.all if slot.after is not slot.traced]
+        self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
     def leaving(self, captured: bool) -> list[list[Any]]:
-        """Return the calls after which all is as after the step without a trace.
+        """Return the calls after which all is as after the step without a trace, once that has finished.
 
         Results that are `captured` lose their history, as those of replays have none.
         """
         real, slots = self.trace.real, self.slots.all
-        sets: list[Any] = []
+        calls: list[Any] = []
         self.written = [x for x, key in self.stamped() if key == "_changed"]
-        for slot, before, traced in zip(slots, self.before, self.traced, strict=True):
-            now = slot.read()
-            after = slot.restored(real, before, traced, now)
-            if after is not now:
-                sets.append(slot.writing(after))
-            if slot.kind == "array" and now is not traced:
+        for slot in slots:
+            after = slot.restored(real)
+            if after is not slot.after:
+                calls.append(slot.writing(after))
+            if slot.kind == "array" and slot.after is not slot.traced:
                 self.written.append(slot.owner)
         known = {id(slot.owner) for slot in slots if slot.kind == "array"}
-        found = [*[x for _, x in trees.leaves(self.result)], *[leaf.grad for _, leaf, _ in self.slots.leaves.values()]]
-        found = [x for x in found if isinstance(x, Tensor) and isinstance(x._data, TracedArray)]
-        for x in found:  # which grows on the way
-            if (base := base_of(x)) is not None and isinstance(base._data, TracedArray):
-                found.append(base)
-        self.made = {id(x): x for x in found if id(x) not in known}
-        for x in self.made.values() if captured else ():
-            self.numbers[id(x)] = x._data.value.number
+        made = [x for _, x in trees.leaves(self.result)] if captured else []
+        made += [leaf.grad for _, leaf, _ in self.slots.leaves.values() if captured]
+        for x in made:  # which grows on the way
+            if not isinstance(x, Tensor) or id(x) in known or not isinstance(x._data, TracedArray):
+                continue
+            known.add(id(x))
+            made.append(base_of(x))
+            self.made[id(x)] = x, x._data.value.number
             placement, edge = real.placements[x._placement.dtype], x._edge if type(x._edge) is Leaf else None
             new = {"_data": x._data.array, "_placement": placement, "_edge": edge}
-            sets += [(setattr, x, name, value) for name, value in new.items()]
+            calls += [(setattr, x, name, value) for name, value in new.items()]
             if edge is not None:
-                sets.append((setattr, edge, "placement", placement))
+                calls.append((setattr, edge, "placement", placement))
         modes = [(_default.set, real)] if _default.get() is self.trace.device else []
-        return [sets, modes, [(tracing.set, None)]]
+        return [calls, modes, [(tracing.set, None)]]
 
     def forget(self) -> None:
         """Drop what stands for arrays."""
-        self.before, self.traced, self.after = [], [], []
+        for slot in self.slots.all:
+            slot.before = slot.traced = slot.after = None
         self.trace.forget()
 
     # Changes
@@ -135,7 +250,7 @@ class Recording:
                 if before.get(key, self) is not now.get(key, self):
                     yield f"{type(x).__name__}.{key}"
         for _, leaf, name in self.slots.leaves.values():
-            if list((leaf.hooks or {}).values()) != self.hooks[id(leaf)]:
+            if list((leaf.hooks or {}).values()) != self._hooks[id(leaf)]:
                 yield f"the hooks of {name}"
         if default_dtype.get() is not self.modes_before[-1][1]:
             yield "the default dtype"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import sysconfig
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import partial
 from operator import is_
-from types import CodeType, FunctionType, MethodType, ModuleType
+from pickle import dumps
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from xgrad.capture.foreign_random import is_foreign_generator
+import numpy.random
+
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.nn.module import Module, edits
@@ -20,44 +23,45 @@ from xgrad.random.generator import Generator, default_generator
 _LIBRARY = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _HOLDERS = (Tensor, Module, Optimizer, Generator)
 _SEQUENCES = (list, tuple, deque, set, frozenset)
+_CONTAINERS = (*_HOLDERS, *_SEQUENCES, dict)
+_FOREIGN = (random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
 class Link(NamedTuple):
     """A place that leads to state, or may: an expression with ``{}`` for objects, these, and what is there.
 
-    The value of a container is a tuple of its contents; `found` are the ids of the state that it leads to.
+    The value of a container is a tuple of its contents; `leads_to` are the ids of the state that is found through it.
     """
 
     text: str
     objects: tuple[Any, ...]
     value: Any
-    found: set[int]
+    leads_to: set[int]
 
 
 class State:
-    """State found from a function, each by its id with its name, and the links that lead to it."""
+    """State found from a function, by id with its name; the links that lead to it; and generators of other libraries.
+
+    Each method of the search returns the ids of the state that something leads to.
+    """
 
     def __init__(self, function: Any, arguments: Iterable[Any], more: Any) -> None:
-        self.tensors: dict[int, tuple[str, Tensor]] = {}
-        self.modules: dict[int, tuple[str, Module]] = {}
-        self.optimizers: dict[int, tuple[str, Optimizer]] = {}
-        self.generators: dict[int, tuple[str, Generator]] = {}
-        self.foreign_generators: list[Any] = []  # of Python and NumPy
+        self.found: dict[int, tuple[str, Any]] = {}
         self.links: list[Link] = []
+        self.foreign_generators: list[Any] = []
         self.edits = -1
         self._contents: list[tuple[Module, list[Any]]] = []
         self._visited: dict[int, tuple[Any, int, set[int]]] = {}  # what, at which level, and the state it leads to
-        self._visit(default_generator, "xgrad.random")
         self._callable(function, "", followed=True)
         for i, argument in enumerate(arguments):
             self._visit(argument, f"argument {i}")
         self._visit(more, "state")
+        self._visit(default_generator, "xgrad.random")
         self._visited.clear()
 
-    def listing(self) -> Iterator[tuple[str, Any]]:
-        """Return what was found, each with its name."""
-        for found in (self.tensors, self.modules, self.optimizers, self.generators):
-            yield from found.values()
+    def of(self, kind: type) -> list[tuple[str, Any]]:
+        """Return the tensors, modules, optimizers or generators, each with its name."""
+        return [(name, x) for name, x in self.found.values() if isinstance(x, kind)]
 
     def same_modules(self) -> bool:
         """Return whether modules have the parameters, buffers, modules and modes that they had."""
@@ -80,7 +84,7 @@ class State:
                 return True
         return False
 
-    # Search: each method returns the ids of the state that something leads to
+    # Search
 
     def _visit(self, x: Any, name: str, level: int = 0) -> set[int]:
         """Look into something: at level 1, in the attributes of an object, not into the attributes of others."""
@@ -93,20 +97,21 @@ class State:
         return found
 
     def _look_into(self, x: Any, name: str, level: int) -> set[int]:
+        if isinstance(x, _HOLDERS):
+            self.found[id(x)] = name, x
         if isinstance(x, Tensor):
-            self.tensors[id(x)] = name, x
             base = base_of(x)
             return set() if base is None else self._visit(base, f"the base of {name}")
         if isinstance(x, Module):
             return self._module(x, name)
         if isinstance(x, Optimizer):
-            self.optimizers[id(x)] = name, x
             params = [(i, j, p) for i, group in enumerate(x.param_groups) for j, p in enumerate(group["params"])]
             return set().union(*[self._visit(p, f"{name}.param_groups[{i}]['params'][{j}]") for i, j, p in params])
         if isinstance(x, Generator):
-            self.generators[id(x)] = name, x
-        elif is_foreign_generator(x):
-            self.foreign_generators.append(x)
+            return set()
+        owner = x.__self__ if isinstance(x, BuiltinMethodType) else x  # of random.random, its generator
+        if isinstance(owner, _FOREIGN):
+            self.foreign_generators.append(owner)
         elif isinstance(x, Mapping):
             return self._contained(x, [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)])
         elif isinstance(x, _SEQUENCES):
@@ -131,26 +136,23 @@ class State:
         found: set[int] = set()
         for path, part in module.named_modules():
             full = f"{name}.{path}" if path else name
-            mine = self._visited.setdefault(id(part), (part, 0, {id(part)}))[2]
-            self.modules[id(part)] = full, part
+            inner = self._visited.setdefault(id(part), (part, 0, {id(part)}))[2]
+            self.found[id(part)] = full, part
             self._contents.append((part, _contents(part)))
             for key, value in list(vars(part).items()):
                 if not isinstance(value, Module):
-                    mine |= self._visit(value, f"{full}.{key}", 1)
-            found |= mine
+                    inner |= self._visit(value, f"{full}.{key}", 1)
+            found |= inner
         return found
 
     def _object(self, x: Any, name: str) -> set[int]:
         """Find state in the attributes of an object."""
-        found: set[int] = set()
         attributes = getattr(x, "__dict__", None)
-        if isinstance(attributes, dict):
-            found |= found.union(*[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in attributes])
-        for kind in type(x).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
-            for key in (slots,) if isinstance(slots, str) else slots:
-                if hasattr(x, key):
-                    found |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
+        keys = list(attributes) if isinstance(attributes, dict) else []
+        found = set().union(*[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in keys])
+        for key in slots_of(x):
+            if hasattr(x, key):
+                found |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
         return found
 
     def _item(self, mapping: Any, key: Any, name: str, level: int) -> set[int]:
@@ -168,8 +170,8 @@ class State:
         if isinstance(x, MethodType):
             return self._visit(x.__self__, name or "self") | self._callable(x.__func__, name, followed)
         if isinstance(x, partial):
-            given = self._visit(x.args, name) | self._visit(x.keywords, name)
-            return given | self._callable(x.func, name, followed)
+            arguments = self._visit(x.args, name) | self._visit(x.keywords, name)
+            return arguments | self._callable(x.func, name, followed)
         if isinstance(x, FunctionType):
             return self._function(x, followed)
         inner = getattr(x, "__wrapped__", None)  # a decorated function, a captured step included
@@ -187,27 +189,30 @@ class State:
             except ValueError:  # not assigned to yet
                 continue
         file = function.__code__.co_filename
-        if followed or not (file.startswith(_LIBRARY) or str(function.__module__).partition(".")[0] == "xgrad"):
-            self._globals(function, found)
+        if not followed and (file.startswith(_LIBRARY) or str(function.__module__).partition(".")[0] == "xgrad"):
+            return found
+        names, scope = _names(function.__code__), function.__globals__
+        for name in sorted(names & scope.keys()):
+            if not isinstance(scope[name], ModuleType):
+                found |= self._item(scope, name, name, 0)
+                continue
+            inside = vars(scope[name])
+            for key in sorted(names & inside.keys()):
+                if isinstance(inside[key], _CONTAINERS):
+                    found |= self._item(inside, key, f"{name}.{key}", 0)
         return found
-
-    def _globals(self, function: FunctionType, found: set[int]) -> None:
-        names = _names(function.__code__)
-        for name in sorted(names & function.__globals__.keys()):
-            value = function.__globals__[name]
-            if isinstance(value, ModuleType):
-                inside = vars(value)
-                for key in sorted(names & inside.keys()):
-                    if isinstance(inside[key], (*_HOLDERS, *_SEQUENCES, dict)):
-                        found |= self._item(inside, key, f"{name}.{key}", 0)
-            else:
-                found |= self._item(function.__globals__, name, name, 0)
 
 
 def _contents(module: Module) -> list[Any]:
     """Return the mode of a module, and those of its attributes that are or may be state, each after its name."""
-    items, kinds = vars(module).items(), (*_HOLDERS, *_SEQUENCES, dict, type(None))
+    items, kinds = vars(module).items(), (*_CONTAINERS, type(None))
     return [part for item in items if item[0] == "training" or isinstance(item[1], kinds) for part in item]
+
+
+def slots_of(x: Any) -> list[str]:
+    """Return the names in the ``__slots__`` of an object."""
+    slots = [kind.__dict__.get("__slots__", ()) for kind in type(x).__mro__]
+    return [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
 
 
 def same(one: Any, other: Any) -> bool:
@@ -223,3 +228,10 @@ def holds_state(container: Any) -> bool:
 def _names(code: CodeType) -> set[str]:
     """Return the names of globals and attributes in code, and in that of functions inside it."""
     return set(code.co_names).union(*[_names(part) for part in code.co_consts if isinstance(part, CodeType)])
+
+
+def foreign_states(generators: Iterable[Any]) -> list[Any]:
+    """Return the states of some generators of Python and NumPy, and of those that each library shares."""
+    states = [x.getstate() if isinstance(x, random.Random) else dumps(x) for x in generators]
+    shared: Any = numpy.random.get_state()
+    return [random.getstate(), shared[1].tobytes(), shared[2:], *states]

@@ -5,18 +5,16 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from xgrad.backend.device import Device
-from xgrad.capture.arrays import TracedArray, TracedScalar
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Storage, Value, owner_of
 from xgrad.capture.source_location import describe, locate
-from xgrad.capture.tracing_device import TracingDevice
+from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.optim.flat import Flat
 
@@ -29,34 +27,19 @@ _RAISE = {*"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_r
 
 
 class Trace:
-    """Calls of a step that runs once on the tracing device of a device; tensors of other devices are foreign.
-
-    Attributes
-    ----------
-    calls, constants : list of Call, dict of int to array
-        The calls in order; and arrays made of Python's values, by the number of their value.
-    reads : list of tuple
-        Where the numbers n0, n1 and so on are read: an owner, its attribute or key, an index or None; and the type.
-    conditions : dict of str to bool
-        The outcome of each test of a number.
-    refusals : list of str
-        Why the step cannot be replayed, each with the line.
-    journal : list of tuple
-        Calls that undo the writes to state, last write first: functions and their arguments.
-    made : list of reference
-        All traced arrays.
-    """
+    """Calls of a step that runs once on the tracing device of a device; tensors of other devices are foreign."""
 
     def __init__(self, real: Device) -> None:
-        self.real, self.device = real, TracingDevice.standing_for(real)
+        self.real, self.device, self._array_type = real, TracingDevice.standing_for(real), real.array_type
         self.calls: list[Call] = []
-        self.constants: dict[int, Any] = {}
+        self.constants: dict[int, Any] = {}  # arrays made of Python's values, by the number of their value
+        #: Where the numbers n0, n1 and so on are read: an owner, its attribute or key, an index or None; and the type.
         self.reads: list[tuple[Any, Any, int | None, type]] = []
-        self.conditions: dict[str, bool] = {}
-        self.refusals: list[str] = []
-        self.journal: list[tuple[Any, ...]] = []
-        self.made: list[ref[TracedArray]] = []
-        self._array_type = real.array_type
+        self.number_names: dict[str, tuple[str, str]] = {}  # the short and the full names of these numbers
+        self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
+        self.refusals: list[str] = []  # why the step cannot be replayed, each with the line
+        self.journal: list[tuple[Any, ...]] = []  # functions with arguments that undo writes to state, last write first
+        self.made: list[ref[TracedArray]] = []  # all traced arrays
         self._lifted: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
         self._storages: dict[int, Storage] = {}  # of inputs and state, by the id of what owns their memory
         self._views: dict[Storage, list[ref[TracedArray]]] = {}  # of inputs and state
@@ -87,13 +70,16 @@ class Trace:
         self.constants[traced.value.number] = array
         return traced
 
-    def read(self, value: Any, owner: Any, key: Any, index: int | None = None) -> Any:
+    def read(self, value: Any, owner: Any, key: Any, name: str, index: int | None = None) -> Any:
         """Return what stands for a number, or a tuple of them, that is read from its owner."""
         if type(value) is tuple:
-            return tuple([self.read(part, owner, key, i) for i, part in enumerate(value)])
+            return tuple([self.read(part, owner, key, name, i) for i, part in enumerate(value)])
         value = value.item() if hasattr(value, "item") else value
+        part = "" if index is None else (".seed", ".draws")[index] if key == "_state" else f"[{index}]"
+        number = Number(self, value, f"n{len(self.reads)}")
+        self.number_names[number.text] = part[1:] if key == "_state" else f"{key}{part}", f"{name}{part}"
         self.reads.append((owner, key, index, type(value)))
-        return Number(self, value, f"n{len(self.reads) - 1}")
+        return number
 
     def forget(self) -> None:
         """Drop the arrays of inputs and state: numbers of the program refer to the trace."""
@@ -102,57 +88,44 @@ class Trace:
 
     # Calls
 
-    def call(
-        self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any], writes: tuple[int, ...]
-    ) -> Any:
+    def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
-        given: dict[int, TracedArray] = {}
-        operands: list[Any] = []
-        real, stored = self._take(args, given, operands)
-        written = [args[i] for i in writes if type(args[i]) is TracedArray]
-        named, named_stored = options, options
+        operands: dict[int, TracedArray] = {}  # by the id of the array
+        real, stored = self._take(args, operands)
+        named, stored_options = options, options
         if options:
-            values = self._take(options.values(), given, operands)
-            named, named_stored = [dict(zip(options, part, strict=True)) for part in values]
-            if type(options.get("out")) is TracedArray:
-                written.append(options["out"])
+            parts = self._take(options.values(), operands)
+            named, stored_options = [dict(zip(options, part, strict=True)) for part in parts]
+        written = [x for x in (*[args[i] for i in writes], options.get("out")) if type(x) is TracedArray]
         self._check_call(function, args)
-        if written:
-            self._prepare_writes(written)
+        self._prepare_writes(written)
         result = function(*real, **named)
-        kind = type(result)
-        known, single = given.get(id(result)), True
-        if known is not None or (result is None and written):
-            parts: list[TracedArray] = []
-        elif hasattr(result, "dtype") and hasattr(result, "shape") and kind is not type:
-            parts = [self._new(result, given)]
-        elif isinstance(result, (tuple, list)) and any(hasattr(part, "shape") for part in result):
-            parts, single = [given.get(id(part)) or self._new(part, given) for part in result], False
-        else:  # of shapes or dtypes
-            return result
-        if parts or written:  # else an argument is returned as it is: nothing happened
-            writes_to = tuple([x.value for x in written])
-            call = Call(function, tuple(stored), named_stored, writes_to, None, locate(), operands)
-            call.results, call.single = [x.value for x in parts], single
+        single = not isinstance(result, (tuple, list))
+        arrays = [result] if single else result
+        if not written and not any(map(_is_array, arrays)):
+            return result  # of shapes or dtypes
+        known = single and (result is None or id(result) in operands)
+        made = [] if known else [self._standing_for(array, operands) for array in arrays]
+        if made or written:  # else an argument is returned as it is: nothing happened
+            results, writes_to = [x.value for x in made], tuple([x.value for x in written])
+            call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, locate())
             self.calls.append(call)
         if single:
-            return known if known is not None else parts[0] if parts else None
-        return result._make(parts) if hasattr(result, "_make") else kind(parts)
+            return made[0] if made else operands.get(id(result))
+        return result._make(made) if hasattr(result, "_make") else type(result)(made)
 
-    def _new(self, array: Any, given: dict[int, TracedArray]) -> TracedArray:
-        """Return what stands for a result, whose memory may be that of an argument."""
-        if given and isinstance(array, self._array_type):
-            owner = owner_of(array)
-            if owner is not array or id(array) in given or type(array) is not np.ndarray:
-                for x in given.values():
-                    if owner is owner_of(x.array):
-                        return self._traced(array, x.value.storage)
+    def _standing_for(self, array: Any, operands: dict[int, TracedArray]) -> TracedArray:
+        """Return what stands for a result, which may be an operand, or in the memory of one."""
+        if id(array) in operands:
+            return operands[id(array)]
+        owner = owner_of(array) if isinstance(array, self._array_type) else array
+        for x in operands.values() if owner is not array else ():
+            if owner is owner_of(x.array):
+                return self._traced(array, x.value.storage)
         return self._traced(array, Storage("temporary"))
 
-    def _take(
-        self, args: Iterable[Any], given: dict[int, TracedArray], operands: list[Any]
-    ) -> tuple[list[Any], list[Any]]:
-        """Return arguments as the function is given them, and as a program has them: see `leaves` for its operands."""
+    def _take(self, args: Iterable[Any], operands: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
+        """Return arguments as the function takes them, and as a program has them; add the arrays to `operands`."""
         real, stored = [], []
         for x in args:
             kind = type(x)
@@ -161,20 +134,18 @@ class Trace:
                 if x.trace is not self:
                     self.refuse("a tensor of an earlier trace is used")
                 if kind is TracedArray:  # NumPy's scalars True and False exist but once
-                    given[id(x.array)] = x
+                    operands[id(x.array)] = x
                 one, other = x.array, x.value
-                operands.append(other)
             elif kind in _PLAIN:
                 pass
             elif kind is Number:
                 one = x.value
-                operands.append(x)
             elif kind is TracingDevice:
                 one = other = x.real
             elif kind is tuple or kind is list:
-                one, other = map(kind, self._take(x, given, operands))
+                one, other = map(kind, self._take(x, operands))
             elif kind is slice:
-                one, other = [slice(*part) for part in self._take((x.start, x.stop, x.step), given, operands)]
+                one, other = [slice(*part) for part in self._take((x.start, x.stop, x.step), operands)]
             elif isinstance(x, self._array_type):
                 self.refuse("an array is used that is neither an argument nor made by the step")
             real.append(one)
@@ -188,9 +159,9 @@ class Trace:
             storage.writes += 1
             if storage.kind == "constant":
                 storage.kind = "temporary"
-                copied = Call(partial(_copy, self.real.xp, self.constants.pop(x.value.number).copy()), (), {})
-                copied.results, copied.location = [x.value], locate()
-                self.calls.insert(0, copied)  # before calls that read it
+                source = self.constant(self.constants.pop(x.value.number).copy()).value
+                copy = Call(self.real.xp.asarray, (source,), {"copy": True}, results=[x.value], location=locate())
+                self.calls.insert(0, copy)  # before all readers
             elif storage.kind != "temporary" and id(x.array) not in self._saved:
                 self._saved.add(id(x.array))
                 self.journal.insert(0, (operator.setitem, x.array, Ellipsis, x.array.copy()))
@@ -299,20 +270,16 @@ class Trace:
         foreign = [x for x in inputs if isinstance(x, Tensor) and x._placement.device is not self.device]
         if not foreign:
             return None
-        first = foreign[0]
-        if first._placement.device is self.real:
+        first, here = foreign[0], {id(x) for x in foreign if x._placement.device is self.real}
+        if id(first) in here:
             fault = f"shape {first.shape} {_FOREIGN}: pass it as an argument, or name it in state="
             self.refuse(f"{name} is given a tensor of {fault}")
         else:
             self.refuse(f"{name} is given a tensor on {first.device}, and the step runs on {self.real}: move it before")
-        if all(x._placement.device is not self.real for x in foreign):
-            return None
-        return [
-            from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
-            if isinstance(x, Tensor) and x._placement.device is self.real
-            else x
-            for x in inputs
-        ]
+        return [self._admitted(x) if id(x) in here else x for x in inputs] if here else None
+
+    def _admitted(self, x: Tensor) -> Tensor:
+        return from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
 
     def admit_key(self, key: Tensor, device: Device) -> Any:
         """Return the array of a key of an index on a device, if the key or what it indexes is foreign; else None."""
@@ -329,5 +296,5 @@ class Trace:
         return self.constant(raw) if source is self.device and not isinstance(raw, TracedArray) else raw
 
 
-def _copy(xp: Any, array: Any) -> Any:
-    return xp.asarray(array, copy=True)
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "dtype") and hasattr(x, "shape") and type(x) is not type

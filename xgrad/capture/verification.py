@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xgrad.capture.slots import Slots, buffers_of
+from xgrad.capture.guards import equal
+from xgrad.capture.recording import Slots, buffers_of
 from xgrad.core.errors import CaptureError
 from xgrad.core.tensor import Tensor
 from xgrad.support import trees
@@ -29,7 +30,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
     result, is_replay = replay()
     if not is_replay:
         return result
-    replayed = dict(_described(slots, result))
+    replayed = _values(slots, result)
     for slot, value, copy in before:
         if slot.kind == "array" and (slot.read() is value or id(slot.owner) in packed):
             slot.read()[...] = copy
@@ -37,7 +38,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
             call, *operands = slot.writing(value if copy is None else copy)
             call(*operands)
     result = step()
-    for name, value in _described(slots, result):
+    for name, value in _values(slots, result).items():
         if name not in replayed or not _same(replayed[name], value):
             raise CaptureError(
                 f"capture: verify: {name} of the replay differs from that of the eager step: "
@@ -47,15 +48,12 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
     return result
 
 
-def _described(slots: Slots, result: Any) -> Iterator[tuple[str, Any]]:
-    """Return results and state, each with its name, as arrays of the host and plain values."""
-    for path, x in trees.leaves(result):
-        yield f"result{path}", _host(x)
-    for slot in slots.all:
-        if slot.kind == "array" and not slot.name.endswith(".grad"):
-            yield slot.name, _host(slot.owner)
-        elif slot.kind in ("grad", "number"):
-            yield slot.name, _host(slot.read())
+def _values(slots: Slots, result: Any) -> dict[str, Any]:
+    """Return results and state by name, as arrays of the host and plain values."""
+    parts = {f"result{path}": x for path, x in trees.leaves(result)}
+    parts |= {x.name: x.owner for x in slots.all if x.kind == "array" and not x.name.endswith(".grad")}
+    parts |= {slot.name: slot.read() for slot in slots.all if slot.kind in ("grad", "number")}
+    return {name: _host(x) for name, x in parts.items()}
 
 
 def _host(x: Any) -> Any:
@@ -72,10 +70,7 @@ def _host(x: Any) -> Any:
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return (one.shape, one.dtype, one.tobytes()) == (other.shape, other.dtype, other.tobytes())
-    try:
-        return type(one) is type(other) and (one is other or repr(one) == repr(other) or bool(one == other))
-    except Exception:
-        return False
+    return one is other or (type(one) is type(other) and repr(one) == repr(other)) or equal(one, other)
 
 
 def _difference(one: Any, other: Any) -> str:

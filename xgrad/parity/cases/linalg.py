@@ -45,6 +45,12 @@ def _slogdet(xp: Any, x: Any) -> Any:
     return xp.linalg.slogdet(x)[1]
 
 
+def _signed(xp: Any, x: Any) -> Any:
+    """Return the sign of a determinant, a phase if it is complex, times its logarithm."""
+    sign, logabsdet = xp.linalg.slogdet(x)
+    return sign * (logabsdet + 2)
+
+
 def _pinv(xp: Any, x: Any, y: Any) -> Any:
     return xp.linalg.pinv(x @ y, rtol=1e-6)
 
@@ -143,8 +149,10 @@ CASES: list[OpCase] = [
     # determinants and inverses
     lapack_case("det", *SQUARES),
     lapack_case("det of singular matrices", sample(SINGULAR), sample(np.diag([2.0, 0.0, 3.0])), sample(np.diag([2.0, 2.0, 2.0])),
-        sample(np.stack([SINGULAR, np.eye(3)])), torch=pytorch.det3, complex=False),
+        sample(np.stack([SINGULAR, np.eye(3)])), sample(np.ones((3, 3))), sample(np.zeros((3, 3))), sample(SINGULAR * (1 + 2j)),
+        sample(np.outer([1, 2, 3], [1, 1j, 2])), torch=pytorch.det3, complex=False),
     _both("slogdet", _slogdet, *SQUARES),
+    _both("slogdet with its sign", _signed, *SQUARES),
     lapack_case("inv", *SQUARES),
     lapack_case("solve", sample(regular(3, 3), (3,)), sample(regular(3, 3), (3, 2)), sample(regular(2, 3, 3), (3,)),
         sample(regular(2, 1, 2, 2), (3, 2, 2)), sample(regular(2, 2), (3, 2, 1)), sample(regular(2, 2, 2), (2, 2)), sample(regular(2, 2), (2, 0)),

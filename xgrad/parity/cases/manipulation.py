@@ -20,7 +20,7 @@ CASES: list[OpCase] = [
     op_case("permute_dims", EXACT, sample((2, 3, 4), axes=(2, 0, 1)), sample((2, 3), axes=(-1, 0)), sample((2, 3, 4), axes=(-1, 0, -2)),
         sample((), axes=()), sample((2, 0), axes=(1, 0)), complex=True),
     op_case("matrix_transpose", EXACT, sample((2, 3)), sample((2, 3, 4)), sample((0, 3)), complex=True),
-    op_case("expand_dims", EXACT, sample((2, 3), axis=1), sample((2, 3), axis=(0, -2)), sample((2,), axis=-1), sample((), axis=0),
+    op_case("expand_dims", EXACT, sample((2, 3), axis=1), sample((2, 3), axis=(0, -2)), sample((2, 3), axis=(-5, 4, 1)), sample((2, 3), axis=()), sample((2,), axis=-1), sample((), axis=0),
         sample((0,), axis=0), torch=pytorch.expand_dims, complex=True),
     op_case("squeeze", EXACT, sample((2, 1, 3), axis=1), sample((1, 2, 1), axis=(0, -1)), sample((1,), axis=0), complex=True),
     op_case("broadcast_to", SELECTED, sample((3,), shape=(2, 3)), sample((2, 1), shape=(2, 4)), sample((), shape=(2, 2)), sample((1,), shape=(0,)),

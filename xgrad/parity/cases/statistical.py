@@ -43,7 +43,7 @@ CASES: list[OpCase] = [
         torch=lambda x, axis: torch.sum(x.double(), axis).to(x.dtype)),
     op_case("cumulative_sum", SUMS, sample((4,)), sample((2, 3), axis=0), sample((2, 3), axis=-1, include_initial=True),
         sample((4,), include_initial=True), sample((0,)), sample((2, 3), axis=1, layout="transposed"), complex=True),
-    op_case("cumulative_prod", PRODUCTS, sample((5,)), sample((3, 2), axis=0), sample((2, 3, 2), axis=-2),
+    op_case("cumulative_prod", PRODUCTS, *[sample((n,)) for n in (1, 2, 5, 7, 8, 9, 16, 17)], sample((3, 2), axis=0), sample((2, 3, 2), axis=-2),
         sample((2, 3), axis=-1, include_initial=True), sample((4,), include_initial=True), sample((0,)), sample((2, 0), axis=1, include_initial=True),
         sample((1, 2), axis=0), sample((2, 3), axis=1, layout="transposed"), sample((4,), layout="reversed"), complex=True),
     op_case("cumulative_prod through zeros", PRODUCTS, sample(np.array([2.0, 0.0, 3.0, 4.0])), sample(np.array([2.0, 0.0, 3.0, 0.0, 5.0])),
