@@ -39,10 +39,6 @@ def _from_mpmath(x: Any) -> Any:
 
 def _special_functions(mp: Any) -> dict[str, Callable[..., Any]]:
     """Return SciPy's functions that differ from those of mpmath of the same name."""
-    half = mp.mpf(1) / 2
-
-    def ndtri(y: Any) -> Any:
-        return mp.sqrt(2) * mp.erfinv(2 * y - 1)
 
     def inverse(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the inverse in the last argument, by the secant method from SciPy's result."""
@@ -73,7 +69,7 @@ def _special_functions(mp: Any) -> dict[str, Callable[..., Any]]:
         return betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd))
 
     def stdtr(df: Any, t: Any) -> Any:
-        tail = betainc(df / 2, half, df / (df + t * t)) / 2
+        tail = betainc(df / 2, mp.mpf(1) / 2, df / (df + t * t)) / 2
         return tail if t < 0 else 1 - tail
 
     def pdtr(k: Any, m: Any) -> Any:
@@ -146,14 +142,14 @@ def _special_functions(mp: Any) -> dict[str, Callable[..., Any]]:
         "k1e": lambda x: mp.besselk(1, x) * mp.exp(x),
         "kv": mp.besselk,
         "kve": lambda v, x: mp.besselk(v, x) * mp.exp(x),
-        "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) * half),
+        "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
         "logit": lambda x: mp.log(x / (1 - x)),
         "lpmv": lambda m, v, x: mp.legenp(v, m, x),
         "nbdtr": nbdtr,
         "nbdtrc": lambda k, n, p: 1 - nbdtr(k, n, p),
         "nbdtri": inverse("nbdtri", nbdtr),
-        "ndtr": lambda x: mp.erfc(-x / mp.sqrt(2)) * half,
-        "ndtri": ndtri,
+        "ndtr": lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
+        "ndtri": lambda y: mp.sqrt(2) * mp.erfinv(2 * y - 1),
         "pdtr": pdtr,
         "pdtrc": lambda k, m: gammainc(k + 1, m),
         "pdtri": inverse("pdtri", pdtr),

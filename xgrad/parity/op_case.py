@@ -29,31 +29,14 @@ LAPACK = ("mpmath",)  # an op that LAPACK computes, and mpmath for the reference
 
 @dataclass(frozen=True)
 class Sample:
-    """One set of arguments.
-
-    Attributes
-    ----------
-    inputs : tuple
-        NumPy arrays in float64 or complex128, which are rounded to the dtype of a test. Arrays of integers or bools,
-        and scalars, are passed on unchanged.
-    options : dict
-        Keyword arguments.
-    layout : str
-        The memory layout of float arrays: "plain", "transposed" or "reversed".
-    elementwise : bool
-        Whether the inputs have one length and each element of the result depends on one element of each.
-    special : bool
-        Whether these are special values, which have no finite differences.
-    start : int
-        The number of the first element, in a part of longer inputs.
-    """
+    """One set of arguments: arrays in float64 or complex128, which are rounded to the dtype of a test, and others."""
 
     inputs: tuple[Any, ...]
     options: dict[str, Any] = field(default_factory=dict)
-    layout: str = "plain"
-    elementwise: bool = False
-    special: bool = False
-    start: int = 0
+    layout: str = "plain"  # of float arrays in memory: "plain", "transposed" or "reversed"
+    elementwise: bool = False  # whether each element of the result depends on one element of each input
+    special: bool = False  # whether these are special values, which have no finite differences
+    start: int = 0  # the number of the first element, in a part of longer inputs
 
     def __str__(self) -> str:
         parts = [str(x.shape).replace(" ", "") if isinstance(x, np.ndarray) else repr(x) for x in self.inputs]
@@ -63,52 +46,22 @@ class Sample:
 
 @dataclass(frozen=True)
 class OpCase:
-    """A case of the op table.
+    """A case of the op table."""
 
-    Attributes
-    ----------
-    name : str
-        The op, followed by a description where it has several cases.
-    fn : callable
-        The op.
-    torch : str, callable or None
-        PyTorch's function, by name as in `pytorch.function`; None without a counterpart.
-    samples : list of Sample
-        The inputs to try.
-    tolerance : Tolerance
-        The tolerated errors of devices, with their reason.
-    ranges : tuple of (float, float)
-        The range of each input of an elementwise op.
-    special_values : tuple of float
-        Values of the inputs, in every combination.
-    special_gradient : bool
-        Whether gradients at special values are compared.
-    no_derivative : str
-        The reason why the derivative does not exist at these inputs; it is not compared with finite differences.
-    unsupported : dict of str
-        For a type of device, the reason why it cannot run the op.
-    needs : tuple of str
-        Optional packages: `SCIPY_KERNEL`, `LAPACK` or none.
-    complex : bool
-        Whether the op is also tested on complex numbers (`complex_samples`).
-    torch_rtol : tuple of (float, str)
-        A relative tolerance for float64 against PyTorch, with its reason.
-    """
-
-    name: str
+    name: str  # the op, followed by a description where it has several cases
     fn: Callable[..., Any]
-    torch: Torch
+    torch: Torch  # PyTorch's function, by name as in `pytorch.function`; None without a counterpart
     samples: list[Sample]
     tolerance: Tolerance
     differentiable: bool = True
-    ranges: tuple[tuple[float, float], ...] = ()
-    special_values: tuple[float, ...] = ()
-    special_gradient: bool = True
-    no_derivative: str = ""
-    unsupported: dict[str, str] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
-    complex: bool = False
-    torch_rtol: tuple[float, str] | None = None
+    ranges: tuple[tuple[float, float], ...] = ()  # of each input of an elementwise op
+    special_values: tuple[float, ...] = ()  # of the inputs, in every combination
+    special_gradient: bool = True  # whether gradients at special values are compared
+    no_derivative: str = ""  # why finite differences do not exist at these inputs
+    unsupported: dict[str, str] = field(default_factory=dict)  # for a type of device, why it cannot run the op
+    needs: tuple[str, ...] = ()  # optional packages: `SCIPY_KERNEL`, `LAPACK` or none
+    complex: bool = False  # whether the op is also tested on complex numbers
+    torch_rtol: tuple[float, str] | None = None  # relative, for float64 against PyTorch, with its reason
 
     def __str__(self) -> str:
         return self.name

@@ -89,11 +89,6 @@ def unique_all(x: Any) -> Any:
     return flat[indices], indices, inverse.reshape(x.shape), torch.clamp(counts, min=1)
 
 
-def round(x: Any) -> Any:
-    """With complex numbers, rounded by parts."""
-    return torch.complex(torch.round(x.real), torch.round(x.imag)) if x.is_complex() else torch.round(x)
-
-
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """With a tensor and a scalar as limits."""
     if min is None and max is None:
@@ -127,43 +122,11 @@ def getitem(x: Any, key: Any) -> Any:
     return x[tuple(torch.as_tensor(p) if isinstance(p, np.ndarray) else p for p in parts)]
 
 
-def setitem(x: Any, value: Any, key: Any) -> Any:
-    """In a copy."""
-    x = x * 1
-    x[key] = value
-    return x
-
-
-def cross(x1: Any, x2: Any, axis: int = -1) -> Any:
-    """With broadcasting to more axes."""
-    return torch.linalg.cross(*torch.broadcast_tensors(x1, x2), dim=axis)
-
-
-def matrix_power(x: Any, n: int) -> Any:
-    """With a gradient of the power 0."""
-    return torch.linalg.matrix_power(x, n) if n else torch.linalg.matrix_power(x, 0) + 0 * x
-
-
 def solve(x1: Any, x2: Any) -> Any:
     """With the standard's distinction of vectors and matrices."""
     if x2.ndim == 1:
         return torch.linalg.solve(x1, x2[:, None])[..., 0]
     return torch.linalg.solve(x1, x2[None] if x2.ndim < x1.ndim else x2)
-
-
-def matrix_norm(x: Any, ord: Any = "fro", keepdims: bool = False) -> Any:
-    """With the standard's names of options."""
-    return torch.linalg.matrix_norm(x, ord, keepdim=keepdims)
-
-
-def vector_norm(x: Any, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Any:
-    """With the standard's names of options."""
-    return torch.linalg.vector_norm(x, ord, dim=axis, keepdim=keepdims)
-
-
-def det3(x: Any) -> Any:
-    """Of 3 by 3 matrices, by expansion: where ``torch.linalg.det`` is 0, its gradient is 0, which is wrong."""
-    return (x[..., 0, :] * torch.linalg.cross(x[..., 1, :], x[..., 2, :])).sum(-1)
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import xgrad
 from xgrad.ops.indexing import getitem_function
 from xgrad.parity import pytorch
@@ -11,6 +13,13 @@ from xgrad.parity.tolerance import SELECTED, SUMS
 
 NON_STANDARD_KEY = {"strict": "the standard does not have such keys"}
 SHAPE_OF_DATA = {"strict": "the shape of the result depends on the data"}
+
+
+def _torch_setitem(x: Any, value: Any, key: Any) -> Any:
+    x = x * 1
+    x[key] = value
+    return x
+
 
 CASES: list[OpCase] = [
     op_case("getitem", SELECTED, sample((4,), key=1), sample((4,), key=-1), sample((4,), key=slice(1, None, 2)), sample((2, 3), key=(slice(None), 1)),
@@ -30,17 +39,17 @@ CASES: list[OpCase] = [
         fn=xgrad.ops.getitem, torch=pytorch.getitem, unsupported=SHAPE_OF_DATA, complex=True),
     op_case("setitem", SELECTED, sample((4,), (2,), key=slice(1, 3)), sample((4,), (), key=1), sample((2, 3), (3,), key=Ellipsis),
         sample((2, 3), 0.5, key=(slice(None), 1)), sample((2, 3), (2, 1), key=(slice(None), slice(0, 2))),
-        fn=lambda x, value, key: xgrad.ops.setitem(x, key, value), torch=pytorch.setitem, complex=True),
+        fn=lambda x, value, key: xgrad.ops.setitem(x, key, value), torch=_torch_setitem, complex=True),
     op_case("setitem with integer arrays", SELECTED, sample((4,), (2,), key=ints(2, 0)), sample((2, 3), (2,), key=(ints(0, 1), ints(2, 2))),
         sample((3, 2), (2, 2), key=ints(2, 0)), sample((2, 3), 0.5, key=(slice(None), ints(0, 2))), sample((3,), (), key=ints()),
-        fn=lambda x, value, key: xgrad.ops.setitem(x, key, value), torch=pytorch.setitem, unsupported=NON_STANDARD_KEY, complex=True),
+        fn=lambda x, value, key: xgrad.ops.setitem(x, key, value), torch=_torch_setitem, unsupported=NON_STANDARD_KEY, complex=True),
     op_case("put", SELECTED, sample((2, 3), (3, 2), axes=(1, 0)), sample((2, 3, 2), (3, 2, 2), axes=(1, 2, 0)), sample((), (), axes=()),
         sample((2, 0), (0, 2), axes=(1, 0)), sample((2, 3), (3, 2), axes=(1, 0), layout="transposed"),
         fn=lambda x, value, axes: xgrad.ops.put(x, value, xgrad.permute_dims, axes=axes),
         torch=lambda x, value, axes: torch.permute(value, sorted(range(len(axes)), key=axes.__getitem__)) + 0 * x, complex=True),
     op_case("put of a part", SELECTED, sample((4,), (2,), key=slice(1, 3)), sample((2, 3), (2,), key=(slice(None), 1)),
         sample((2, 3), (3,), key=(1, Ellipsis)), sample((4,), (2,), key=slice(1, 3), layout="reversed"),
-        fn=lambda x, value, key: xgrad.ops.put(x, value, getitem_function, key=key), torch=pytorch.setitem, complex=True),
+        fn=lambda x, value, key: xgrad.ops.put(x, value, getitem_function, key=key), torch=_torch_setitem, complex=True),
     op_case("index_add", SUMS, sample((4,), (3,), key=(ints(0, 0, 2),)), sample((2, 3), (), key=(ints(1, 1), ints(2, 2))),
         fn=lambda x, value, key: xgrad.ops.index_add(x, key, value), torch=lambda x, value, key: torch.index_put(x, tuple(map(torch.as_tensor, key)), value, accumulate=True), complex=True),
     op_case("scatter", SUMS, sample((3,), key=(ints(0, 0, 2),)), sample((4,), key=(ints(3, 3, 3, 3),)),
