@@ -79,15 +79,11 @@ def _softmax(x: Any, axis: Any = None) -> Any:
 
 CASES: list[OpCase] = [
     # the error function and the normal distribution
-    unary("erf"),
-    unary("erfc"),
-    unary("erfcx"),
+    *[unary(name) for name in ("erf", "erfc", "erfcx", "ndtr")],
     unary("erfinv", -0.9, 0.9),
     unary("erfcinv", 0.1, 1.9, lambda y: torch.special.erfinv(1 - y)),
-    unary("ndtr"),
-    unary("ndtri", *PROBABILITY),
+    *[unary(name, *PROBABILITY) for name in ("ndtri", "logit")],
     unary("log_ndtr", -8, 3),
-    unary("logit", *PROBABILITY),
     unary("log_expit", torch="nn.functional.logsigmoid", tolerance=COMPOSED, needs=()),
     # powers
     unary("cbrt", 0.2, 3, lambda x: x ** (1 / 3)),
