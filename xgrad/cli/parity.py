@@ -10,7 +10,6 @@ from pathlib import Path
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import device_types
-from xgrad.backend.registry import open_backend
 from xgrad.cli.arguments import Parser, UsageError, checked
 from xgrad.parity import html_report
 from xgrad.parity.cases import OP_CASES
@@ -31,10 +30,10 @@ def run(argv: Sequence[str]) -> int:
     """
     args = parser().parse_args(argv)
     ops = select(args.ops) if "ops" in args else OP_CASES
-    usable, missing = sort_devices(args.devices) if "devices" in args else (installed()[0], {})
-    absent = {} if "devices" in args else installed()[1]
+    names = requested(args.devices) if "devices" in args else device_types()
+    usable, missing = find_devices(names)
     if not usable:
-        raise UsageError("; ".join(f"{name}: {why}" for name, why in missing.items()))
+        raise UsageError("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
     for name in ("json", "html"):
         if name in args:
             check_writable(getattr(args, name))
@@ -46,7 +45,7 @@ def run(argv: Sequence[str]) -> int:
     show_progress = progress(args.quiet)
     report = compare(ops, usable, args.dtypes, args.parts, progress=show_progress)
     show_progress("")
-    report.missing, report.absent = missing, absent
+    report.missing, report.absent = (missing, {}) if "devices" in args else ({}, missing)
     report.command = shlex.join(["xgrad", "parity", *argv])
     print(as_text(report, args.verbose), flush=True)  # before a report that goes to standard output as well
     try:
@@ -98,16 +97,21 @@ def select(names: Sequence[str]) -> list[OpCase]:
     return cases
 
 
-def sort_devices(names: Sequence[str]) -> tuple[list[Device], dict[str, str]]:
-    """Return the usable devices of some names, and the reason for each that is not usable; a name must be known."""
+def requested(names: Sequence[str]) -> Sequence[str]:
+    """Return the names of devices, which must be known."""
     if not names:
         raise UsageError("--devices: expected names of devices, got none")
-    usable, missing = [], {}
+    if unknown := [name for name in names if name.partition(":")[0] not in device_types()]:
+        known = ", ".join(device_types())
+        raise UsageError(f"--devices: unknown device {unknown[0]!r}: the installed backends are {known}")
+    return names
+
+
+def find_devices(names: Sequence[str]) -> tuple[list[Device], dict[str, str]]:
+    """Return the usable devices of some names, and the reason for each that is not usable."""
+    usable: list[Device] = []
+    missing = {}
     for name in names:
-        if name.partition(":")[0] not in device_types():
-            raise UsageError(
-                f"--devices: unknown device {name!r}: the installed backends are {', '.join(device_types())}"
-            )
         try:
             device = Device(name)
         except DeviceError as error:
@@ -115,18 +119,6 @@ def sort_devices(names: Sequence[str]) -> tuple[list[Device], dict[str, str]]:
         else:
             usable += [device] if device not in usable else []
     return usable, missing
-
-
-def installed() -> tuple[list[Device], dict[str, str]]:
-    """Return the first device of each usable backend, and the reason for each that is not usable."""
-    usable, absent = [], {}
-    for name in device_types():
-        try:
-            open_backend(name)
-            usable.append(Device(name))
-        except DeviceError as error:
-            absent[name] = str(error).removeprefix(f"{name}: ")
-    return usable, absent
 
 
 def check_writable(path: Path) -> None:
