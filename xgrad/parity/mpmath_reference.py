@@ -210,16 +210,17 @@ class LinearAlgebra:
         return call
 
 
-def _each(name: str, x: np.ndarray, **options: Any) -> tuple[np.ndarray, ...]:
+def _each(function: str | Callable[..., Any], x: np.ndarray, **options: Any) -> tuple[np.ndarray, ...]:
     """Apply a function of mpmath to each matrix of a stack, and return its results as arrays of the dtype of `x`."""
-    function, matrix = getattr(_mpmath(), name), _mpmath().matrix
+    call, matrix = getattr(_mpmath(), function) if isinstance(function, str) else function, _mpmath().matrix
 
     def array(result: Any) -> np.ndarray:
-        result = result if isinstance(result, matrix) else matrix(result)
+        if not isinstance(result, matrix):
+            result = matrix(result if isinstance(result, list) else [result])
         return np.array([_from_mpmath(number) for number in result], x.dtype).reshape(result.rows, result.cols)
 
     def apply(a: np.ndarray) -> list[np.ndarray]:
-        results = function(matrix([[_to_mpmath(number) for number in row] for row in a]), **options)
+        results = call(matrix([[_to_mpmath(number) for number in row] for row in a]), **options)
         return [array(result) for result in (results if isinstance(results, tuple) else (results,))]
 
     stacks = zip(*[apply(x[index]) for index in np.ndindex(x.shape[:-2])], strict=True)
@@ -239,8 +240,13 @@ def _solve(x1: np.ndarray, x2: np.ndarray, /) -> Any:
 
 
 def _det(x: np.ndarray, /) -> Any:
-    determinants = np.prod(_eigvals(x), axis=-1)  # mpmath 1.3 has no determinant of some singular matrices
-    return determinants if x.dtype.kind == "c" else np.real(determinants)
+    def det(a: Any) -> Any:
+        try:
+            return _mpmath().det(a)
+        except TypeError:  # in mpmath 1.3, of a column of zeros
+            return 0
+
+    return _each(det, x)[0][..., 0, 0]
 
 
 def _slogdet(x: np.ndarray, /) -> Any:
