@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import product
 from typing import Any, NamedTuple
 
 from xgrad.parity.compare import PYTORCH_LIMIT, differences_limit
@@ -107,11 +108,12 @@ def _strips(strips: Sequence[Strip], label: str) -> str:
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         for row, (_, color, points, limit) in enumerate(strips):
-            edges = [FAILED if point.failed else color for point in points]
-            faces = ["none" if point.gradient else edge for point, edge in zip(points, edges, strict=True)]
-            places = [row + 0.6 * ((k * 0.618034) % 1 - 0.5) for k in range(len(points))]  # spread evenly
-            x = [min(max(point.size, low), high) for point in points]
-            axes.scatter(x, places, [25 if point.failed else 9 for point in points], faces, edgecolors=edges, alpha=0.8)
+            for failed, gradient in product((False, True), repeat=2):
+                group = [(k, p.size) for k, p in enumerate(points) if (p.failed, p.gradient) == (failed, gradient)]
+                x = [min(max(size, low), high) for _, size in group]
+                y = [row + 0.6 * ((k * 0.618034) % 1 - 0.5) for k, _ in group]  # spread evenly
+                fill, shown = "none" if gradient else "full", FAILED if failed else color
+                axes.plot(x, y, "o", markersize=5 if failed else 3, color=shown, alpha=0.8, fillstyle=fill)
             if limit:
                 axes.vlines(limit, row - 0.4, row + 0.4, color=FAILED)
             largest = max(points, key=lambda point: point.size, default=Point(0.0, ""))
