@@ -361,12 +361,14 @@ CHANGES = [
     ("moving-a-module", ["change", "replace", "_rebind"]),
     ("writing", ["_rebind", "refresh_views", "unlink", "link"]),
     ("drawing", ["words"]),
+    ("saving", ["write", "_temporary", "_stage", "_create"]),
 ]
 
 
 @pytest.mark.parametrize(("name", "functions"), CHANGES)
-def test_signal_within_a_function_leaves_the_library_usable(name: str, functions: list[str]) -> None:
-    interrupt_at_places(SCENARIOS[name], np.inf, functions)
+def test_signal_within_a_function_leaves_the_library_usable(name: str, functions: list[str], tmp_path: Any) -> None:
+    scenario: Scenario = SCENARIOS[name]
+    interrupt_at_places(partial(scenario, tmp_path) if scenario is saving else scenario, np.inf, functions)
 
 
 def test_signal_at_any_time_leaves_the_library_usable(scenario: Scenario) -> None:

@@ -35,8 +35,12 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
         if _write_in_place(path, content):
             return
         target = os.path.realpath(path)
-        with _staged(target, content) as temporary:
-            os.replace(temporary, target)
+        temporary = _temporary(target)
+        try:
+            with _stage(temporary, target, content):
+                os.replace(temporary, target)
+        finally:
+            _unlink(temporary)
 
 
 def write_together(files: Mapping[str, bytes | None]) -> None:
@@ -56,8 +60,12 @@ def write_together(files: Mapping[str, bytes | None]) -> None:
             with _named(path, content):
                 if not _write_in_place(path, content):
                     target = os.path.realpath(path)
-                    temporary = None if content is None else stack.enter_context(_staged(target, content))
-                    staged[target] = path, temporary
+                    staged[target] = path, None
+                    if content is not None:
+                        temporary = _temporary(target)
+                        stack.callback(_unlink, temporary)
+                        stack.enter_context(_stage(temporary, target, content))
+                        staged[target] = path, temporary
         existing = [target for target in staged if os.path.exists(target)]
         for target in existing:
             _unlink(target + BACKUP)
@@ -65,10 +73,10 @@ def write_together(files: Mapping[str, bytes | None]) -> None:
             for target in existing:
                 with _named(staged[target][0]):
                     os.rename(target, target + BACKUP)
-            for target, (path, temporary) in reversed(staged.items()):
-                if temporary is not None:
+            for target, (path, replacement) in reversed(staged.items()):
+                if replacement is not None:
                     with _named(path, files[path]):
-                        os.replace(temporary, target)
+                        os.replace(replacement, target)
         except BaseException:
             for target in staged:
                 if target not in existing or os.path.exists(target + BACKUP):
@@ -146,42 +154,45 @@ def _write_in_place(path: str | os.PathLike[str], content: bytes | None) -> bool
     return opened is not None
 
 
-@contextmanager
-def _staged(target: str, content: bytes) -> Iterator[str]:
-    """Write a locked temporary file beside the target, and yield its name; remove it in the end if it still exists."""
-    check_writable(target)
-    status = os.stat(target) if os.path.exists(target) else None
+def _temporary(target: str) -> str:
+    """Return a new name beside a target, after removal of the temporary files that no process needs any more."""
     folder = os.path.dirname(target)
     _remove_stale(folder)
-    file = _create(folder)
-    try:
-        with file:
-            if status is not None:
-                with suppress(OSError):
-                    if sys.platform != "win32":
-                        os.chown(file.name, -1, status.st_gid)
-                        os.chown(file.name, status.st_uid, -1)
-                with suppress(OSError):
-                    os.chmod(file.name, stat.S_IMODE(status.st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            if sys.platform == "win32":
-                file.close()  # an open file cannot be renamed
-            yield file.name
-    finally:
-        _unlink(file.name)
+    return os.path.join(folder, os.urandom(8).hex().join(TEMPORARY))
 
 
-def _create(folder: str) -> BinaryIO:
-    """Return a new temporary file, locked if the system has locks."""
+def _stage(temporary: str, target: str, content: bytes) -> BinaryIO:
+    """Write the content of a target to a temporary file, and return that file, locked until it is closed.
+
+    The caller removes the file, since a signal may arrive before this returns.
+    """
+    check_writable(target)
+    status = os.stat(target) if os.path.exists(target) else None
+    with ExitStack() as stack:
+        file = stack.enter_context(_create(temporary))
+        if status is not None:
+            with suppress(OSError):
+                if sys.platform != "win32":
+                    os.chown(temporary, -1, status.st_gid)
+                    os.chown(temporary, status.st_uid, -1)
+            with suppress(OSError):
+                os.chmod(temporary, stat.S_IMODE(status.st_mode))
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+        if sys.platform != "win32":  # where an open file cannot be renamed
+            stack.pop_all()
+        return file
+
+
+def _create(temporary: str) -> BinaryIO:
+    """Return a new file, locked if the system has locks."""
     while True:
-        # Not tempfile.mkstemp, which makes files without permissions for others.
-        file = open(os.path.join(folder, os.urandom(4).hex().join(TEMPORARY)), "xb")  # noqa: SIM115
+        file = open(temporary, "xb")  # noqa: SIM115  # not tempfile.mkstemp, which gives others no permissions
         if sys.platform != "win32":
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX)
-        if os.path.exists(file.name):
+        if os.path.exists(temporary):
             return file
         file.close()  # another process removed it as stale before it was locked
 
@@ -190,12 +201,13 @@ def _remove_stale(folder: str) -> None:
     """Remove the temporary files of a folder that no live process has locked."""
     if sys.platform != "win32":
         start, end = TEMPORARY
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.startswith(start) and entry.name.endswith(end) and entry.is_file(follow_symlinks=False):
-                    with suppress(OSError), open(entry.path, "r+b") as file:
+        with suppress(OSError):
+            for name in os.listdir(folder or os.curdir):
+                path = os.path.join(folder, name)
+                if name.startswith(start) and name.endswith(end) and not os.path.islink(path):
+                    with suppress(OSError), open(path, "r+b") as file:
                         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError if it is in use
-                        os.unlink(entry.path)
+                        os.unlink(path)
 
 
 def _unlink(path: str) -> None:
