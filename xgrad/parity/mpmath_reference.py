@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,145 +38,101 @@ def _from_mpmath(x: Any) -> Any:
     return np.longdouble(_mpmath().nstr(x, 30))
 
 
-def _special_functions(mp: Any) -> dict[str, Callable[..., Any]]:
+def _special_functions(mp: Any) -> Any:
     """Return SciPy's functions that differ from those of mpmath of the same name."""
 
-    def inverse(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def inverse(name: str, function: str) -> Callable[..., Any]:
         """Return the inverse in the last argument, by the secant method from SciPy's result."""
 
         def solve(*args: Any) -> Any:
-            numbers = [int(x) if x == int(x) else float(x) for x in args]  # bdtri wants an int for its trials
+            numbers = [int(x) if x == int(x) else float(x) for x in args]  # bdtri takes an int for its trials
             near = mp.mpf(float(getattr(import_module("scipy.special"), name)(*numbers)))
-            return mp.findroot(lambda x: function(*args[:-1], x) - args[-1], (near, near * (1 - mp.mpf(2) ** -40)))
+            start = near, near * (1 - mp.mpf(2) ** -40)
+            return mp.findroot(lambda x: getattr(f, function)(*args[:-1], x) - args[-1], start)
 
         return solve
 
-    def gammainc(a: Any, x: Any) -> Any:
-        return mp.gammainc(a, 0, x, regularized=True)
-
-    def gammaincc(a: Any, x: Any) -> Any:
-        return mp.gammainc(a, x, mp.inf, regularized=True)
-
-    def betainc(a: Any, b: Any, x: Any) -> Any:
-        return mp.betainc(a, b, 0, x, regularized=True)
-
-    def bdtr(k: Any, n: Any, p: Any) -> Any:
-        return betainc(n - k, k + 1, 1 - p)
-
-    def nbdtr(k: Any, n: Any, p: Any) -> Any:
-        return betainc(n, k + 1, p)
-
-    def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
-        return betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd))
-
-    def stdtr(df: Any, t: Any) -> Any:
-        tail = betainc(df / 2, mp.mpf(1) / 2, df / (df + t * t)) / 2
-        return tail if t < 0 else 1 - tail
-
-    def pdtr(k: Any, m: Any) -> Any:
-        return gammaincc(k + 1, m)
-
-    def chdtrc(v: Any, x: Any) -> Any:
-        return gammaincc(v / 2, x / 2)
-
-    def boxcox(x: Any, lmbda: Any) -> Any:
-        return mp.expm1(lmbda * mp.log(x)) / lmbda if lmbda else mp.log(x)
-
-    def inv_boxcox(y: Any, lmbda: Any) -> Any:
-        return mp.exp(mp.log1p(lmbda * y) / lmbda) if lmbda else mp.exp(y)
-
-    def degrees(x: Any) -> Any:
-        return x * mp.pi / 180
-
-    return {
-        "bdtr": bdtr,
-        "bdtrc": lambda k, n, p: 1 - bdtr(k, n, p),
-        "bdtri": inverse("bdtri", bdtr),
-        "betainc": betainc,
-        "betaincc": lambda a, b, x: mp.betainc(a, b, x, 1, regularized=True),
-        "betaincinv": inverse("betaincinv", betainc),
-        "betaln": lambda a, b: mp.log(abs(mp.beta(a, b))),
-        "binom": mp.binomial,
-        "boxcox": boxcox,
-        "boxcox1p": lambda x, lmbda: boxcox(1 + x, lmbda),
-        "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
-        "chdtr": lambda v, x: gammainc(v / 2, x / 2),
-        "chdtrc": chdtrc,
-        "chdtri": inverse("chdtri", chdtrc),
-        "cosdg": lambda x: mp.cos(degrees(x)),
-        "cosm1": lambda x: -2 * mp.sin(x / 2) ** 2,
-        "cotdg": lambda x: mp.cot(degrees(x)),
-        "ellipkm1": lambda p: mp.ellipk(1 - p),
-        "erfcinv": lambda y: mp.erfinv(1 - y),
-        "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
-        "exp1": mp.e1,
-        "exp10": lambda x: mp.power(10, x),
-        "exp2": lambda x: mp.power(2, x),
-        "expi": mp.ei,
-        "expn": mp.expint,
-        "exprel": lambda x: mp.expm1(x) / x if x else mp.one,
-        "fdtr": fdtr,
-        "fdtrc": lambda dfn, dfd, x: 1 - fdtr(dfn, dfd, x),
-        "fdtri": inverse("fdtri", fdtr),
-        "gammainc": gammainc,
-        "gammaincc": gammaincc,
-        "gammainccinv": inverse("gammainccinv", gammaincc),
-        "gammaincinv": inverse("gammaincinv", gammainc),
-        "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
-        "gammasgn": lambda x: mp.sign(mp.gamma(x)),
-        "gdtr": lambda a, b, x: gammainc(b, a * x),
-        "gdtrc": lambda a, b, x: gammaincc(b, a * x),
-        "i0": lambda x: mp.besseli(0, x),
-        "i0e": lambda x: mp.besseli(0, x) * mp.exp(-abs(x)),
-        "i1": lambda x: mp.besseli(1, x),
-        "i1e": lambda x: mp.besseli(1, x) * mp.exp(-abs(x)),
-        "inv_boxcox": inv_boxcox,
-        "inv_boxcox1p": lambda y, lmbda: inv_boxcox(y, lmbda) - 1,
-        "iv": mp.besseli,
-        "ive": lambda v, x: mp.besseli(v, x) * mp.exp(-abs(x)),
-        "j0": lambda x: mp.besselj(0, x),
-        "j1": lambda x: mp.besselj(1, x),
-        "jv": mp.besselj,
-        "k0": lambda x: mp.besselk(0, x),
-        "k0e": lambda x: mp.besselk(0, x) * mp.exp(x),
-        "k1": lambda x: mp.besselk(1, x),
-        "k1e": lambda x: mp.besselk(1, x) * mp.exp(x),
-        "kv": mp.besselk,
-        "kve": lambda v, x: mp.besselk(v, x) * mp.exp(x),
-        "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
-        "logit": lambda x: mp.log(x / (1 - x)),
-        "lpmv": lambda m, v, x: mp.legenp(v, m, x),
-        "nbdtr": nbdtr,
-        "nbdtrc": lambda k, n, p: 1 - nbdtr(k, n, p),
-        "nbdtri": inverse("nbdtri", nbdtr),
-        "ndtr": lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
-        "ndtri": lambda y: mp.sqrt(2) * mp.erfinv(2 * y - 1),
-        "pdtr": pdtr,
-        "pdtrc": lambda k, m: gammainc(k + 1, m),
-        "pdtri": inverse("pdtri", pdtr),
-        "poch": mp.rf,
-        "polygamma": lambda n, x: mp.polygamma(int(n), x),
-        "psi": mp.digamma,
-        "radian": lambda d, m, s: degrees(d + m / 60 + s / 3600),
-        "sindg": lambda x: mp.sin(degrees(x)),
-        "spence": lambda z: mp.polylog(2, 1 - z),
-        "stdtr": stdtr,
-        "stdtrit": inverse("stdtrit", stdtr),
-        "tandg": lambda x: mp.tan(degrees(x)),
-        "xlog1py": lambda x, y: x and x * mp.log1p(y),
-        "xlogy": lambda x, y: x and x * mp.log(y),
-        "y0": lambda x: mp.bessely(0, x),
-        "y1": lambda x: mp.bessely(1, x),
-        "yn": mp.bessely,
-        "yv": mp.bessely,
-    }
+    bessel = {"i": mp.besseli, "j": mp.besselj, "k": mp.besselk, "y": mp.bessely}
+    inverses = {
+        "bdtri": "bdtr", "nbdtri": "nbdtr", "pdtri": "pdtr", "chdtri": "chdtrc", "fdtri": "fdtr", "stdtrit": "stdtr",
+        "betaincinv": "betainc", "gammaincinv": "gammainc", "gammainccinv": "gammaincc",
+    }  # fmt: skip
+    f: Any = SimpleNamespace(
+        # gamma and beta functions
+        betainc=lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+        betaincc=lambda a, b, x: mp.betainc(a, b, x, 1, regularized=True),
+        betaln=lambda a, b: mp.log(abs(mp.beta(a, b))),
+        binom=mp.binomial,
+        gammainc=lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+        gammaincc=lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+        gammaln=lambda x: mp.log(abs(mp.gamma(x))),
+        gammasgn=lambda x: mp.sign(mp.gamma(x)),
+        poch=mp.rf,
+        polygamma=lambda n, x: mp.polygamma(int(n), x),
+        psi=mp.digamma,
+        # distributions
+        bdtr=lambda k, n, p: f.betainc(n - k, k + 1, 1 - p),
+        nbdtr=lambda k, n, p: f.betainc(n, k + 1, p),
+        pdtr=lambda k, m: f.gammaincc(k + 1, m),
+        pdtrc=lambda k, m: f.gammainc(k + 1, m),
+        chdtr=lambda v, x: f.gammainc(v / 2, x / 2),
+        chdtrc=lambda v, x: f.gammaincc(v / 2, x / 2),
+        fdtr=lambda dfn, dfd, x: f.betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd)),
+        gdtr=lambda a, b, x: f.gammainc(b, a * x),
+        gdtrc=lambda a, b, x: f.gammaincc(b, a * x),
+        stdtr=lambda df, t: (mp.sign(t) * (1 - f.betainc(df / 2, mp.mpf(1) / 2, df / (df + t * t))) + 1) / 2,
+        ndtr=lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
+        ndtri=lambda y: mp.sqrt(2) * mp.erfinv(2 * y - 1),
+        log_ndtr=lambda x: mp.log(f.ndtr(x)),
+        **{f"{name}c": lambda *args, name=name: 1 - getattr(f, name)(*args) for name in ("bdtr", "nbdtr", "fdtr")},
+        **{name: inverse(name, function) for name, function in inverses.items()},
+        # powers, exponentials and logarithms
+        boxcox=lambda x, lmbda: mp.expm1(lmbda * mp.log(x)) / lmbda if lmbda else mp.log(x),
+        boxcox1p=lambda x, lmbda: f.boxcox(1 + x, lmbda),
+        inv_boxcox=lambda y, lmbda: mp.exp(mp.log1p(lmbda * y) / lmbda) if lmbda else mp.exp(y),
+        inv_boxcox1p=lambda y, lmbda: f.inv_boxcox(y, lmbda) - 1,
+        cbrt=lambda x: mp.sign(x) * mp.cbrt(abs(x)),
+        exp2=lambda x: mp.power(2, x),
+        exp10=lambda x: mp.power(10, x),
+        exprel=lambda x: mp.expm1(x) / x if x else mp.one,
+        logit=lambda x: mp.log(x / (1 - x)),
+        xlogy=lambda x, y: x and x * mp.log(y),
+        xlog1py=lambda x, y: x and x * mp.log1p(y),
+        # error functions and exponential integrals
+        erfcinv=lambda y: mp.erfinv(1 - y),
+        erfcx=lambda x: mp.exp(x * x) * mp.erfc(x),
+        exp1=mp.e1,
+        expi=mp.ei,
+        expn=mp.expint,
+        # Bessel functions
+        **{f"{kind}{n}": partial(function, n) for kind, function in bessel.items() for n in (0, 1)},
+        **{f"{kind}v": function for kind, function in bessel.items()},
+        yn=mp.bessely,
+        i0e=lambda x: f.ive(0, x),
+        i1e=lambda x: f.ive(1, x),
+        ive=lambda v, x: mp.besseli(v, x) * mp.exp(-abs(x)),
+        k0e=lambda x: f.kve(0, x),
+        k1e=lambda x: f.kve(1, x),
+        kve=lambda v, x: mp.besselk(v, x) * mp.exp(x),
+        # others
+        ellipkm1=lambda p: mp.ellipk(1 - p),
+        lpmv=lambda m, v, x: mp.legenp(v, m, x),
+        spence=lambda z: mp.polylog(2, 1 - z),
+        cosm1=lambda x: -2 * mp.sin(x / 2) ** 2,
+        radian=lambda d, m, s: (d + m / 60 + s / 3600) * mp.pi / 180,
+        **{
+            f"{name}dg": lambda x, name=name: getattr(mp, name)(x * mp.pi / 180)
+            for name in ("sin", "cos", "tan", "cot")
+        },
+    )
+    return f
 
 
 class SpecialFunctions:
     """Special functions by SciPy's names, of NumPy arrays of long doubles."""
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
-        function = _special_functions(_mpmath()).get(name) or getattr(_mpmath(), name)
+        function = getattr(_special_functions(_mpmath()), name, None) or getattr(_mpmath(), name)
 
         @lru_cache(1 << 14)  # finite differences repeat arguments
         def call(*numbers: Any) -> Any:
