@@ -6,6 +6,7 @@ import itertools
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from operator import attrgetter
@@ -157,14 +158,12 @@ AXES: list[tuple[Shape, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def function(name: str) -> Callable[..., Any]:
+def function(name: str) -> Any:
     """Return a function of xgrad, its linear algebra or its ops by name, such as ``special.erf``."""
     for namespace in (xgrad, xgrad.linalg):
-        try:
-            return attrgetter(name)(namespace)  # type: ignore[no-any-return]
-        except AttributeError:
-            continue
-    return attrgetter(name)(xgrad.ops)  # type: ignore[no-any-return]
+        with suppress(AttributeError):
+            return attrgetter(name)(namespace)
+    return attrgetter(name)(xgrad.ops)
 
 
 def op_case(

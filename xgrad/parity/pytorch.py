@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -33,12 +34,11 @@ def installed() -> bool:
     return True
 
 
-def function(name: str) -> Callable[..., Any]:
-    """Return a function by name, such as ``nn.functional.linear``: array-api-compat's, or else PyTorch's own."""
-    try:
-        return attrgetter(name)(import_module("array_api_compat.torch"))  # type: ignore[no-any-return]
-    except AttributeError:
-        return attrgetter(name)(torch)  # type: ignore[no-any-return]
+def function(name: str) -> Any:
+    """Return a function by name, such as ``nn.functional.linear``: array-api-compat's if it has one, or PyTorch's."""
+    with suppress(AttributeError):
+        return attrgetter(name)(import_module("array_api_compat.torch"))
+    return attrgetter(name)(torch)
 
 
 # Functions of PyTorch that differ from those of the standard, of SciPy or of xgrad.
