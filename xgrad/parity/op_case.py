@@ -41,7 +41,7 @@ class Sample:
 
     def __str__(self) -> str:
         parts = [str(x.shape).replace(" ", "") if isinstance(x, np.ndarray) else repr(x) for x in self.inputs]
-        parts += [f"{k}={v}" for k, v in self.options.items()]
+        parts += [f"{k}={v.tolist() if isinstance(v, np.ndarray) else v}" for k, v in self.options.items()]
         return ",".join(parts).replace(" ", "") + ("" if self.layout == "plain" else "-" + self.layout)
 
 
