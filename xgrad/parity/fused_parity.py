@@ -18,6 +18,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
+from xgrad.support import trees
 
 LENGTH = 1500  # of rows, which a block of threads reduces instead of a warp
 ELEMENTS = 1003  # of parameters
@@ -158,24 +159,14 @@ def _run(
     """Return the results of a call and the arguments that it may have changed; with `arrays`, floats are arrays."""
 
     def to_device(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(to_device, value))
         if isinstance(value, np.ndarray) or (arrays and type(value) is float):
             return device.xp.asarray(device.backend.from_host(np.array(value), device.index), copy=True)
         return value
 
-    arguments = to_device(case.arguments(dtype))
+    arguments = [to_device(value) for value in case.arguments(dtype)]
     result = function(*arguments, **case.options)
-    return [device.backend.to_host(x) for x in _arrays((result[0] if case.residual else result, arguments)) if x.shape]
-
-
-def _arrays(value: Any) -> Iterator[Any]:
-    """Yield the arrays in a nest of tuples."""
-    if isinstance(value, (tuple, list)):
-        for part in value:
-            yield from _arrays(part)
-    elif hasattr(value, "shape"):
-        yield value
+    outputs = trees.leaves((result[0] if case.residual else result, arguments))
+    return [device.backend.to_host(x) for _, x in outputs if getattr(x, "shape", ())]
 
 
 def _error(got: np.ndarray, expected: np.ndarray) -> float:

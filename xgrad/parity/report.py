@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from xgrad.parity.reference import reference
 from xgrad.parity.seed_parity import SeededDraw
 from xgrad.parity.tolerance import CLASSES
 from xgrad.parity.training_parity import TrainingRun
+from xgrad.support import trees
 
 SCHEMA = 1
 PARTS = ("ops", "fused", "training", "seeds", "timing")
@@ -159,11 +160,7 @@ def as_json(report: Report) -> str:
     return json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+def _plain(content: Any) -> Any:
+    values = [value for _, value in trees.leaves(content)]
+    plain = (str(value) if isinstance(value, float) and not math.isfinite(value) else value for value in values)
+    return trees.rebuild(content, plain)

@@ -16,6 +16,7 @@ from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
 from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.pytorch import torch
+from xgrad.support import trees
 
 
 class Mismatch(Exception):
@@ -135,12 +136,9 @@ def _layouts(layout: str, x: np.ndarray) -> tuple[Any, Any]:
 def options(sample: Sample, device: Device) -> dict[str, Any]:
     """Return the options of a sample, with arrays as tensors of the device."""
 
-    def convert(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(convert(v) for v in value)
-        return xgrad.asarray(value, device=device) if isinstance(value, np.ndarray) else value
-
-    return {name: convert(value) for name, value in sample.options.items()}
+    values = [value for _, value in trees.leaves(sample.options)]
+    new = (xgrad.asarray(value, device=device) if isinstance(value, np.ndarray) else value for value in values)
+    return dict(trees.rebuild(sample.options, new))
 
 
 def outputs(result: Any) -> tuple[Any, ...]:

@@ -39,7 +39,7 @@ def as_html(report: Report) -> str:
         report=report, notes=notes(), tolerances=CLASSES, shades=SHADES, colors=colors, plots=plots,
         columns=[*report.devices, *[name for name in (DIFFERENCES, PYTORCH) if name in compared]],
         differences=DIFFERENCES, text=text_report, anchor=anchor, shade=shade, summary=device_summary,
-        worst=worst, reproducible=reproducible, other=plots.OTHER,
+        worst=worst, reproducible=reproducible,
     )  # fmt: skip
     return page
 
