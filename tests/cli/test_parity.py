@@ -20,8 +20,8 @@ def test_devices_that_agree_pass_in_text_json_and_html(run, tmp_path):
     status, out, err = run("parity", "--devices", "cpu,strict", *QUICK, "--json", "p.json", "--html", "p.html")
     assert status == 0 and not err
     assert "PASSED: 3 op cases on cpu, strict in float32, float64" in out
-    found = json.loads((tmp_path / "p.json").read_text("utf-8"))
-    assert found["verdict"] == "pass" and found["command"].startswith("xgrad parity --devices cpu,strict")
+    report = json.loads((tmp_path / "p.json").read_text("utf-8"))
+    assert report["verdict"] == "pass" and report["command"].startswith("xgrad parity --devices cpu,strict")
     assert "multiply" in (tmp_path / "p.html").read_text("utf-8")
 
 
@@ -70,17 +70,17 @@ def test_case_that_needs_a_missing_package_is_skipped_and_counted(run):
 
 @pytest.mark.usefixtures("_no_mpmath")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--parts", "ops", "--ops", "special.gammaln"), "NOTHING COMPARED: 0 of 1 op case on cpu in "),
         (("--parts", "fused"), "NOTHING COMPARED: fused on cpu in "),  # of which NumPy has none
     ],
 )
-def test_report_without_comparisons_fails(run, tmp_path, options, said):
+def test_report_without_comparisons_fails(run, tmp_path, options, message):
     status, out, _ = run("parity", "--devices", "cpu", *options, "--json", "p.json", "--html", "p.html")
-    assert status == 1 and out.splitlines()[-1].startswith(said)
+    assert status == 1 and out.splitlines()[-1].startswith(message)
     assert json.loads((tmp_path / "p.json").read_text("utf-8"))["verdict"] == "empty"
-    assert said in (tmp_path / "p.html").read_text("utf-8")
+    assert message in (tmp_path / "p.html").read_text("utf-8")
 
 
 def test_case_that_a_device_does_not_support_is_not_compared_there(run):

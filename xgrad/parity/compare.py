@@ -96,7 +96,7 @@ def _check_kinds(op: OpCase, got: Run, expected: Run, dtype: str) -> None:
     floats = np.dtype("float64" if op.function_name == "astype" else dtype)
     wanted = [(x.shape, like(x.dtype, floats) if x.dtype.kind in "fc" else x.dtype) for x in expected.values]
     if kinds != wanted:
-        texts = [", ".join(f"{kind} of shape {shape}" for shape, kind in results) for results in (wanted, kinds)]
+        texts = [", ".join(f"{kind} of shape {shape}" for shape, kind in each) for each in (wanted, kinds)]
         raise Mismatch("expected {}, got {}".format(*texts))
 
 
@@ -104,12 +104,12 @@ def _compare_device(
     op: OpCase, sample: Sample, device: str, dtype: str, got: Run, expected: Run, slopes: Differences | None
 ) -> Iterator[_Finding]:
     elements = max([x.size for x in sample.inputs if isinstance(x, np.ndarray)], default=1)
-    for quantity, ours, references, extra in _quantities(op, sample, got, expected, slopes):
+    for quantity, results, references, extra in _quantities(op, sample, got, expected, slopes):
         if quantity == "value" and not op.tolerance.conditioned:
-            extra = [0.0] * len(ours)
+            extra = [0.0] * len(results)
         limit = op.tolerance.limit(quantity, 1 if sample.elementwise else elements)
-        errors = [distance(a, b, a.dtype, c) for a, b, c in zip(ours, references, extra, strict=True)]
-        yield _worst(op, sample, (device, dtype, quantity), "ULP", limit, ours, references, errors)
+        errors = [distance(a, b, a.dtype, c) for a, b, c in zip(results, references, extra, strict=True)]
+        yield _worst(op, sample, (device, dtype, quantity), "ULP", limit, results, references, errors)
 
 
 def _compare_pytorch(op: OpCase, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Finding]:
@@ -125,9 +125,12 @@ def _compare_pytorch(op: OpCase, sample: Sample, run: Run, slopes: Differences |
         yield _raised(op, sample, PYTORCH, "float64", error)
         return
     limit = max(PYTORCH_LIMIT, op.torch_rtol[0] if op.torch_rtol else 0.0)
-    for quantity, ours, theirs, extra in _quantities(op, sample, run, expected, slopes):
-        errors = [distance(a.astype(b.dtype), b, b.dtype, c)[::-1] for a, b, c in zip(ours, theirs, extra, strict=True)]
-        yield _worst(op, sample, (PYTORCH, "float64", quantity), "relative", limit, ours, theirs, errors)
+    for quantity, results, torch_results, extra in _quantities(op, sample, run, expected, slopes):
+        errors = [
+            distance(a.astype(b.dtype), b, b.dtype, c)[::-1]
+            for a, b, c in zip(results, torch_results, extra, strict=True)
+        ]
+        yield _worst(op, sample, (PYTORCH, "float64", quantity), "relative", limit, results, torch_results, errors)
 
 
 def _compare_differences(op: OpCase, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Finding]:
