@@ -10,11 +10,12 @@ import io
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks import environment
 from benchmarks.harness import Options, UsageError, begin, timed
@@ -35,14 +36,14 @@ def run(options: Options) -> Result:
         times: Cells = {NOW: {}, BEFORE: {}}
         ops = {name: {"name": name} for name in (OPS[:1] if options.quick else OPS)}
         steps = named(QUICK if options.quick else NETWORKS)
-        groups = [
+        groups: list[tuple[str, str, Mapping[str, Mapping[str, Any]]]] = [
             ("op: {}", "xgrad_peer:op", ops),
             ("chain of {}", "xgrad_peer:chain", {str(LENGTH): {"length": LENGTH}}),
             ("step: {}", "xgrad_peer:step", steps),
             ("captured step: {}", "xgrad_peer:step_captured", steps),
         ]
-        for title, target, cases in groups:
-            titled = {title.format(case): arguments for case, arguments in cases.items()}
+        for title, target, group in groups:
+            titled = {title.format(case): arguments for case, arguments in group.items()}
             for peer, cells in timed(result, {NOW: target, BEFORE: target}, titled, options).items():
                 times[peer] |= cells
         for peer, samples in import_times(options, tree).items():
@@ -60,7 +61,7 @@ def run(options: Options) -> Result:
 
 @contextmanager
 def tree_of(commit: str) -> Iterator[Path]:
-    """Give the library as it is at a commit, in a temporary folder."""
+    """Yield a temporary folder with the library at a commit."""
     command = ["git", "archive", commit, "xgrad", "backends"]
     archive = subprocess.run(command, cwd=environment.ROOT, capture_output=True)
     if archive.returncode:
@@ -89,7 +90,7 @@ def import_times(options: Options, tree: Path) -> dict[str, list[float]]:
 
 
 def check(result: Result, compared: Cells) -> None:
-    """Record a failure for each case whose median of the ratios is above the bound."""
+    """Record a failure for each case with a median of the ratios above the bound."""
     for case, cells in compared.items():
         if (median := spread(cells["ratio"]).median) > BOUND:
             result.fail(NOW, f"takes {median:.2f} times as long as before: expected at most {BOUND}", case)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from contextlib import suppress
-from sys import getrefcount
 from types import FrameType
 from typing import Any
 
@@ -17,6 +16,7 @@ from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.views import base_of
 from xgrad.support import trees
+from xgrad.support.refcounts import references
 
 _CALLERS = 3  # variables that hold a result: of `held_elsewhere`, of its caller and of the caller of that
 
@@ -30,8 +30,8 @@ def held_elsewhere(result: Any, recording: Recording) -> list[int]:
     _count_references(result, holders, parts)
     holders[id(result)] -= 1  # which nothing but variables holds
     parts |= {key: x for key, (x, _) in made.items()}
-    # Besides: `parts`, `made` for some, the variable of the loop, and the argument of getrefcount.
-    held = [x for x in parts.values() if getrefcount(x) > holders[id(x)] + 3 + (id(x) in made)]
+    # Besides: `parts`, `made` for some, and the variable of the loop.
+    held = [x for x in parts.values() if references([x]) > holders[id(x)] + 2 + (id(x) in made)]
     if any(isinstance(x, (list, dict)) for x in held):
         return [number for _, number in made.values()]
     return [made[id(x)][1] for x in held if id(x) in made]

@@ -14,7 +14,7 @@ from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import edits
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 
 
@@ -46,7 +46,7 @@ class Other:
         return not holds and equal(one, two)  # equal objects may hold other tensors
 
 
-def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[Flat]:
+def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[FlatParameters]:
     """Write the conditions, and return the packed parameters of the program, given the numbers of its values."""
     state, slots, guard = recording.state, recording.slots, writer.guard
     writer.scope.update(same=same, equal=equal, like=like, alike=alike, holds_state=holds_state, edits=edits)
@@ -72,8 +72,8 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     for _, optimizer in state.of(Optimizer):
         guard("len({}.param_groups) != {}", optimizer, len(optimizer.param_groups))
         for group in optimizer.param_groups:
-            laid, params = optimizer._laid.get(id(group)), group["params"]
-            guard("{}._laid.get({}) is not {}", optimizer, id(group), laid)
+            params = group["params"]
+            guard("{}._packed.get({}) is not {}", optimizer, id(group), optimizer._packed.get(id(group)))
             guard("{0}['params'] is not {1} or not same({1}, {2})", group, params, tuple(params))
     for slot in slots.all:
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from xgrad.backend.device import Device, Placement, tracing
+from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import _default
 from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
@@ -19,19 +19,19 @@ from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.nn.module import Module
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import ContextGenerator, Generator, context_state
 from xgrad.support import trees
 
-_KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
+_KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})  # attributes that have own rules
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
     """A place where state is kept: an object with the name of its attribute, or a mapping with its key.
 
-    It is of a kind: "array", "device" (also a pair of device and dtype), "grad", "number" (also a tuple of them), or
+    It is of a kind: "array", "device" (a pair of device and dtype), "grad", "number" (also a tuple of them), or
     "other", which a step is not to change. The name is for messages. What it holds is kept: before the step, at its
     start, where traced arrays stand for others, and at its end.
     """
@@ -61,10 +61,8 @@ class Slot:
         self.before = self.traced = value = self.read()
         if self.kind == "array" and isinstance(value, trace.real.array_type):
             self.traced = trace.lift(value, memory, self.name)
-        elif self.kind == "device" and isinstance(value, Placement):
-            self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
         elif self.kind == "device":
-            self.traced = trace.device_for(value)
+            self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
         elif self.kind == "number":
             self.traced = trace.read(value, self.owner, self.key, self.name)
 
@@ -73,7 +71,7 @@ class Slot:
         after = self.after
         if after is self.traced:
             return self.before
-        if self.kind == "device" and isinstance(after, Placement):
+        if self.kind == "device":
             return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
         return getattr(after, "array", after) if self.kind == "array" else plain(after)
 
@@ -83,16 +81,15 @@ class Slots:
 
     def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
         self.all: list[Slot] = []
-        self.flats: dict[int, Flat] = {}  # packed parameters, by id
+        self.flats: dict[int, FlatParameters] = {}  # packed parameters, by id
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}  # and their names, by the id of the tensor
         self.complete = True  # whether all gradients in buffers are those of optimizers that still exist
         self._seen: set[int] = set()
         for name, optimizer in state.of(Optimizer):
             for i, group in enumerate(optimizer.param_groups):
                 self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
-            for _, laid in optimizer.laid():
-                for flat in laid.flats:
-                    self._flat(flat)
+            for flat in optimizer.flats():
+                self._flat(flat)
         for name, tensor in state.of(Tensor):
             self._tensor(tensor, name)
         for name, generator in state.of(Generator):
@@ -129,14 +126,13 @@ class Slots:
             self._add("grad", leaf, "grad", f"{name}.grad")
             self._tensor(leaf.grad, f"{name}.grad")
 
-    def _flat(self, flat: Flat) -> None:
-        """Add the buffers of parameters that an optimizer keeps side by side, of their gradients and moments."""
+    def _flat(self, flat: FlatParameters) -> None:
+        """Add the buffers of packed parameters, of their gradients and moments."""
         if id(flat) in self.flats:
             return
         self.flats[id(flat)] = flat
         mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        for owner, key in (flat, "device"), (flat.layout, "device"), (flat.layout, "placement"):
-            self._add("device", owner, key, "an optimizer")
+        self._add("device", flat.layout, "placement", "an optimizer")
         whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
@@ -147,7 +143,7 @@ class Slots:
         self._numbers(flat.numbers, f"{{}}{mark}")
 
 
-def buffers_of(flat: Flat) -> list[Tensor]:
+def buffers_of(flat: FlatParameters) -> list[Tensor]:
     """Return the tensors that hold packed parameters, their gradients and moments."""
     gradients = flat.gradients
     buffers = [flat.buffer, *flat.segments, *flat.arrays.values(), gradients.buffer]
@@ -273,10 +269,10 @@ class Recording:
 
 def _layout(optimizer: Any) -> Any:
     """Return how an optimizer keeps its parameters: equal as long as it keeps them so."""
-    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
+    flats = optimizer.flats()
     return (
-        {key: id(laid) for key, laid in optimizer._laid.items()},
-        list(map(id, optimizer._apart.values())),
+        {key: id(packed) for key, packed in optimizer._packed.items()},
+        list(map(id, optimizer._unpacked_state.values())),
         [(sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors)) for flat in flats],
         [(id(group), sorted(group), list(map(id, group["params"]))) for group in optimizer.param_groups],
     )
