@@ -56,7 +56,7 @@ CASES: list[OpCase] = [
     # without a derivative
     *[binary(name, EXACT, differentiable=False, complex=True) for name in ("equal", "not_equal")],
     *[binary(name, EXACT, differentiable=False) for name in ("less", "less_equal", "greater", "greater_equal")],
-    binary("floor_divide", EXACT, second=(0.5, 2), differentiable=False, special_values=(0.0, -0.0, 1.0, -1.0, NAN)),  # PyTorch: Python's of infinities
+    binary("floor_divide", EXACT, second=(0.5, 2), differentiable=False, special_values=(0.0, -0.0, 1.0, -1.0, NAN)),  # of infinities, PyTorch follows Python
     *[unary(name, EXACT, differentiable=False, complex=True) for name in ("isnan", "isinf", "isfinite")],
     unary("signbit", EXACT, differentiable=False),
     *[op_case(name, EXACT, sample(ints(6, -5), ints(3, 1)), sample(ints(6, -5), 2), differentiable=False)
