@@ -19,6 +19,7 @@ from xgrad.parity import pytorch
 from xgrad.parity.tolerance import Tolerance
 
 Shape = tuple[int, ...]
+Range = tuple[float, float]
 Torch = str | Callable[..., Any] | None
 
 INF, NAN = np.inf, np.nan
@@ -55,7 +56,7 @@ class OpCase:
     samples: list[Sample]
     tolerance: Tolerance
     differentiable: bool = True
-    ranges: tuple[tuple[float, float], ...] = ()  # of each input of an elementwise op
+    ranges: tuple[Range, ...] = ()  # of each input of an elementwise op
     special_values: tuple[float, ...] = ()  # of the inputs, in every combination
     special_gradient: bool = True  # whether gradients at special values are compared
     no_derivative: str = ""  # why finite differences do not exist at these inputs
@@ -167,12 +168,7 @@ def function(name: str) -> Any:
 
 
 def op_case(
-    name: str,
-    tolerance: Tolerance,
-    *samples: Sample,
-    fn: Callable[..., Any] | None = None,
-    torch: Torch = "",
-    **fields: Any,
+    name: str, tolerance: Tolerance, *samples: Sample, fn: Any = None, torch: Torch = "", **fields: Any
 ) -> OpCase:
     """Return a case; by default, xgrad's and PyTorch's functions are those of the first word of the name."""
     op = name.split(" ")[0]
@@ -180,29 +176,22 @@ def op_case(
 
 
 def unary(
-    name: str,
-    tolerance: Tolerance,
-    torch: Torch = "",
-    low: float = -2,
-    high: float = 2,
-    special_values: tuple[float, ...] = SPECIAL_VALUES,
-    **fields: Any,
+    name: str, tolerance: Tolerance, torch: Torch = "", low: float = -2, high: float = 2, **fields: Any
 ) -> OpCase:
     """Return the case of an elementwise function of one input."""
     key = name.split(" ")[0].rpartition(".")[2]
     samples = [Sample((uniform(shape, low, high, key),), layout=layout) for shape, layout in SHAPES]
-    ranges = ((low, high),)
-    return op_case(name, tolerance, *samples, torch=torch, ranges=ranges, special_values=special_values, **fields)
+    fields = {"ranges": ((low, high),), "special_values": SPECIAL_VALUES, **fields}
+    return op_case(name, tolerance, *samples, torch=torch, **fields)
 
 
 def binary(
     name: str,
     tolerance: Tolerance,
     torch: Torch = "",
-    first: tuple[float, float] = (-2, 2),
-    second: tuple[float, float] | None = None,
+    first: Range = (-2, 2),
+    second: Range | None = None,
     scalars: tuple[tuple[float, float], ...] = ((2.0, 2.0), (-1.5, -1.5)),
-    special_values: tuple[float, ...] = SPECIAL_VALUES,
     **fields: Any,
 ) -> OpCase:
     """Return the case of an elementwise function of two inputs; `scalars` replace the first or the second."""
@@ -213,10 +202,9 @@ def binary(
     for left, right in scalars:
         samples.append(Sample((uniform((3,), *first, key, 3), right)))
         samples.append(Sample((left, uniform((3,), *second, key, 4))))
-    if isinstance(torch, str):
-        torch = pytorch.with_scalars(torch or name)
-    ranges = (first, second)
-    return op_case(name, tolerance, *samples, torch=torch, ranges=ranges, special_values=special_values, **fields)
+    fields = {"ranges": (first, second), "special_values": SPECIAL_VALUES, **fields}
+    torch = pytorch.with_scalars(torch or name) if isinstance(torch, str) else torch
+    return op_case(name, tolerance, *samples, torch=torch, **fields)
 
 
 def reduction(name: str, tolerance: Tolerance, torch: Torch = "", empty: bool = True, **fields: Any) -> OpCase:

@@ -9,7 +9,7 @@ import numpy as np
 from xgrad import special
 from xgrad.parity import op_case as forms
 from xgrad.parity import pytorch
-from xgrad.parity.op_case import SCIPY_KERNEL, OpCase, Torch, a, op_case, sample
+from xgrad.parity.op_case import SCIPY_KERNEL, OpCase, Range, Torch, a, op_case, sample
 from xgrad.parity.pytorch import like, torch
 from xgrad.parity.tolerance import COMPOSED, EXACT, SPECIAL, Tolerance
 
@@ -22,22 +22,16 @@ def unary(
     name: str, low: float = -2, high: float = 2, torch: Torch = "", tolerance: Tolerance = SPECIAL, **fields: Any
 ) -> OpCase:
     """Return the case of a function of one input."""
-    fields = {"needs": SCIPY_KERNEL, **fields}
-    return forms.unary(f"special.{name}", tolerance, torch, low, high, special_values=(), **fields)
+    fields = {"special_values": (), "needs": SCIPY_KERNEL, **fields}
+    return forms.unary(f"special.{name}", tolerance, torch, low, high, **fields)
 
 
 def binary(
-    name: str,
-    first: tuple[float, float],
-    second: tuple[float, float],
-    torch: Torch,
-    tolerance: Tolerance = SPECIAL,
-    **fields: Any,
+    name: str, first: Range, second: Range, torch: Torch, tolerance: Tolerance = SPECIAL, **fields: Any
 ) -> OpCase:
     """Return the case of a function of two inputs that broadcast, or of one and a scalar."""
-    fields = {"needs": SCIPY_KERNEL, **fields}
-    scalars = ((first[1], second[1]),)
-    return forms.binary(f"special.{name}", tolerance, torch, first, second, scalars, special_values=(), **fields)
+    fields = {"scalars": ((first[1], second[1]),), "special_values": (), "needs": SCIPY_KERNEL, **fields}
+    return forms.binary(f"special.{name}", tolerance, torch, first, second, **fields)
 
 
 def last(
