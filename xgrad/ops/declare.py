@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Concatenate, ParamSpec
 
 from xgrad.core.arguments import as_int
@@ -112,13 +113,20 @@ _ELEMENTWISE = """{summary}
 
 {names} : Tensor -- Of any shape{broadcast}, on one device; {kind}.{scalar}
 returns Tensor -- {result}
-{raises}raises DeviceError
+RAISES
+raises DeviceError
 
 {gradient}
 
 >>> xgrad.{name}({call})
 Tensor({value})
 """
+
+
+@cache
+def _template(raises: str, section: str) -> str:
+    """Return the docstring of elementwise functions, to be formatted: one for all that raise the same errors."""
+    return write_out(_ELEMENTWISE.replace("RAISES\n", raises), "{name}", section)
 
 
 def elementwise(
@@ -146,8 +154,7 @@ def elementwise(
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
     function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
-    text = _document(function, names, doc, example, notes)
-    text = write_out(text, name, "elementwise functions" if standard else "")
+    text = _document(function, names, doc, example, notes, "elementwise functions" if standard else "")
     return make_callable(function, text, "xgrad.ops.elementwise")
 
 
@@ -165,14 +172,14 @@ def _binary(name: str) -> Callable[..., Any]:
     return binary
 
 
-def _document(function: Function, names: str, summary: str, example: str, notes: str) -> str:
+def _document(function: Function, names: str, summary: str, example: str, notes: str, section: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
-    mismatch = "raises ValueError -- If the shapes do not broadcast.\n" if binary else ""
+    raises = "raises ValueError -- If the shapes do not broadcast.\n" if binary else ""
     if function.highest < COMPLEX:
-        mismatch += f"raises TypeError -- If an input is not of {NAMES[function.highest]}.\n"
+        raises += f"raises TypeError -- If an input is not of {NAMES[function.highest]}.\n"
     gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
-    return _ELEMENTWISE.format(
+    return _template(raises, section).format(
         name=function.name,
         names=names,
         summary=summary,
@@ -180,7 +187,6 @@ def _document(function: Function, names: str, summary: str, example: str, notes:
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
-        raises=mismatch,
         gradient=notes or gradient,
         call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
         value=value,
