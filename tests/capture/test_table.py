@@ -13,9 +13,9 @@ import pytest
 import xgrad
 from capture.twins import assert_same, snapshot
 from xgrad.capture import CaptureWarning
-from xgrad.parity.evaluate import options, quiet, rounded, tensors
-from xgrad.parity.row import Op, Sample
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase, Sample
+from xgrad.parity.run_op import options, quiet, rounded, tensors
 from xgrad.support import trees
 
 CPU = xgrad.Device("cpu")
@@ -35,7 +35,7 @@ REFUSED = {
 }
 
 
-def step_of(op: Op, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
+def step_of(op: OpCase, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
     """Return a function of inputs and of a factor of the first gradient, which returns values and gradients."""
     given = options(sample, CPU)
 
@@ -55,7 +55,7 @@ def step_of(op: Op, sample: Sample, wanted: list[bool], order: int) -> Callable[
     return step
 
 
-def inputs_of(op: Op, sample: Sample, dtype: Any, factor: float) -> list[Any]:
+def inputs_of(op: OpCase, sample: Sample, dtype: Any, factor: float) -> list[Any]:
     """Return the inputs of a sample, its floating numbers multiplied by a factor, in the memory layout that it has."""
     arrays = [
         np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in sample.inputs
@@ -65,7 +65,7 @@ def inputs_of(op: Op, sample: Sample, dtype: Any, factor: float) -> list[Any]:
 
 CASES = [
     pytest.param(op, kind, dtype, id=f"{op.name}{' of complex numbers' * (kind == 'complex')}-{dtype}")
-    for op in OPS
+    for op in OP_CASES
     for kind in ("real", "complex")
     for dtype in ("float32", "float64")
     if kind == "real" or op.complex_samples()
@@ -73,7 +73,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("op", "kind", "dtype"), CASES)
-def test_op_replayed_has_the_bits_of_eager_unless_listed_as_refused(op: Op, kind: str, dtype: str) -> None:
+def test_op_replayed_has_the_bits_of_eager_unless_listed_as_refused(op: OpCase, kind: str, dtype: str) -> None:
     refusals = set()
     for sample in op.samples if kind == "real" else op.complex_samples():
         with quiet():

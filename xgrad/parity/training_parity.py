@@ -1,4 +1,4 @@
-"""The same training on several devices, step by step."""
+"""Comparison of a training run on several devices, step by step."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
     "adam": lambda parameters: optim.Adam(parameters, lr=3e-3),
 }
 
-#: How far a training may be from that on cpu: losses, and all weights together, relatively.
+#: The tolerated relative difference of a training run from that on cpu: of the losses, and of all weights together.
 LIMITS = {"float64": 5e-15, "float32": 3e-6}
 REASON = (
-    "Each step rounds its sums in the order of its library, and each next step starts from there. At these rates, the "
-    "differences stay what rounding makes of a step: with ten seeds PyTorch's arrays were seen 4.6e-16 off in float64 "
-    "and 2.6e-7 in float32, of which ten times are tolerated. (At five times the rate of SGD, training is chaotic, and "
-    "one seed of ten ends elsewhere.) On cpu a second run must give the same bits."
+    "Libraries sum in different orders, and rounding errors carry over to the next step. At these learning rates they "
+    "stay of the size of one step: with ten seeds, PyTorch's arrays differed by 4.6e-16 in float64 and 2.6e-7 in "
+    "float32; ten times as much is tolerated. (At five times the learning rate of SGD, training is chaotic, and one "
+    "seed of ten diverges.) A second run on cpu must be bit-identical."
 )
 
 
 @dataclass(frozen=True)
-class Training:
-    """A training on a device, and how far it went from that on cpu.
+class TrainingRun:
+    """A training run on a device, and its difference from that on cpu.
 
     `loss_error` is the largest difference of the losses of a step, relative to the largest loss, and `weight_error` the
     norm of the difference of the final weights relative to theirs. `step` is the median time of a step in microseconds.
@@ -53,7 +53,7 @@ class Training:
 
     @property
     def passed(self) -> bool:
-        """Whether both errors are tolerated."""
+        """Whether both errors are within tolerance."""
         return max(self.loss_error, self.weight_error) <= self.limit
 
 
@@ -89,20 +89,20 @@ def train(device: Device, dtype: str, optimizer: str, steps: int = STEPS) -> _Ru
     return _Run(np.array(losses), weights.astype(np.float64), 1e6 * median(times))
 
 
-def trajectory(device: Device, dtype: str, optimizer: str, ours: _Run) -> Training:
-    """Hold a training on a device against that on cpu."""
+def compare_training(device: Device, dtype: str, optimizer: str, baseline: _Run) -> TrainingRun:
+    """Compare a training run on a device with that on cpu."""
     limit = 0.0 if device.type == "cpu" else LIMITS[dtype]
     try:
-        theirs = isolated(train, device, dtype, optimizer, len(ours.losses))
+        run = isolated(train, device, dtype, optimizer, len(baseline.losses))
     except Exception as error:
         note = f"{type(error).__name__}: {error}"
-        return Training(str(device), dtype, optimizer, [], np.inf, np.inf, np.inf, limit, float("nan"), note)
-    off = np.abs(theirs.losses - ours.losses) / np.max(ours.losses)
-    weights = float(np.linalg.norm(theirs.weights - ours.weights) / np.linalg.norm(ours.weights))
+        return TrainingRun(str(device), dtype, optimizer, [], np.inf, np.inf, np.inf, limit, float("nan"), note)
+    off = np.abs(run.losses - baseline.losses) / np.max(baseline.losses)
+    weights = np.linalg.norm(run.weights - baseline.weights) / np.linalg.norm(baseline.weights)
     largest, last, final = (float(x) if np.isfinite(x) else np.inf for x in (np.max(off), off[-1], weights))
-    return Training(str(device), dtype, optimizer, theirs.losses.tolist(), largest, last, final, limit, theirs.step)
+    return TrainingRun(str(device), dtype, optimizer, run.losses.tolist(), largest, last, final, limit, run.step)
 
 
 def isolated(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function that seeds, without a trace on the seeds of the caller."""
+    """Call a function that sets seeds, without changing those of the caller."""
     return copy_context().run(function, *arguments)

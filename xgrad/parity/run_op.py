@@ -1,4 +1,4 @@
-"""An op applied to a sample on a device, and its gradients; by PyTorch as well."""
+"""Runs of an op on a sample and of its derivatives, on a device or by PyTorch."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ import numpy as np
 import xgrad
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
+from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.pytorch import torch
-from xgrad.parity.row import Op, Sample
+from xgrad.support import trees
 
 
 class Mismatch(Exception):
-    """A result that is not of the shape, dtype or device that it must have."""
+    """A result of an unexpected shape, dtype or device."""
 
 
 class Run(NamedTuple):
-    """The results of an op, and the gradients of its floating inputs; none, where no gradient is wanted."""
+    """The results of an op, and the gradients of its floating inputs."""
 
     values: list[np.ndarray]
     gradients: list[np.ndarray]
 
 
-def evaluate(op: Op, sample: Sample, device: Device, dtype: Any, precision: Any = None, gradient: bool = True) -> Run:
-    """Apply an op on a device in a dtype, and go back with `weights`.
+def run_op(op: OpCase, sample: Sample, device: Device, dtype: Any, precision: Any = None, gradient: bool = True) -> Run:
+    """Apply an op on a device in a dtype, and run backward from `weights`.
 
-    The dtype is float32 or float64; what is complex in the sample is then complex64 or complex128. The inputs are
-    rounded to the dtype `precision` first, by default to `dtype`. Raises `Mismatch` if a result or a
-    gradient has not the shape, dtype or device that it must have.
+    The dtype is a real one; complex inputs get the complex dtype of its precision. The inputs are first rounded to the
+    dtype `precision`, by default `dtype`. Raises `Mismatch` for a result or a gradient of an unexpected shape, dtype or
+    device.
     """
     dtype = np.dtype(dtype)
     precision = dtype if precision is None else np.dtype(precision)
@@ -49,9 +50,9 @@ def evaluate(op: Op, sample: Sample, device: Device, dtype: Any, precision: Any 
     if not (differentiable and leaves):
         if any(out.requires_grad for out in outs):
             raise Mismatch("expected a result without a gradient, got one that requires a gradient")
-        return Run([host(out) for out in outs], [])
-    if op.name != "astype" and (found := {np.finfo(out.dtype).dtype for out in outs}) != {dtype}:
-        raise Mismatch(f"expected results of {dtype}, got {', '.join(map(str, found))}")
+        return Run([to_numpy(out) for out in outs], [])
+    if op.name != "astype" and (dtypes := {np.finfo(out.dtype).dtype for out in outs}) != {dtype}:
+        raise Mismatch(f"expected results of {dtype}, got {', '.join(map(str, dtypes))}")
     seeds = [
         xgrad.asarray(weights(out.shape, like(out.dtype, precision), sample.start), dtype=out.dtype, device=device)
         for out in outs
@@ -60,15 +61,13 @@ def evaluate(op: Op, sample: Sample, device: Device, dtype: Any, precision: Any 
     for name, leaf in zip(floating(op, sample), leaves, strict=True):
         got = None if leaf.grad is None else (leaf.grad.shape, leaf.grad.dtype, leaf.grad.device)
         if got != (leaf.shape, leaf.dtype, device):
-            described = "none" if got is None else f"{got[0]}, {got[1]} on {got[2]}"
-            raise Mismatch(
-                f"expected a gradient of shape {leaf.shape}, {leaf.dtype} on {device} for {name}, got {described}"
-            )
-    return Run([host(out) for out in outs], [host(leaf.grad) for leaf in leaves])
+            expected = f"a gradient of shape {leaf.shape}, {leaf.dtype} on {device} for {name}"
+            raise Mismatch(f"expected {expected}, got {'none' if got is None else f'{got[0]}, {got[1]} on {got[2]}'}")
+    return Run([to_numpy(out) for out in outs], [to_numpy(leaf.grad) for leaf in leaves])
 
 
-def by_pytorch(op: Op, sample: Sample, dtype: Any) -> Run:
-    """Return the values and the gradients by PyTorch, which must be installed."""
+def run_op_pytorch(op: OpCase, sample: Sample, dtype: Any) -> Run:
+    """Return the values and gradients of PyTorch, which must be installed."""
     dtype = np.dtype(dtype)
     sample = rounded(sample, dtype)
     inputs = []
@@ -78,21 +77,22 @@ def by_pytorch(op: Op, sample: Sample, dtype: Any) -> Run:
             x = torch.tensor(np.ascontiguousarray(x, like(x.dtype, dtype) if kind in "fc" else None).reshape(x.shape))
             x = x.requires_grad_(op.differentiable) if kind in "fc" else x
         inputs.append(x)
-    outs = outputs(op.oracle()(*inputs, **sample.options))
+    outs = outputs(op.torch_function()(*inputs, **sample.options))
+    values = [_from_torch(out) for out in outs]
     leaves = [x for x in inputs if torch.is_tensor(x) and x.requires_grad]
     if not (op.differentiable and leaves):
-        return Run([plain(out) for out in outs], [])
-    seeds = []
-    for out in outs:
-        kind = np.dtype("complex128" if out.is_complex() else "float64")
-        seeds.append(torch.tensor(weights(tuple(out.shape), like(kind, dtype), sample.start)))
-    torch.autograd.backward(outs, seeds)
+        return Run(values, [])
+    torch.autograd.backward(outs, [torch.tensor(weights(y.shape, like(y.dtype, dtype), sample.start)) for y in values])
     gradients = [x.grad if x.grad is not None else torch.zeros_like(x) for x in leaves]
-    return Run([plain(out) for out in outs], [plain(g) for g in gradients])
+    return Run(values, [_from_torch(g) for g in gradients])
+
+
+def _from_torch(x: Any) -> np.ndarray:
+    return np.asarray(x.detach().resolve_conj().resolve_neg().numpy())
 
 
 def rounded(sample: Sample, dtype: np.dtype) -> Sample:
-    """Return a sample whose numbers, in float64 or complex128 still, are numbers of a dtype."""
+    """Return a sample in float64 or complex128 with numbers that are rounded to a dtype."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
@@ -102,48 +102,43 @@ def rounded(sample: Sample, dtype: np.dtype) -> Sample:
             return value
         return like(np.dtype(type(value)), dtype).type(value).item()
 
-    given = {name: convert(value) for name, value in sample.options.items()}
-    return replace(sample, inputs=tuple([convert(x) for x in sample.inputs]), options=given)
+    numbers = {name: convert(value) for name, value in sample.options.items()}
+    return replace(sample, inputs=tuple([convert(x) for x in sample.inputs]), options=numbers)
 
 
 def like(kind: np.dtype, precision: np.dtype) -> np.dtype:
-    """Return the dtype of a kind, real or complex, that has the precision of a real one."""
+    """Return the dtype of a kind, real or complex, and of the precision of a real dtype."""
     return np.result_type(precision, np.complex64) if kind.kind == "c" else precision
 
 
 def tensors(sample: Sample, device: Device, dtype: Any, grad: bool) -> list[Any]:
-    """Return the sample's arrays as leaves that lie in memory as the sample says."""
-    made: list[Any] = []
-    for x in sample.inputs:
+    """Return the inputs of a sample, its arrays as tensors in its memory layout."""
+
+    def convert(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
-            made.append(x)
-        elif x.dtype.kind not in "fc":
-            made.append(xgrad.asarray(x, device=device))
-        else:
-            tensor = xgrad.Tensor(_laid_out(x, sample.layout), dtype=like(x.dtype, dtype), device=device)
-            if sample.layout == "transposed" and x.ndim > 1:
-                tensor = xgrad.matrix_transpose(tensor)
-            elif sample.layout == "reversed":
-                tensor = xgrad.flip(tensor)
-            made.append(tensor.requires_grad_(grad))
-    return made
+            return x
+        if x.dtype.kind not in "fc":
+            return xgrad.asarray(x, device=device)
+        array_layout, tensor_layout = _layouts(sample.layout, x)
+        tensor = xgrad.Tensor(array_layout(x).copy(), dtype=like(x.dtype, dtype), device=device)
+        return tensor_layout(tensor).requires_grad_(grad)
+
+    return [convert(x) for x in sample.inputs]
 
 
-def _laid_out(x: np.ndarray, layout: str) -> np.ndarray:
+def _layouts(layout: str, x: np.ndarray) -> tuple[Any, Any]:
+    """Return a change of the memory layout of an array, and its inverse for tensors."""
     if layout == "transposed" and x.ndim > 1:
-        return x.mT.copy()
-    return np.flip(x).copy() if layout == "reversed" else x
+        return np.matrix_transpose, xgrad.matrix_transpose
+    return (np.flip, xgrad.flip) if layout == "reversed" else (np.asarray, lambda tensor: tensor)
 
 
 def options(sample: Sample, device: Device) -> dict[str, Any]:
-    """Return the sample's options with arrays as tensors of the device."""
+    """Return the options of a sample, with arrays as tensors of the device."""
 
-    def convert(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(convert(v) for v in value)
-        return xgrad.asarray(value, device=device) if isinstance(value, np.ndarray) else value
-
-    return {name: convert(value) for name, value in sample.options.items()}
+    values = [value for _, value in trees.leaves(sample.options)]
+    new = (xgrad.asarray(value, device=device) if isinstance(value, np.ndarray) else value for value in values)
+    return dict(trees.rebuild(sample.options, new))
 
 
 def outputs(result: Any) -> tuple[Any, ...]:
@@ -151,32 +146,27 @@ def outputs(result: Any) -> tuple[Any, ...]:
     return (result,) if hasattr(result, "shape") else tuple(result)
 
 
-def host(x: Any) -> np.ndarray:
-    """Return a tensor's values."""
+def to_numpy(x: Any) -> np.ndarray:
+    """Return the values of a tensor."""
     return np.asarray(x.detach().numpy())
 
 
-def plain(x: Any) -> np.ndarray:
-    """Return the values of a tensor of PyTorch's, which may have yet to be conjugated."""
-    return np.asarray(x.detach().resolve_conj().resolve_neg().numpy())
-
-
 def weights(shape: tuple[int, ...], dtype: np.dtype, start: int = 0) -> np.ndarray:
-    """Return an arriving gradient that is different for every element, of numbers of a dtype."""
+    """Return an output gradient with a different number for each element."""
     numbers = np.arange(start, start + int(np.prod(shape)), dtype=np.float64)
     parts = np.cos(numbers) + 1j * np.sin(2 * numbers + 1) if dtype.kind == "c" else np.cos(numbers)
     return parts.reshape(shape).astype(dtype)
 
 
-def input_names(op: Op, sample: Sample) -> list[str]:
-    """Return a name for each input of a sample, as the op calls them."""
+def input_names(op: OpCase, sample: Sample) -> list[str]:
+    """Return the name of each input of a sample, by the signature of the op."""
     parameters = list(inspect.signature(op.fn).parameters.values())
     if parameters and parameters[0].kind == inspect.Parameter.VAR_POSITIONAL:
         return [f"{parameters[0].name}{i}" for i in range(len(sample.inputs))]
     return [p.name for p, _ in zip(parameters, sample.inputs, strict=False)]
 
 
-def floating(op: Op, sample: Sample) -> list[str]:
+def floating(op: OpCase, sample: Sample) -> list[str]:
     """Return the names of the inputs that have a gradient."""
     pairs = zip(input_names(op, sample), sample.inputs, strict=True)
     return [name for name, x in pairs if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
@@ -184,7 +174,7 @@ def floating(op: Op, sample: Sample) -> list[str]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Leave out what NumPy and PyTorch have to say of NaNs, infinities and variances of nothing."""
+    """Ignore warnings of NumPy and PyTorch about NaNs, infinities and empty samples."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         warnings.filterwarnings("ignore", ".*degrees of freedom is <= 0.*")

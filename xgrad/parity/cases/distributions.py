@@ -1,25 +1,18 @@
-"""Rows of distributions, hypergeometric functions and angles in degrees. Where a derivative has no closed form, that
-input is a number."""
+"""Cases of distributions, hypergeometric functions and angles in degrees; an input without a closed derivative is a number."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xgrad import special
+from xgrad.parity.cases.special import INNER, PROBABILITY, binary, last, unary
+from xgrad.parity.op_case import SCIPY_KERNEL, SHAPES, OpCase, Sample, op_case, uniform
 from xgrad.parity.pytorch import torch
-from xgrad.parity.row import SHAPES, Op, Sample, values
-from xgrad.parity.table.special import INNER, PROBABILITY, binary, last, unary
 from xgrad.parity.tolerance import COMPOSED, DISTRIBUTIONS, SPECIAL
 
 DEGREE = math.pi / 180
 
-
-def multigammaln(a: Any) -> Any:
-    return torch.special.multigammaln(a, 3)
-
-
-ROWS: list[Op] = [
+CASES: list[OpCase] = [
     # discrete distributions
     *[last(name, (2, 5), *PROBABILITY, tolerance=DISTRIBUTIONS) for name in ("bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri")],
     *[last(name, (2,), 0.2, 5, tolerance=DISTRIBUTIONS) for name in ("pdtr", "pdtrc")],
@@ -47,17 +40,17 @@ ROWS: list[Op] = [
     last("expn", (2,), 0.2, 4),
     last("lpmv", (1, 3.0), -0.8, 0.8),
     last("yn", (2,), 0.3, 4),
-    # of the gamma function
+    # functions of the gamma function
     unary("rgamma", 0.2, 4, lambda z: torch.exp(-torch.lgamma(z))),
     binary("binom", (3, 5), (0.5, 2), None),
     binary("poch", (0.3, 3), (0.3, 3), None),
-    Op("special.multigammaln", lambda a: special.multigammaln(a, 3), multigammaln,
-       [Sample((values(shape, 1.3, 4, "multigammaln"),), layout=layout) for shape, layout in SHAPES], COMPOSED, kernel=True),
+    op_case("special.multigammaln", COMPOSED, *[Sample((uniform(shape, 1.3, 4, "multigammaln"),), layout=layout) for shape, layout in SHAPES],
+        fn=lambda a: special.multigammaln(a, 3), torch=lambda a: torch.special.multigammaln(a, 3), needs=SCIPY_KERNEL),
     # angles
     unary("sindg", -80, 80, lambda x: torch.sin(x * DEGREE)),
     unary("cosdg", -80, 80, lambda x: torch.cos(x * DEGREE)),
     unary("tandg", -70, 70, lambda x: torch.tan(x * DEGREE)),
-    Op("special.radian", lambda d, m, s: special.radian(d, m, s), lambda d, m, s: (d + m / 60 + s / 3600) * DEGREE,
-       [Sample(tuple(values(shape, 1, 50, "radian", i) for i in range(3)), layout=layout) for shape, layout in SHAPES], SPECIAL, kernel=True),
+    op_case("special.radian", SPECIAL, *[Sample(tuple(uniform(shape, 1, 50, "radian", i) for i in range(3)), layout=layout) for shape, layout in SHAPES],
+        torch=lambda d, m, s: (d + m / 60 + s / 3600) * DEGREE, needs=SCIPY_KERNEL),
     unary("cotdg", 20, 80, lambda x: 1 / torch.tan(x * DEGREE)),
 ]  # fmt: skip
