@@ -34,7 +34,8 @@ class CachedProgram:
         self.number_names = trace.number_names
         writer = CodeWriter(trace, MISS=MISS)
         _find_given(writer, recording)
-        self.effects = Effects(writer, recording)
+        self.effects = effects = Effects(writer, recording)
+        self._traced: Any = tuple(effects.outputs.values()), tuple(writer.passed.values())  # outputs and numbers
         sources: dict[int, Tensor] = {}  # whose arrays each replay is given, by the number of the value
         state: dict[int, Tensor] = {}  # whose arrays stay
         moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.found.keys()
@@ -46,7 +47,8 @@ class CachedProgram:
                 moves = id(owner) in moving or (id(owner), "_data") in recording.changed
                 (sources if moves else state)[number] = owner
         inputs, kept = [[values[number] for number in part] for part in (sources, state)]
-        self.program = program = Program(inputs, kept, trace.calls, self.effects.outputs, trace.constants)
+        self.program = program = Program(inputs, kept, trace.calls, list(effects.outputs), trace.constants)
+        effects.outputs.clear()
         optimize(program)
         self._flats = write_guards(writer, recording, {x.number for x in (*program.inputs, *program.state)})
         self._state = [(value, state[value.number]) for value in program.state]
@@ -56,7 +58,7 @@ class CachedProgram:
                 writer.guard(f"not {{}}({array})", value.fits)
         unpack = "".join([f"a{i}, " for i in range(self.count)]) + "= args" if self.count else ""
         self._check = writer.check(unpack, arrays, [number.text for number in program.numbers])
-        self._leave = writer.leave(unpack, self.effects.result)
+        self._leave = writer.leave(unpack, effects.result)
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program)
@@ -89,6 +91,11 @@ class CachedProgram:
         done.clear()
         return result
 
+    def leave(self, args: Sequence[Any]) -> Any:
+        """Leave what the step leaves, as a replay does, after the trace; return its result."""
+        outputs, numbers = self._traced
+        return self._leave(outputs, args, numbers)
+
     def failure(self) -> Exception | None:
         """Return the error of the last replay, once; that a check came out differently is none."""
         error, self.error = self.error, None
@@ -117,6 +124,7 @@ class CachedProgram:
 
     def link(self) -> bool:
         """Give the executor the arrays of the state where they are now; return whether they are as in the trace."""
+        self._traced = None
         owners: dict[int, int] = {}  # of storages, by id
         for value, tensor in self._state:
             owner = id(owner_of(tensor._data))

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import current_device
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
-from xgrad.capture.escapes import alive, held_elsewhere, plain_tree, replace_everywhere
+from xgrad.capture.escapes import alive, plain_tree, replace_everywhere
 from xgrad.capture.guards import structure_of
 from xgrad.capture.program import Unusable
 from xgrad.capture.recording import Recording, Slots
@@ -215,6 +215,7 @@ class Captured(Generic[P, R]):
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
         end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
         draws = foreign_states(recording.state.foreign_generators)
+        program = None
         try:
             try:
                 begin()  # in C, as is the end: no signal handler runs within them
@@ -223,20 +224,21 @@ class Captured(Generic[P, R]):
                     recording.result = self._step(*call.args, **call.kwargs)
                 except Exception:
                     recording.finish()
-                    plan[:] = recording.leaving(False)
+                    plan[:] = recording.leaving()
                     raise
                 recording.finish()
-                program = self._program(recording, draws)
-                plan[:] = recording.leaving(program is not None)
+                new = self._program(recording, draws)
+                plan[:], program = recording.leaving(None if new is None else back), new
             finally:
                 end()
                 for actions in (enter, back, plan):
                     actions.clear()
             deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
-            result, recording.result = recording.result, None
-            program = self._checked(recording, program, result)
-            return program, plain_tree(result)
+            result = recording.result if program is None else program.leave(call.tensors)
+            return self._checked(recording, program), plain_tree(result)
         except BaseException:
+            if program is not None:  # the trace has written to memory of the state
+                program.leave(call.tensors)
             replace_everywhere(trace)
             raise
 
@@ -256,16 +258,15 @@ class Captured(Generic[P, R]):
                 trace.refusals.append(f"{error.line or self._line}: {error}")
         return None
 
-    def _checked(self, recording: Recording, program: CachedProgram | None, result: Any) -> CachedProgram | None:
+    def _checked(self, recording: Recording, program: CachedProgram | None) -> CachedProgram | None:
         """Return the program, unless something that the step made is held where a replay would not put it."""
         trace = recording.trace
         recording.forget()
-        if program is not None and (alive(trace) or held_elsewhere(result, recording)):
+        if program is not None and alive(trace):
             gc.collect()  # cycles, such as those of exceptions that were caught
-            numbers = [x.value.number for x in alive(trace)] + held_elsewhere(result, recording)
-            if numbers:
-                lines = {value.number: call.line for call in trace.calls for value in call.results}
-                line = next((lines[number] for number in numbers if number in lines), self._line)
+            if numbers := {x.value.number for x in alive(trace)}:
+                lines = [call.line for call in trace.calls for value in call.results if value.number in numbers]
+                line = lines[0] if lines else self._line
                 trace.refusals.append(f"{line}: a tensor that the step makes is held elsewhere when it returns")
         trace.calls, trace.reads = [], []
         if program is not None and not trace.refusals:

@@ -9,6 +9,7 @@ from math import inf, nan
 from types import CodeType
 from typing import Any
 
+from xgrad.capture.numbers import Number
 from xgrad.capture.trace import Trace
 
 
@@ -21,7 +22,7 @@ class CodeWriter:
 
     def __init__(self, trace: Trace, **scope: Any) -> None:
         self.scope: dict[str, Any] = {"plain": _plain, "inf": inf, "nan": nan, **scope}
-        self.passed: list[str] = []  # expressions of numbers that the effects need
+        self.passed: dict[str, Any] = {}  # expressions of numbers that the effects need, and their values in the trace
         self._trace = trace
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._effects: dict[str, list[tuple[Any, ...]]] = {}
@@ -55,19 +56,18 @@ class CodeWriter:
         """Add a line that changes the state once the program has run."""
         self._effects.setdefault(text, []).append(objects)
 
-    def number(self, text: str) -> str:
+    def number(self, x: Number) -> str:
         """Return what an effect has for the expression of a number."""
-        if text not in self.passed:
-            self.passed.append(text)
-        return f"numbers[{self.passed.index(text)}]"
+        self.passed[x.text] = x.value
+        return f"numbers[{list(self.passed).index(x.text)}]"
 
     def check(self, arguments: str, arrays: list[str], numbers: list[str]) -> Callable[..., Any]:
         """Return the function that checks the guards, and returns what the program and the effects are given."""
         tests = [f"if ({text}) is not {truth}: return MISS" for text, truth in self._trace.conditions.items()]
         used = re.findall(r"\bn\d+", " ".join([*tests, *numbers, *self.passed]))
-        lines = [line for name in dict.fromkeys(used) for line in self._read(name)]
-        lines = [arguments, *self._lines(self._guards), *lines, *tests]
-        return self._function("check(args)", [*lines, f"return {_tuple([*arrays, *numbers])}, {_tuple(self.passed)}"])
+        reads = [line for name in dict.fromkeys(used) for line in self._read(name)]
+        values = f"return {_tuple([*arrays, *numbers])}, {_tuple(list(self.passed))}"
+        return self._function("check(args)", [arguments, *self._lines(self._guards), *reads, *tests, values])
 
     def leave(self, arguments: str, result: str) -> Callable[..., Any]:
         """Return the function of the effects, and of the result."""

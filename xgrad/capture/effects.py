@@ -23,8 +23,8 @@ class Effects:
 
     Attributes
     ----------
-    outputs, result : list of Value, str
-        What the program hands out, and the expression of what the step returns.
+    outputs, result : dict of Value to array, str
+        What the program hands out, with the arrays of the trace, and the expression of what the step returns.
     descriptions : list of (str, object)
         The effects for the printer, the result first: a name, and its value in the program, its number, or None.
     """
@@ -32,7 +32,7 @@ class Effects:
     def __init__(self, writer: CodeWriter, recording: Recording) -> None:
         writer.scope.update(change=clock.change, from_placement=from_placement, rebuild=trees.rebuild)
         writer.scope.update(replace=replace, has_family=has_family, refresh=refresh, link=link)
-        self.outputs: list[Value] = []
+        self.outputs: dict[Value, Any] = {}
         self._writer, self._recording, self._placements = writer, recording, recording.trace.real.placements
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
         self._packed = {id(tensor): (part, i) for part in gradients for i, tensor in enumerate(part.tensors)}
@@ -123,9 +123,8 @@ class Effects:
 
     def _output(self, array: TracedArray) -> str:
         """Return an expression for an array that the program hands out."""
-        if array.value not in self.outputs:
-            self.outputs.append(array.value)
-        return f"outputs[{self.outputs.index(array.value)}]"
+        self.outputs[array.value] = array.array
+        return f"outputs[{list(self.outputs).index(array.value)}]"
 
     def _array(self, tensor: Tensor, after: Any) -> None:
         if not isinstance(after, TracedArray):
@@ -145,7 +144,7 @@ class Effects:
 
     def _number(self, owner: Any, key: Any, after: Any) -> None:
         number, name, numbers = self._writer.number, self._writer.name, after if type(after) is tuple else (after,)
-        parts = [number(x.text) if type(x) is Number else name(x) for x in numbers]
+        parts = [number(x) if type(x) is Number else name(x) for x in numbers]
         value = f"({', '.join(parts)},)" if type(after) is tuple else parts[0]
         self._writer.effect(f"{self._writer.place(owner, key)} = {value}")
 

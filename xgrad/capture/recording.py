@@ -17,12 +17,10 @@ from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import base_of
 from xgrad.nn.module import Module
 from xgrad.optim.flat import Flat
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import ContextGenerator, Generator, context_state
-from xgrad.support import trees
 
 _KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
 
@@ -176,8 +174,7 @@ class Recording:
         for slot in slots.all:
             slot.substitute(trace, "input" if id(slot.owner) in inputs else "state")
         self.arrays = [slot for slot in slots.all if slot.kind == "array" and isinstance(slot.traced, TracedArray)]
-        self.written: list[Tensor] = []  # by the step
-        self.made: dict[int, tuple[Tensor, int]] = {}  # results and new gradients, with the numbers of their values
+        self.written: list[Tensor] = []  # by a step without a program
         self.changes: list[Slot] = []  # the slots that the step changed
         self.changed: set[tuple[int, Any]] = set()  # the ids of their owners, and their keys
         self.result: Any = None
@@ -203,39 +200,23 @@ class Recording:
         self.changes = [slot for slot in self.slots.all if slot.after is not slot.traced]
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
-    def leaving(self, captured: bool) -> list[list[Any]]:
+    def leaving(self, calls: list[Any] | None = None) -> list[list[Any]]:
         """Return the calls after which all is as after the step without a trace, once that has finished.
 
-        Results that are `captured` lose their history, as those of replays have none.
+        Those for the slots are given where a program leaves the rest.
         """
-        real, slots = self.trace.real, self.slots.all
-        calls: list[Any] = []
-        self.written = [x for x, key in self.stamped() if key == "_changed"]
-        for slot in slots:
-            after = slot.restored(real)
-            if after is not slot.after:
-                calls.append(slot.writing(after))
-            if slot.kind == "array" and slot.after is not slot.traced:
-                self.written.append(slot.owner)
-        known = {id(slot.owner) for slot in slots if slot.kind == "array"}
-        made = [x for _, x in trees.leaves(self.result)] if captured else []
-        made += [leaf.grad for _, leaf, _ in self.slots.leaves.values() if captured]
-        for x in made:  # which grows on the way
-            if not isinstance(x, Tensor) or id(x) in known or not isinstance(x._data, TracedArray):
-                continue
-            known.add(id(x))
-            made.append(base_of(x))
-            self.made[id(x)] = x, x._data.value.number
-            placement, edge = real.placements[x._placement.dtype], x._edge if type(x._edge) is Leaf else None
-            new = {"_data": x._data.array, "_placement": placement, "_edge": edge}
-            calls += [(setattr, x, name, value) for name, value in new.items()]
-            if edge is not None:
-                calls.append((setattr, edge, "placement", placement))
+        real = self.trace.real
+        if calls is None:
+            afters = [(slot, slot.restored(real)) for slot in self.slots.all]
+            calls = [slot.writing(after) for slot, after in afters if after is not slot.after]
+            self.written = [x for x, key in self.stamped() if key == "_changed"]
+            self.written += [slot.owner for slot in self.changes if slot.kind == "array"]
         modes = [(_default.set, real)] if _default.get() is self.trace.device else []
         return [calls, modes, [(tracing.set, None)]]
 
     def forget(self) -> None:
         """Drop what stands for arrays."""
+        self.result = None
         for slot in self.slots.all:
             slot.before = slot.traced = slot.after = None
         self.trace.forget()
