@@ -19,7 +19,7 @@ from xgrad.capture.escapes import alive, plain_tree, replace_everywhere
 from xgrad.capture.guards import structure_of
 from xgrad.capture.program import Unusable
 from xgrad.capture.recording import Recording, Slots
-from xgrad.capture.source_location import describe, locate
+from xgrad.capture.source_location import user_line
 from xgrad.capture.state import State, foreign_states
 from xgrad.capture.trace import Trace
 from xgrad.core.errors import CaptureWarning
@@ -74,7 +74,7 @@ class Captured(Generic[P, R]):
         self.refusal: str | None = None
         self.recordings = 0
         code = getattr(getattr(step, "__func__", step), "__code__", None)
-        self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else describe(locate())
+        self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else user_line()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._step, self._more, self._limit, self._verify)
@@ -188,7 +188,7 @@ class Captured(Generic[P, R]):
         device = next((x.device for x in (*call.tensors, *[x for _, x in state.of(Tensor)])), current_device())
         reason = _unsuitable(device, call)
         if reason is not None:
-            self._refuse(f"{describe(locate())}: {reason}")
+            self._refuse(f"{user_line()}: {reason}")
             return None
         if not self._unsettled and self.recordings == 0 and not all(_is_laid(x) for _, x in state.of(Optimizer)):
             self._unsettled = 1

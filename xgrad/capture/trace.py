@@ -13,7 +13,7 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Storage, Value, owner_of
-from xgrad.capture.source_location import describe, locate
+from xgrad.capture.source_location import user_line
 from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.optim.flat import Flat
@@ -108,7 +108,7 @@ class Trace:
         made = [] if known else [self._standing_for(array, operands) for array in arrays]
         if made or written:  # else an argument is returned as it is: nothing happened
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
-            call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, locate())
+            call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, user_line())
             self.calls.append(call)
         if single:
             return made[0] if made else operands.get(id(result))
@@ -160,7 +160,7 @@ class Trace:
             if storage.kind == "constant":
                 storage.kind = "temporary"
                 source = self.constant(self.constants.pop(x.value.number).copy()).value
-                copy = Call(self.real.xp.asarray, (source,), {"copy": True}, results=[x.value], location=locate())
+                copy = Call(self.real.xp.asarray, (source,), {"copy": True}, results=[x.value], line=user_line())
                 self.calls.insert(0, copy)  # before all readers
             elif storage.kind != "temporary" and id(x.array) not in self._saved:
                 self._saved.add(id(x.array))
@@ -194,7 +194,7 @@ class Trace:
     def check(self, condition: Any) -> bool:
         """Return the truth of an array of one bool, which each replay checks."""
         truth = bool(condition.array)
-        self.calls.append(Call(bool, (condition.value,), {}, check=truth, location=locate()))
+        self.calls.append(Call(bool, (condition.value,), {}, check=truth, line=user_line()))
         return truth
 
     # Parameters that optimizers update in place
@@ -229,7 +229,7 @@ class Trace:
 
     def refuse(self, reason: str) -> None:
         """Note why the step cannot be replayed; it runs on."""
-        self.refusals.append(f"{describe(locate())}: {reason}")
+        self.refusals.append(f"{user_line()}: {reason}")
 
     def check_device(self, device: Device, action: str) -> None:
         """Refuse the capture unless a device is that of the trace."""
