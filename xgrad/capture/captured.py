@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import current_device
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
-from xgrad.capture.escapes import alive, plain_tree, replace_everywhere
+from xgrad.capture.escapes import alive, replace_everywhere
 from xgrad.capture.guards import structure_of
 from xgrad.capture.program import Unusable
 from xgrad.capture.recording import Recording, Slots
@@ -234,8 +234,9 @@ class Captured(Generic[P, R]):
                 for actions in (enter, back, plan):
                     actions.clear()
             deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
-            result = recording.result if program is None else program.leave(call.tensors)
-            return self._checked(recording, program), plain_tree(result)
+            if program is not None:
+                recording.result = program.leave(call.tensors)
+            return self._checked(recording, program), recording.result
         except BaseException:
             if program is not None:  # the trace has written to memory of the state
                 program.leave(call.tensors)

@@ -12,21 +12,11 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.state import slots_of
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracedArray, TracingDevice
-from xgrad.support import trees
 
 
 def alive(trace: Trace) -> list[TracedArray]:
     """Return the traced arrays that something still holds."""
     return [x for reference in trace.made if (x := reference()) is not None]
-
-
-def plain_tree(tree: Any) -> Any:
-    """Return a result with numbers and arrays for what stood for them."""
-    values = [x for _, x in trees.leaves(tree)]
-    if not any(isinstance(x, (Number, TracedArray, TracingDevice)) for x in values):
-        return tree
-    plain = {Number: "value", TracingDevice: "real"}
-    return trees.rebuild(tree, [getattr(x, plain.get(type(x), "array"), x) for x in values])
 
 
 def replace_everywhere(trace: Trace) -> None:

@@ -216,7 +216,6 @@ class Recording:
 
     def forget(self) -> None:
         """Drop what stands for arrays."""
-        self.result = None
         for slot in self.slots.all:
             slot.before = slot.traced = slot.after = None
         self.trace.forget()
