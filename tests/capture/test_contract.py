@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import copy
 import functools
 import gc
@@ -25,6 +26,7 @@ import xgrad
 from capture import twins
 from capture.twins import Capture, array, assert_same, batch, compare, compare_replays, eager, replayed, snapshot
 from xgrad import nn, optim
+from xgrad.backend.devices import _default
 from xgrad.capture import Captured, CaptureError, CaptureWarning
 from xgrad.capture.numbers import Number
 from xgrad.capture.tracing_device import TracedArray
@@ -593,6 +595,24 @@ def test_argument_with_a_graph_refuses_and_the_graph_is_walked() -> None:
         out = step(w * 2)
     out.backward()
     np.testing.assert_allclose(w.grad.numpy(), 8 * w.detach().numpy(), rtol=1e-6)
+
+
+MODES = {"grad mode": xgrad.no_grad, "default device": lambda: xgrad.default_device("cpu")}
+MODES["default dtype"] = lambda: xgrad.set_default_dtype(xgrad.float64)
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_mode_changed_by_the_step_refuses_and_stays_changed(name: str) -> None:
+    step = xgrad.capture(lambda x: (MODES[name]().__enter__(), x * 2)[1])
+
+    def run() -> Any:
+        with pytest.warns(CaptureWarning, match=f"the step changes the {name}"):
+            step(array(3))
+        return xgrad.is_grad_enabled(), _default.get(), type(_default.get()), xgrad.get_default_dtype()
+
+    enabled, device, kind, dtype = contextvars.copy_context().run(run)
+    assert enabled is (name != "grad mode") and (dtype == xgrad.float64) is (name == "default dtype")
+    assert kind is (xgrad.Device if name == "default device" else type(None)) and device in (None, xgrad.Device("cpu"))
 
 
 @replayed

@@ -209,9 +209,8 @@ class Captured(Generic[P, R]):
         trace, slots = recording.trace, recording.slots.all
         enter: list[Any] = [slot.writing(slot.traced) for slot in slots if slot.traced is not slot.before]
         back: list[Any] = [slot.writing(slot.before) for slot in slots]
-        modes = [(mode.set, value) for mode, value in recording.modes_before]
         # Calls at the end: those that undo the step, until it is done.
-        plan: list[Any] = [trace.journal, back, modes, [(tracing.set, None)]]
+        plan: list[Any] = [trace.journal, back, [(tracing.set, None)]]
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
         end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
         draws = foreign_states(recording.state.foreign_generators)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Sequence
+from contextvars import ContextVar
 from copy import copy
 from typing import Any
 
@@ -51,9 +52,9 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     state, slots, guard = recording.state, recording.slots, writer.guard
     writer.scope.update(same=same, equal=equal, like=like, alike=alike, holds_state=holds_state, edits=edits)
     writer.scope.update(shared_with=shared_with, has_family=has_family)
-    for i, (mode, value) in enumerate(recording.modes_before):
-        writer.scope[f"mode{i}"] = mode.get
-        guard(f"mode{i}() is not {{}}", value)
+    for slot in slots.all:
+        if isinstance(slot.owner, ContextVar):
+            guard(f"{writer.name(slot.owner.get)}() is not {{}}", slot.before)
     _guard_arguments(writer, recording)
     numbers = {id(slot.owner): slot.traced.value.number for slot in recording.arrays}
     flats = [

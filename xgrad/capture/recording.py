@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ _KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimi
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A place where state is kept: an object with the name of its attribute, or a mapping with its key.
+    """A place where state is kept: an object with the name of its attribute, a mapping with its key, or a variable.
 
     It is of a kind: "array", "device" (also a pair of device and dtype), "grad", "number" (also a tuple of them), or
     "other", which a step is not to change. The name is for messages. What it holds is kept: before the step, at its
@@ -44,15 +45,16 @@ class Slot:
 
     def read(self) -> Any:
         """Return what the slot holds; None where it is gone."""
+        if isinstance(self.owner, ContextVar):
+            return self.owner.get()
         return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
 
     def writing(self, value: Any) -> tuple[Any, ...]:
         """Return the call that gives the slot a value: of a function of C, in which no signal handler runs."""
-        if isinstance(self.owner, dict):
-            return operator.setitem, self.owner, self.key, value
-        if isinstance(self.owner, ContextGenerator):
-            return context_state.set, value
-        return setattr, self.owner, self.key, value
+        owner = context_state if isinstance(self.owner, ContextGenerator) else self.owner
+        if isinstance(owner, ContextVar):
+            return owner.set, value
+        return operator.setitem if isinstance(owner, dict) else setattr, owner, self.key, value
 
     def substitute(self, trace: Trace, memory: str) -> None:
         """Note what the slot holds, and what stands for it during a trace: an array in a kind of memory, for one."""
@@ -73,6 +75,8 @@ class Slot:
             return self.before
         if self.kind == "device" and isinstance(after, Placement):
             return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
+        if isinstance(after, TracingDevice):
+            return after.real
         return getattr(after, "array", after) if self.kind == "array" else plain(after)
 
 
@@ -85,6 +89,9 @@ class Slots:
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}  # and their names, by the id of the tensor
         self.complete = True  # whether all gradients in buffers are those of optimizers that still exist
         self._seen: set[int] = set()
+        self._add("other", grad_enabled, "", "the grad mode")
+        self._add("other", _default, "", "the default device")
+        self._add("other", default_dtype, "", "the default dtype")
         for name, optimizer in state.of(Optimizer):
             for i, group in enumerate(optimizer.param_groups):
                 self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
@@ -165,7 +172,6 @@ class Recording:
     def __init__(self, state: State, slots: Slots, trace: Trace, tensors: list[Tensor], structure: Any) -> None:
         self.state, self.slots, self.trace = state, slots, trace
         self.tensors, self.structure = tensors, structure  # of the arguments
-        self.modes_before: list[Any] = [(mode, mode.get()) for mode in (grad_enabled, _default, default_dtype)]
         self.alike = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, as the hooks
@@ -211,8 +217,7 @@ class Recording:
             calls = [slot.writing(after) for slot, after in afters if after is not slot.after]
             self.written = [x for x, key in self.stamped() if key == "_changed"]
             self.written += [slot.owner for slot in self.changes if slot.kind == "array"]
-        modes = [(_default.set, real)] if _default.get() is self.trace.device else []
-        return [calls, modes, [(tracing.set, None)]]
+        return [calls, [(tracing.set, None)]]
 
     def forget(self) -> None:
         """Drop what stands for arrays."""
@@ -232,8 +237,6 @@ class Recording:
         for _, leaf, name in self.slots.leaves.values():
             if list((leaf.hooks or {}).values()) != self._hooks[id(leaf)]:
                 yield f"the hooks of {name}"
-        if default_dtype.get() is not self.modes_before[-1][1]:
-            yield "the default dtype"
         if self.state.moved({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
 
