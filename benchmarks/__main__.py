@@ -1,4 +1,4 @@
-"""``python -m benchmarks NAME``: measure, print a table, and with ``--save`` or ``--output`` write it down."""
+"""``python -m benchmarks NAME``: measure, print tables, and with ``--save`` or ``--output`` write them to files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,21 @@ RESULTS = environment.ROOT / "benchmarks" / "results"
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure xgrad beside its peers.")
+    top = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure xgrad and its peers.")
     add = top.add_argument
-    add("name", nargs="?", choices=(*NAMES, "all"), metavar="NAME", help="which; all is all but gpu; none lists them")
-    add("--quick", action="store_true", help="tiny sizes, to see that it runs: the figures mean nothing")
-    add("--peers", default="", metavar="NAME,NAME", help="only these, by their names in the tables")
-    add("--threads", type=natural, metavar="N", help="threads that each library may use")
-    add("--repeats", type=natural, metavar="N", help="blocks, fresh processes or seeds")
-    add("--seconds", type=positive, metavar="S", help="that a block takes at least")
-    add("--device", default="cuda", help="of gpu: cuda, or cpu to rehearse")
+    add(
+        "name",
+        nargs="?",
+        choices=(*NAMES, "all"),
+        metavar="NAME",
+        help="the benchmark; all runs all but gpu; without a name, all are listed",
+    )
+    add("--quick", action="store_true", help="tiny sizes, as a test: the figures mean nothing")
+    add("--peers", default="", metavar="NAME,NAME", help="only these peers, by their names in the tables")
+    add("--threads", type=natural, metavar="N", help="number of threads of each library")
+    add("--repeats", type=natural, metavar="N", help="number of blocks, fresh processes or seeds")
+    add("--seconds", type=positive, metavar="S", help="least duration of a block")
+    add("--device", default="cuda", help="device of gpu: cuda, or cpu as a test")
     add("--save", action="store_const", const=RESULTS, dest="output", help="write to benchmarks/results")
     add("--output", type=Path, metavar="FOLDER", help="write NAME.json, NAME.md and NAME.svg there")
     return top
@@ -54,7 +60,7 @@ def module_of(name: str) -> Any:
 
 
 def measure(name: str, options: Options, output: Path | None) -> int:
-    """Run one benchmark, print what it found, write it down if wanted, and return the exit status."""
+    """Run one benchmark, print its result, write it to files on request, and return the exit status."""
     try:
         result = module_of(name).run(options)
     except UsageError as error:
@@ -68,27 +74,27 @@ def measure(name: str, options: Options, output: Path | None) -> int:
 
 
 def command(name: str, options: Options) -> str:
-    """Return what measures the same once more."""
-    given = {"peers": ",".join(options.peers), "device": options.device if name == "gpu" else None}
-    given |= {key: getattr(options, key) for key in ("threads", "repeats", "seconds")}
-    words = [f"--{key}={value}" for key, value in given.items() if value]
+    """Return the command that repeats the measurement."""
+    options_by_name = {"peers": ",".join(options.peers), "device": options.device if name == "gpu" else None}
+    options_by_name |= {key: getattr(options, key) for key in ("threads", "repeats", "seconds")}
+    words = [f"--{key}={value}" for key, value in options_by_name.items() if value]
     return shlex.join(["python", "-m", "benchmarks", name, *["--quick"] * options.quick, *words])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command, and return its exit status: 1 if a peer failed, 2 if there was nothing to measure."""
-    given = parser().parse_args(arguments)
-    if not given.name:
+    """Run the command, and return its exit status: 1 if a peer failed, 2 if nothing could be measured."""
+    args = parser().parse_args(arguments)
+    if not args.name:
         for name in NAMES:
             print(f"{name:8} {module_of(name).__doc__.splitlines()[0]}")
         return 0
-    peers = tuple(part.strip() for part in given.peers.split(",") if part.strip())
-    names = NAMES[:-1] if given.name == "all" else (given.name,)
+    peers = tuple(part.strip() for part in args.peers.split(",") if part.strip())
+    names = NAMES[:-1] if args.name == "all" else (args.name,)
     statuses = []
     for name in names:
-        device = given.device if name == "gpu" else "cpu"
-        options = Options(given.quick, peers, given.threads, given.repeats, given.seconds, device)
-        statuses.append(measure(name, options, given.output))
+        device = args.device if name == "gpu" else "cpu"
+        options = Options(args.quick, peers, args.threads, args.repeats, args.seconds, device)
+        statuses.append(measure(name, options, args.output))
     return max(statuses)
 
 

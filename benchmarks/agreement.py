@@ -1,4 +1,4 @@
-"""Hold a device against NumPy, and print what disagrees as JSON: ``python -m benchmarks.agreement cuda``."""
+"""Compare a device with NumPy, and print the differences as JSON: ``python -m benchmarks.agreement cuda``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 
 
 class Check(NamedTuple):
-    """A function to call with some arrays, moved to the device, and what must come out."""
+    """A function, arrays to call it with on the device, and the expected result."""
 
     label: str
     expected: np.ndarray
@@ -27,7 +27,7 @@ class Check(NamedTuple):
 
 
 def agreement(name: str) -> dict[str, Any]:
-    """Return how many checks agree with NumPy, and what the others said."""
+    """Return the number of checks that agree with NumPy, and the errors of the others."""
     device, passed, failed = xgrad.Device(name), 0, {}
     backend = device.backend
     for check in (*reductions(device), *additions(device), *transfers(device), *functions(device)):
@@ -35,7 +35,7 @@ def agreement(name: str) -> dict[str, Any]:
             got = check.function(*[backend.from_host(x, device.index) for x in check.arrays])
             np.testing.assert_array_equal(backend.to_host(got), check.expected, strict=True)
             assert backend.index_of(got) == device.index, "the result is on another device"
-        except Exception as error:  # of any kind: what a device raises is what is looked for
+        except Exception as error:  # any error of a device is a result
             failed[check.label] = f"{type(error).__name__}: {error}"[:500]
         except KeyboardInterrupt:
             failed[check.label] = "out of time"
@@ -46,7 +46,7 @@ def agreement(name: str) -> dict[str, Any]:
 
 
 def reductions(device: xgrad.Device) -> Iterator[Check]:
-    """Yield argmax, argmin, max and min where there are infinities, NaN and ties, for each way that CuPy reduces."""
+    """Yield argmax, argmin, max and min with infinities, NaN and ties, for each reduction kernel of CuPy."""
     inf, nan = np.inf, np.nan
     long = np.zeros(100_003)
     long[[77_777, 88_888]], long[[5, 99_999]] = inf, -inf
@@ -68,14 +68,14 @@ def reductions(device: xgrad.Device) -> Iterator[Check]:
 
 
 def additions(device: xgrad.Device) -> Iterator[Check]:
-    """Yield additions by index, with indices that repeat."""
+    """Yield additions by index, with repeated indices."""
     a, b, mask = np.asarray([0, 2, 0, -1]), np.asarray([[1], [1]]), np.asarray([True, False, True])
     keys: dict[str, Any] = {
         "array": a,
         "second axis": (slice(None), a),
         "two arrays": (b, a),
         "array and number": (a, 1),
-        "apart": (a, slice(None), a),
+        "separated": (a, slice(None), a),
         "0-d": np.asarray(1),
         "empty": np.zeros(0, np.int64),
         "mask": mask,
@@ -86,7 +86,7 @@ def additions(device: xgrad.Device) -> Iterator[Check]:
     }
     for (label, key), dtype in product(keys.items(), (*FLOATS, *COMPLEX, "float16", *INTEGERS)):
         if dtype != "float32" and label not in ("second axis", "mask"):
-            continue  # a kernel is compiled for each
+            continue  # each compiles a kernel
         x = np.ones((3, 3, 3), dtype)
         values = (np.arange(x[key].size) % 7).astype(dtype).reshape(x[key].shape)
         if x.dtype.kind == "c":
@@ -101,12 +101,12 @@ def _add(device: xgrad.Device, key: Any, x: Any, values: Any) -> Any:
         device.backend.from_host(part, device.index) if isinstance(part, np.ndarray) else part
         for part in (key if isinstance(key, tuple) else (key,))
     ]
-    x = device.xp.asarray(x, copy=True)  # what came from the host may share its memory
+    x = device.xp.asarray(x, copy=True)  # it may share memory with the host array
     return device.xp.index_add(x, tuple(parts) if isinstance(key, tuple) else parts[0], values)
 
 
 def transfers(device: xgrad.Device) -> Iterator[Check]:
-    """Yield arrays of all layouts that go to the device and back."""
+    """Yield transfers of arrays of all layouts to the device and back."""
     grid, large = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(300_000.0).reshape(300, 1000)
     frozen = grid.copy()
     frozen.flags.writeable = False
@@ -125,7 +125,7 @@ def transfers(device: xgrad.Device) -> Iterator[Check]:
     for label, x in cases.items():
         yield Check(f"to the device and back: {label}", x, lambda x: x, (x,))
     yield Check("back from a view", large[::-1, 1:], lambda x: x[::-1, 1:], (large,))
-    if device.backend.asynchronous:  # elsewhere memory may be shared
+    if device.backend.asynchronous:  # synchronous devices may share memory
         for size, pinned in product((16, 1 << 20, 1 << 24), (False, True)):
             label = f"the source changes after the call: {size}{' pinned' if pinned else ''}"
             yield Check(label, np.ones((4, size), np.float32), partial(_overwrite, device, size, pinned))
@@ -137,7 +137,7 @@ def transfers(device: xgrad.Device) -> Iterator[Check]:
 def _overwrite(device: xgrad.Device, size: int, pinned: bool) -> Any:
     backend = device.backend
     x = np.ones(size, np.float32)
-    if pinned:  # as are large results
+    if pinned:  # as large results are
         x = backend.to_host(backend.from_host(x, device.index))
     moved = [backend.from_host(x, device.index) for _ in range(4)]
     x[...] = 0
@@ -149,7 +149,7 @@ def _from(device: xgrad.Device, other: int, x: np.ndarray) -> Any:
 
 
 def functions(device: xgrad.Device) -> Iterator[Check]:
-    """Yield what our namespace for CuPy does otherwise than array-api-compat's."""
+    """Yield functions of xgrad's namespace for CuPy that differ from those of array-api-compat."""
     xp, on = device.xp, {"dtype": device.backend.dtype("float32"), "device": device.native}
     x = np.asarray([np.nan, -np.inf, -2, -0.5, 0, 3, np.inf], np.float32)
     stack, matrix = np.arange(24.0).reshape(2, 3, 4), np.arange(20.0).reshape(4, 5)
@@ -177,7 +177,7 @@ def functions(device: xgrad.Device) -> Iterator[Check]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.agreement", description="Hold a device against NumPy.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.agreement", description="Compare a device with NumPy.")
     parser.add_argument("device", help="cpu, cuda, cuda:1 ...")
     print(json.dumps(agreement(parser.parse_args(arguments).device)))
 

@@ -1,6 +1,6 @@
-"""A chain of a million additions, forward, backward and freed, on one thread.
+"""A chain of a million additions: forward, backward and release, on one thread.
 
-Recursion, or a graph that is searched too often, shows here. MyGrad is not among the peers: it fails at a few thousand.
+It shows recursion, and repeated traversals of the graph. MyGrad is not among the peers: it fails at a few thousand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PARTS = ("forward", "backward", "freed")
 
 
 class Chain:
-    """The worker's side."""
+    """Measurement in the process of a peer."""
 
     def __init__(self, target: str, length: int) -> None:
         self.additions, self.length = peer(target), length
@@ -33,18 +33,18 @@ def run(options: Options) -> Result:
     length = 1000 if options.quick else 1_000_000
     case = f"{length} additions"
     (peers,) = options.chosen(PEERS)
-    found = once(result, peers, "benchmarks.chain:Chain", {case: {"length": length}}, options)
+    figures_by_peer = once(result, peers, "benchmarks.chain:Chain", {case: {"length": length}}, options)
     samples = {
         name: {part: [figures[part] for figures in cases[case]] for part in (*PARTS, "all")}
-        for name, cases in found.items()
+        for name, cases in figures_by_peer.items()
     }
     result.tables = [Table(case, "s", samples, "bars")]
     if "xgrad" in samples:
-        others = {f"{name} / xgrad": found for name, found in samples.items() if name != "xgrad"}
+        xgrad = samples["xgrad"]["all"]
         cells = {
-            name: {"all": ratios(found["all"], samples["xgrad"]["all"])}
-            for name, found in others.items()
-            if len(found["all"]) == len(samples["xgrad"]["all"])
+            f"{name} / xgrad": {"all": ratios(parts["all"], xgrad)}
+            for name, parts in samples.items()
+            if name != "xgrad" and len(parts["all"]) == len(xgrad)
         }
         result.tables.append(Table("Ratios, round by round", "", cells))
     return result

@@ -1,4 +1,4 @@
-"""What the figures depend on besides the code, and what is set for all peers alike."""
+"""The environment of a measurement: hardware, versions, and variables that are equal for all peers."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("numpy", "torch", "jax", "jaxlib", "scikit-learn", "mygrad", "autograd", "scipy")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
-#: What takes from one library the choice of its kernels by the processor that it finds.
+#: Variables that override the choice of kernels by a library; they are not passed to the peers.
 KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA",
            "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES", "XLA_FLAGS")  # fmt: skip
-TELLING = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "XLA_",
+REPORTED = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "XLA_",
            "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "NVIDIA_TF32", "VECLIB_", "NPROC")  # fmt: skip
 
 
 def for_workers(threads: int, device: str) -> dict[str, str]:
-    """Return the environment of every peer's process: so many threads for each library (NPROC is XLA's word for it).
+    """Return the environment of the processes of peers, with a number of threads for each library.
 
-    Each library chooses its kernels by itself, whatever the environment says here of some.
+    NPROC is the variable of XLA. Each library chooses its kernels by itself: `KERNELS` are not passed on.
     """
     own = dict.fromkeys(THREADS, str(threads))
     if device != "cpu":
-        own["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in NVIDIA's libraries, whoever calls them
+        own["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in NVIDIA's libraries
     own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    # An installed library has its bytecode; ours, where it is editable, gets it at the first import, if that may write.
-    kept = {name: text for name, text in os.environ.items() if name not in (*KERNELS, "PYTHONDONTWRITEBYTECODE")}
-    return {**kept, **own, "PYTHONPATH": path}
+    # An editable installation writes bytecode at its first import, which installed libraries have already.
+    inherited = {name: text for name, text in os.environ.items() if name not in (*KERNELS, "PYTHONDONTWRITEBYTECODE")}
+    return {**inherited, **own, "PYTHONPATH": path}
 
 
 def describe(env: Mapping[str, str]) -> dict[str, str]:
-    """Return hardware, versions, what matters of the environment of the peers, commit and date."""
-    config: Any = np.show_config  # typed as returning nothing
+    """Return hardware, versions, relevant variables of the environment of the peers, commit and date."""
+    config: Any = np.show_config  # typed as returning None
     blas = config(mode="dicts")["Build Dependencies"]["blas"]
     return {
         "CPU": f"{cpu()}, {cores()} cores for us, load {load()} at the start",
@@ -73,30 +73,30 @@ def load() -> str:
 
 
 def versions(packages: Iterable[str]) -> list[str]:
-    """Return those that are installed, with their versions."""
-    found = []
+    """Return installed packages with their versions."""
+    installed = []
     for package in packages:
         try:
-            found.append(f"{package} {metadata.version(package)}")
+            installed.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def variables(env: Mapping[str, str]) -> list[str]:
     """Return the environment variables that change memory, threads or kernels."""
-    telling = {name: text for name, text in sorted(env.items()) if name.startswith(TELLING)}
-    return [f"{name}={Path(text).name if '/' in text else text}" for name, text in telling.items()]
+    relevant = {name: text for name, text in sorted(env.items()) if name.startswith(REPORTED)}
+    return [f"{name}={Path(text).name if '/' in text else text}" for name, text in relevant.items()]
 
 
 def commit() -> str:
-    """Return the commit, and whether files that it has were changed since."""
-    changed = said("git", "status", "--porcelain", "--untracked-files=no")
-    return (said("git", "rev-parse", "HEAD") or "unknown") + (", changed" if changed else "")
+    """Return the commit, and whether tracked files differ from it."""
+    changed = output_of("git", "status", "--porcelain", "--untracked-files=no")
+    return (output_of("git", "rev-parse", "HEAD") or "unknown") + (", changed" if changed else "")
 
 
-def said(*command: str) -> str | None:
-    """Return what a command prints in the repository, None if it cannot be run or fails."""
+def output_of(*command: str) -> str | None:
+    """Return the output of a command in the repository, None if it fails."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,15 +1,15 @@
 """MNIST to 98 % test accuracy, data loading included: 784-256-128-10, Adam, batches of 128.
 
-Grey values go from 0 to 1. Peers start from the same weights, scikit-learn excepted, and draw their own shuffles; both
-change from seed to seed. All epochs of a seed run in one process, and the processes take turns epoch by epoch until the
-test accuracy is there, at most 12 epochs. Before that, each has learnt a single batch with another model, since some
-import much at their first step, and read the files once. Counted are reading and unpacking the files, set-up, and
-training with its shuffles and batches; evaluation is not, but it is told.
+Grey values are from 0 to 1. Peers start from equal weights, except scikit-learn, and draw their own shuffles; both
+differ between seeds. All epochs of a seed run in one process, and the processes alternate epoch by epoch until the test
+accuracy is reached, for at most 12 epochs. Before that, each trains another model on a single batch, since some
+libraries import modules at their first step, and reads the files once. The time includes reading and unpacking the
+files, set-up, and training with shuffles and batches; evaluation is reported separately.
 
-The learning rate falls, 0.004 in the first epoch and 0.6 times that in each that follows. At a constant rate the
-accuracy goes up and down near 98 %, and how many epochs it takes, 5 to 20 at 0.001, is luck; so it climbs there
-steadily. One epoch more or less is still no merit of a library, therefore the seconds are also given as if all took as
-many, the median of all. `--quick` learns the embedded digits to 80 %.
+The learning rate is 0.004 in the first epoch and falls by a factor of 0.6 in each epoch. At a constant rate of 0.001
+the accuracy fluctuates near 98 %, and the number of epochs, 5 to 20, is random; a falling rate makes it rise steadily.
+Since one epoch more or less says nothing about a library, the seconds are also given for the median number of epochs.
+`--quick` trains on the embedded digits to 80 %.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Options, UsageError, begin, crew
+from benchmarks.harness import Options, UsageError, begin, worker_group
 from benchmarks.peers import BATCH
 from benchmarks.problems import Images, images
 from benchmarks.report import Cells, Result, Table
@@ -42,14 +42,14 @@ Runs = dict[str, list[list[dict[str, float]]]]  # by peer, seed and epoch
 
 
 class Training:
-    """The worker's side."""
+    """Training in the process of a peer."""
 
     def __init__(self, target: str, seed: int, quick: bool) -> None:
         sizes = [64, 32, 10] if quick else [784, 256, 128, 10]
         begin = peer(target)
         warm_up, _ = begin(batch(sizes), sizes, seed)
         warm_up(RATE)
-        images(quick)  # the first process to ask for so much memory gets it sooner than those after it
+        images(quick)  # the first process to allocate this much memory gets it faster than later ones
         start = time.perf_counter()
         self.data = images(quick)
         self.train: Callable[[float], Any]
@@ -58,17 +58,17 @@ class Training:
         self.loading = time.perf_counter() - start
 
     def epoch(self, number: int) -> dict[str, float]:
-        """Learn for the epoch of a number, from 1, and return what it took and what came of it."""
+        """Train for one epoch, numbered from 1, and return times and accuracy."""
         start = time.perf_counter()
         self.train(RATE * DECAY ** (number - 1))
         trained = time.perf_counter()
-        right = float((self.predict(self.data.test) == self.data.test_labels).mean())
+        accuracy = float((self.predict(self.data.test) == self.data.test_labels).mean())
         end = time.perf_counter()
-        return {"loading": self.loading, "epoch": trained - start, "evaluation": end - trained, "accuracy": right}
+        return {"loading": self.loading, "epoch": trained - start, "evaluation": end - trained, "accuracy": accuracy}
 
 
 def batch(sizes: Sequence[int]) -> Images:
-    """Return images of nothing in particular, enough for one batch."""
+    """Return blank images for one batch."""
     x, labels = np.zeros((BATCH, sizes[0]), np.float32), np.arange(BATCH) % sizes[-1]
     return Images(x, labels, x, labels)
 
@@ -85,14 +85,14 @@ def run(options: Options) -> Result:
     runs: Runs = {}
     for seed in range(options.repeats or 1):
         arguments = {"seed": seed, "quick": options.quick}
-        with crew(result, peers, "benchmarks.epoch:Training", f"seed {seed}", arguments, options) as members:
+        with worker_group(result, peers, "benchmarks.epoch:Training", f"seed {seed}", arguments, options) as group:
             for number in range(1, CAP + 1):
-                for name, figures in members.ask("epoch", number=number):
+                for name, figures in group.ask("epoch", number=number):
                     if number == 1:
                         runs.setdefault(name, []).append([])
                     runs[name][-1].append(figures)
                     if figures["accuracy"] >= target:
-                        members.dismiss(name)
+                        group.remove(name)
     accuracies: Cells = {name: {} for name in runs}
     for name, epochs in ((name, epochs) for name, seeds in runs.items() for epochs in seeds):
         for number, figures in enumerate(epochs, 1):
@@ -105,19 +105,19 @@ def run(options: Options) -> Result:
 
 
 def summary(runs: Runs, target: float) -> Cells:
-    """Return the seconds to the target, and what they are made of; seeds that did not get there have none."""
-    there = {name: [epochs for epochs in seeds if epochs[-1]["accuracy"] >= target] for name, seeds in runs.items()}
-    pace = median([len(epochs) for seeds in there.values() for epochs in seeds] or [1])
+    """Return the seconds to the target and their parts; seeds that did not reach it have none."""
+    reached = {name: [epochs for epochs in seeds if epochs[-1]["accuracy"] >= target] for name, seeds in runs.items()}
+    pace = median([len(epochs) for seeds in reached.values() for epochs in seeds] or [1])
 
     def seconds(epochs: list[dict[str, float]]) -> float:
         return epochs[0]["loading"] + sum(figures["epoch"] for figures in epochs)
 
     return {
         name: {
-            "seconds": [seconds(epochs) for epochs in there[name]],
-            "epochs": [float(len(epochs)) for epochs in there[name]],
-            "seeds that got there": [float(len(there[name]))],
-            f"seconds, were it {pace:g} epochs": [
+            "seconds": [seconds(epochs) for epochs in reached[name]],
+            "epochs": [float(len(epochs)) for epochs in reached[name]],
+            "seeds that reached it": [float(len(reached[name]))],
+            f"seconds for {pace:g} epochs": [
                 epochs[0]["loading"] + pace * median(figures["epoch"] for figures in epochs) for epochs in seeds
             ],
             "seconds an epoch": [figures["epoch"] for epochs in seeds for figures in epochs],

@@ -1,10 +1,10 @@
-"""A GPU: training steps, what launching an op costs, and how fast arrays go there and back.
+"""A GPU: training steps, ops with their launches, and transfers.
 
-Steps are those of the benchmark `step`, eager and captured, which on a GPU is a CUDA graph; in full float32 (no TF32)
-for every peer, with the device's work waited for at the end of each block. Launches are the ops of the benchmark `ops`,
-again with one wait a block; a transfer is waited for each time. Pinned is memory that the GPU reads and writes by
-itself: xgrad's results on the host lie in it, up to 256 MiB.
-What is interrupted (Ctrl-C) writes down what it has. `--device cpu` rehearses all this without a GPU.
+Steps are those of the benchmark `step`, eager and captured, the latter as a CUDA graph; in full float32 (no TF32) for
+every peer, with one synchronization at the end of each block. Launches are the ops of the benchmark `ops`, also with
+one synchronization a block; each transfer is synchronized. The GPU accesses pinned memory directly: xgrad's results on
+the host are in pinned memory, up to 256 MiB. After an interruption (Ctrl-C), the results so far are written. `--device
+cpu` runs all this without a GPU, as a test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TRANSFERS = {
     "PyTorch to the host pinned": "pytorch:to_pinned_host",
 }
 OURS = ("xgrad", "xgrad captured")
-RATIOS = {f"{peer} / {mine}": ([peer], [mine]) for mine in OURS for peer in PEERS if peer not in OURS}
+RATIOS = {f"{peer} / {own}": ([peer], [own]) for own in OURS for peer in PEERS if peer not in OURS}
 RATIOS["xgrad / xgrad captured"] = (["xgrad"], ["xgrad captured"])
 NETWORKS = (
     ((784, 256, 128, 10), 128),
@@ -51,7 +51,7 @@ def run(options: Options) -> Result:
     try:
         device = xgrad.Device(options.device)
     except xgrad.DeviceError as error:
-        raise UsageError(f"{error} (`--device cpu` rehearses without a GPU)") from error
+        raise UsageError(f"{error} (`--device cpu` runs without a GPU)") from error
     options, on = options.filled(), {"device": options.device}
     result = begin("gpu", __doc__ or "", options)
     result.environment |= {"device": device.backend.describe(device.index), **device.backend.versions()}
@@ -66,10 +66,10 @@ def run(options: Options) -> Result:
         launches |= ops.measured(result, launched, chains, options, **on)
         timed(result, moved, {name: {"size": size, **on} for name, size in sizes.items()}, options, None, times)
     except KeyboardInterrupt:
-        result.fail("everyone", "interrupted: what was to come is missing", "gpu")
+        result.fail("all peers", "interrupted: later results are missing", "gpu")
     rates = {
-        way: {name: [sizes[name] / s / 1e9 for s in samples] for name, samples in found.items()}
-        for way, found in times.items()
+        direction: {name: [sizes[name] / s / 1e9 for s in samples] for name, samples in cells.items()}
+        for direction, cells in times.items()
     }
     result.tables = [
         Table("Time of a step", "µs", scaled(steps, 1e6), "bars"),

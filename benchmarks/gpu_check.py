@@ -1,8 +1,8 @@
-"""Check xgrad on the GPU of this machine and write down how fast it is: ``python -m benchmarks.gpu_check``.
+"""Check xgrad on the GPU of this machine, and write the results to a file: ``python -m benchmarks.gpu_check``.
 
-It runs each of `PARTS` in a process of its own, since an error on a GPU can spoil all that the process does
-afterwards: first what measures, alone, then all others at a time, since most of what they do is to compile kernels. It
-writes one JSON file named after the GPU, anew after each part. Without a usable GPU it says why, in one line.
+Each of `PARTS` runs in a process of its own, since an error on a GPU can affect all later work of the process: first
+the measurements, alone, then all others at once, since they mostly compile kernels. The result is one JSON file named
+after the GPU, written after each part. Without a usable GPU, the reason is printed in one line.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from xml.etree import ElementTree
 import numpy as np
 
 import xgrad
-from benchmarks.environment import ROOT, commit, said
+from benchmarks.environment import ROOT, commit, output_of
 
 BUDGET = 545.0  # seconds for all of `PARTS` together
-GRACE = 25.0  # seconds to end in, for a part that ran out of time; pytest-xdist waits for ten before pytest reports
+GRACE = 25.0  # seconds for a part to end after its limit; pytest-xdist waits for ten before pytest reports
 
 Report = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A command to run, at most for `limit` seconds.
+    """A command to run for at most `limit` seconds.
 
-    In it ``python`` is the running one and ``TMP`` an empty folder. `figures` makes what is written down of its output
-    and that folder; if that says that something ``failed``, so has the part. While one runs that is `alone`, no other
-    does.
+    In the command, ``python`` stands for the running interpreter, and ``TMP`` for an empty folder. `figures` extracts
+    the results from the output and that folder; the part has failed if they have a non-empty entry ``failed``. No other
+    part runs beside one that is `alone`.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Part:
 
 
 def last_line(output: str, folder: Path) -> Report:
-    """Return the JSON object that a part prints last."""
+    """Return the JSON object in the last line of the output."""
     figures: Report = json.loads(output.rstrip().rpartition("\n")[2])
     return figures
 
 
 def junit(output: str, folder: Path) -> Report:
-    """Return how many tests passed, failed and were skipped, with the failures by name, from pytest's XML."""
+    """Return the numbers of passed and skipped tests, and the failures by name, from pytest's XML."""
     cases = list(ElementTree.parse(folder / "tests.xml").iter("testcase"))
     failed = {}
     for case in cases:
@@ -73,7 +73,7 @@ def junit(output: str, folder: Path) -> Report:
 
 
 def speed(output: str, folder: Path) -> Report:
-    """Return the medians of the benchmark ``gpu``, and who was left out or failed."""
+    """Return the medians of the benchmark ``gpu``, and the peers that were left out or failed."""
     result = json.loads((folder / "speed" / "gpu.json").read_text("utf-8"))
     tables = {
         table["title"]: {
@@ -86,13 +86,13 @@ def speed(output: str, folder: Path) -> Report:
 
 
 def parity(output: str, folder: Path) -> Report:
-    """Return the worst errors of the report of ``xgrad parity``, and what it found to be past a tolerance."""
+    """Return the worst errors in the report of ``xgrad parity``, and all errors out of tolerance."""
     report = json.loads((folder / "parity.json").read_text("utf-8"))
     worst: dict[str, Report] = {}
     failed = []
     for op in report["ops"]:
         for cell in op["cells"]:
-            error = float(cell["error"])  # "inf" where NaNs and infinities are at other places
+            error = float(cell["error"])  # "inf" if NaNs and infinities differ
             where, unit = f"{cell['device']} {cell['dtype']} {cell['quantity']}", cell["unit"]
             if error > worst.get(f"{where}, {unit}", {"error": -1.0})["error"]:
                 worst[f"{where}, {unit}"] = {"error": float(f"{error:.3g}"), "op": op["op"]}
@@ -111,7 +111,7 @@ def parity(output: str, folder: Path) -> Report:
     equal = sum(draw["equal"] for draw in report["seeds"])
     return {
         "verdict": report["verdict"],
-        "worst": {where: found for where, found in worst.items() if found["error"] < math.inf},
+        "worst": {where: entry for where, entry in worst.items() if entry["error"] < math.inf},
         "training": training,
         "fused kernels": len(report["fused"]),
         "equal draws": f"{equal} of {len(report['seeds'])}",
@@ -120,7 +120,7 @@ def parity(output: str, folder: Path) -> Report:
 
 
 def trained(output: str, folder: Path) -> Report:
-    """Return what the training printed and wrote down for its last epoch."""
+    """Return the output of the training run, with its metrics and times of the last epoch."""
     last = [(folder / "train" / name).read_text("utf-8").splitlines()[-1] for name in ("metrics.jsonl", "timing.jsonl")]
     return {"output": output.splitlines(), **json.loads(last[0]), **json.loads(last[1])}
 
@@ -142,7 +142,7 @@ PARTS = (
 
 
 def run_part(part: Part, limit: float) -> Report:
-    """Run one part and return its record; whatever goes wrong is in its ``status``, which else is ``ok``."""
+    """Run one part and return its record, with the ``status`` ``ok`` or an error."""
     record: Report = {"name": part.name, "command": " ".join(part.command), "figures": {}}
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -152,9 +152,9 @@ def run_part(part: Part, limit: float) -> Report:
             status, output = _run([_resolved(word, folder) for word in part.command], limit)
         output = output.replace(folder, "TMP")
         try:
-            found = json.dumps(part.figures(output, Path(folder)))
-            record["figures"] = json.loads(found, parse_constant=str)  # JSON has no NaN, which a GPU may well have
-        except Exception as error:  # what is left may have any form, and the other parts must be reported
+            figures = json.dumps(part.figures(output, Path(folder)))
+            record["figures"] = json.loads(figures, parse_constant=str)  # JSON has no NaN
+        except Exception as error:  # partial output may have any form, and the other parts must be reported
             status = f"no figures: {type(error).__name__}: {error}" if status == "ok" else status
     if status == "ok" and (failed := record["figures"].get("failed")):
         status = f"failed: {len(failed)}"
@@ -169,12 +169,12 @@ def _resolved(word: str, folder: str) -> str:
 
 
 def _interruptible() -> None:
-    """Let a child end by SIGINT, which it inherits as ignored where a shell has started this in the background."""
+    """Enable SIGINT in a child, which inherits it as ignored if a shell started this process in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _run(command: Sequence[str], limit: float) -> tuple[str, str]:
-    """Run a command, and return how it ended and what it printed."""
+    """Run a command, and return its status and output."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
         try:
             process = subprocess.Popen(
@@ -192,7 +192,7 @@ def _run(command: Sequence[str], limit: float) -> tuple[str, str]:
             status = "ok" if code == 0 else f"exit status {code}"
         except subprocess.TimeoutExpired:
             status = f"out of time after {limit:.0f} s"
-            process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)  # pytest then still reports
+            process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)  # pytest still reports
             try:
                 process.wait(GRACE)
             except subprocess.TimeoutExpired:
@@ -214,13 +214,15 @@ def slug(name: str) -> str:
 
 
 def describe(device: xgrad.Device) -> Report:
-    """Return what the figures depend on: hardware, versions, commit and date."""
+    """Return hardware, versions, commit and date."""
     about = device.backend.describe(device.index)
     return {
         "gpu": about.partition(",")[0],
         "device": about,
         "count": device.backend.count(),
-        "driver": (said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "").partition("\n")[0],
+        "driver": (output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "").partition(
+            "\n"
+        )[0],
         **getattr(device.backend, "versions", dict)(),
         "numpy": np.__version__,
         "python": platform.python_version(),
@@ -232,7 +234,7 @@ def describe(device: xgrad.Device) -> Report:
 
 
 def write(report: Report, folder: Path) -> Path:
-    """Write the report into a file named after the GPU, without this machine's folders, and return its path."""
+    """Write the report to a file named after the GPU, without paths of this machine, and return its path."""
     text = json.dumps(report, indent=1, allow_nan=False)
     private = {"XGRAD_DATA": os.environ.get("XGRAD_DATA"), ".": str(ROOT), "PREFIX": sys.prefix, "~": str(Path.home())}
     for shown, path in sorted(private.items(), key=lambda item: -len(item[1] or "")):  # one may lie in another
@@ -246,32 +248,32 @@ def write(report: Report, folder: Path) -> Path:
 def run(
     todo: Sequence[Part], budget: float = BUDGET, note: Callable[[list[Report]], None] = lambda records: None
 ) -> list[Report]:
-    """Run all parts, whatever becomes of the others, within so many seconds, and return their records.
+    """Run all parts within a number of seconds, and return their records.
 
-    After each of them, `note` is called with the records that there are.
+    After each part, `note` is called with the records so far.
     """
     end, records = time.monotonic() + budget, dict[str, Report]()
 
-    def ended(part: Part, record: Report) -> None:
+    def finish(part: Part, record: Report) -> None:
         records[part.name] = record
         print(f"{part.name:10} {record['seconds']:6.1f} s  {record['status']}", flush=True)
         note([records[part.name] for part in todo if part.name in records])
 
-    def begun(part: Part) -> Report:
+    def start(part: Part) -> Report:
         return run_part(part, min(part.limit, end - GRACE - time.monotonic()))
 
     for part in todo:
         if part.alone:
-            ended(part, begun(part))
+            finish(part, start(part))
     with ThreadPoolExecutor(len(todo)) as threads:
-        others = {threads.submit(begun, part): part for part in todo if not part.alone}
+        others = {threads.submit(start, part): part for part in todo if not part.alone}
         for future in as_completed(others):
-            ended(others[future], future.result())
+            finish(others[future], future.result())
     return [records[part.name] for part in todo]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status: 0 if there is a GPU and all is well on it."""
+    """Run the command and return its exit status: 0 if there is a GPU and all parts pass."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_check", description="Check xgrad on a GPU.")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "benchmarks" / "results" / "gpu", help="folder for the results"

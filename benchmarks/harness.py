@@ -1,4 +1,4 @@
-"""Peers in fresh processes that take turns, and what is asked of them all."""
+"""Measurements of peers in fresh processes, in alternating blocks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from benchmarks import environment
 from benchmarks.peers import LeftOut
 from benchmarks.report import Cells, Result
 
-REST = 0.15  # seconds before each block: OpenBLAS's threads spin on for 0.1 s after their last product
+REST = 0.15  # seconds before each block: OpenBLAS's threads spin for 0.1 s after their last product
 
 
 class UsageError(Exception):
-    """A command that cannot be carried out: why, in one line."""
+    """An error of the user, in one line."""
 
 
 class Failed(Exception):
-    """What went wrong in a worker: its traceback."""
+    """An error in a worker, with its traceback."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for on the command line; None and nothing stand for what the benchmark thinks best."""
+    """Options of the command line; None and empty values stand for the defaults of the benchmark."""
 
     quick: bool = False
     peers: tuple[str, ...] = ()
@@ -40,17 +40,13 @@ class Options:
     device: str = "cpu"
 
     def filled(self, *, threads: int = 2, repeats: int = 9, seconds: float = 0.1) -> Options:
-        """Return options with nothing left open."""
+        """Return complete options."""
         repeats, seconds = (2, 0.001) if self.quick else (repeats, seconds)
-        return replace(
-            self,
-            threads=self.threads or threads,
-            repeats=self.repeats or repeats,
-            seconds=self.seconds or seconds,
-        )
+        threads, repeats, seconds = self.threads or threads, self.repeats or repeats, self.seconds or seconds
+        return replace(self, threads=threads, repeats=repeats, seconds=seconds)
 
     def chosen(self, *groups: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return the peers that were asked for, of each group of those that there are."""
+        """Return the selected peers of each group."""
         known = dict.fromkeys(name for group in groups for name in group)
         if unknown := [name for name in self.peers if name not in known]:
             raise UsageError(f"--peers: expected some of {', '.join(known)}; got {', '.join(unknown)}")
@@ -58,14 +54,14 @@ class Options:
 
 
 def begin(name: str, about: str, options: Options) -> Result:
-    """Return a result that says how it is about to be measured, and on what."""
+    """Return a result with settings and environment, but without measurements."""
     env = environment.for_workers(options.threads or 1, options.device)
     settings = {"threads": options.threads, "repeats": options.repeats, "seconds a block": options.seconds}
     return Result(name, about, settings=settings, environment=environment.describe(env))
 
 
 class Worker:
-    """One peer in a process of its own, which does something only when asked, while we wait."""
+    """A peer in a process of its own, which works only during a request."""
 
     def __init__(self, subject: str, arguments: Mapping[str, Any], options: Options) -> None:
         env = environment.for_workers(options.threads or 1, options.device)
@@ -77,7 +73,7 @@ class Worker:
             env=env,
         )
         if options.threads == 1 and hasattr(os, "sched_setaffinity"):
-            # The same core for all: those of a virtual machine differ, and change, by what its neighbours do.
+            # The same core for all: cores of a virtual machine differ in speed, depending on other machines.
             os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
         try:
             self.ask(subject, **arguments)
@@ -86,7 +82,7 @@ class Worker:
             raise
 
     def ask(self, name: str, **arguments: Any) -> Any:
-        """Return what a method returns; raise LeftOut or Failed."""
+        """Return the result of a method; raise LeftOut or Failed."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -110,29 +106,29 @@ class Worker:
         self.process.communicate()
 
 
-class Crew:
-    """The workers of all peers for one case; who cannot take part, or fails, is noted in the result and leaves."""
+class WorkerGroup:
+    """The workers of all peers for one case. Peers that fail, or lack the case, are recorded and removed."""
 
     def __init__(self, result: Result, case: str, rest: float) -> None:
         self.result, self.case, self.rest, self.workers = result, case, rest, dict[str, Worker]()
 
-    def attempt(self, peer: str, do: Callable[[], Any]) -> Any:
-        """Return what comes of it, None if the peer had to leave."""
+    def attempt(self, peer: str, action: Callable[[], Any]) -> Any:
+        """Return the result of an action, None if the peer was removed."""
         try:
-            return do()
+            return action()
         except LeftOut as error:
             self.result.leave_out(peer, str(error), self.case)
         except Failed as error:
             print(f"{peer}, {self.case}: {error}", file=sys.stderr)
             self.result.fail(peer, str(error).strip().splitlines()[-1], self.case)
-        self.dismiss(peer)
+        self.remove(peer)
 
-    def dismiss(self, peer: str) -> None:
+    def remove(self, peer: str) -> None:
         if worker := self.workers.pop(peer, None):
             worker.close()
 
     def ask(self, name: str, **arguments: Any) -> Iterator[tuple[str, Any]]:
-        """Ask one after the other, and yield what they say."""
+        """Send a request to one worker after the other, and yield the answers."""
         for peer, worker in list(self.workers.items()):
             time.sleep(self.rest)
             answer = self.attempt(peer, partial(worker.ask, name, **arguments))
@@ -141,7 +137,7 @@ class Crew:
 
 
 @contextmanager
-def crew(
+def worker_group(
     result: Result,
     peers: Mapping[str, str],
     subject: str,
@@ -149,34 +145,34 @@ def crew(
     arguments: Mapping[str, Any],
     options: Options,
     idle: dict[str, Worker] | None = None,
-) -> Iterator[Crew]:
-    """Start a fresh process for each peer, one after the other, and end them all at the end.
+) -> Iterator[WorkerGroup]:
+    """Start a fresh process for each peer, one after the other, and end all of them at the end.
 
-    Those that are `idle` from the case before are taken again, and are idle afterwards.
+    Workers in `idle`, from the previous case, are used again and kept.
     """
     print(f"{result.name}: {case}: {', '.join(peers)}", file=sys.stderr, flush=True)
     quiet = options.quick or options.threads == 1 or options.device != "cpu"
-    members = Crew(result, case, 0.0 if quiet else REST)
+    group = WorkerGroup(result, case, 0.0 if quiet else REST)
     try:
         for peer, target in peers.items():
-            given = {"target": target, **arguments}
+            case_arguments = {"target": target, **arguments}
             if worker := (idle or {}).pop(peer, None):
-                members.workers[peer] = worker
-                members.attempt(peer, partial(worker.ask, subject, **given))
-            elif worker := members.attempt(peer, partial(Worker, subject, given, options)):
-                members.workers[peer] = worker
-        yield members
+                group.workers[peer] = worker
+                group.attempt(peer, partial(worker.ask, subject, **case_arguments))
+            elif worker := group.attempt(peer, partial(Worker, subject, case_arguments, options)):
+                group.workers[peer] = worker
+        yield group
     finally:
         if idle is None:
-            for worker in members.workers.values():
+            for worker in group.workers.values():
                 worker.close()
         else:
-            idle |= members.workers
+            idle |= group.workers
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What must come of the first calls, and how far from it a peer may be."""
+    """Expected results of the first calls, and their tolerance."""
 
     values: list[float]
     tolerance: float
@@ -190,10 +186,10 @@ def timed(
     expected: Callable[..., Expected] | None = None,
     cells: Cells | None = None,
 ) -> Cells:
-    """Return the seconds of a call, for each peer and case block by block, the blocks of all peers in turn.
+    """Return the seconds of a call for each peer and case, in alternating blocks of the peers.
 
-    Whose first values are not what is `expected` of the case computes something else: it fails. On a GPU, which takes
-    seconds to begin with, a process does one case after the other. `cells` are filled as it goes, if they are given.
+    A peer fails if its first values differ from the `expected` ones. On a GPU, which takes seconds to initialize, a
+    process runs one case after the other. `cells`, if given, are filled during the measurement.
     """
     cells = {} if cells is None else cells
     idle: dict[str, Worker] | None = None if options.device == "cpu" else {}
@@ -201,18 +197,18 @@ def timed(
         for case, arguments in cases.items():
             right = expected(**arguments) if expected else None
             started = {"case": arguments, "seconds": options.seconds}
-            found: dict[str, list[float]] = {}
-            with crew(result, peers, "benchmarks.worker:Blocks", case, started, options, idle) as members:
-                for peer, values in members.ask("first_values"):
+            blocks: dict[str, list[float]] = {}
+            with worker_group(result, peers, "benchmarks.worker:Blocks", case, started, options, idle) as group:
+                for peer, values in group.ask("first_values"):
                     if right and not agree(values, right):
                         result.fail(peer, f"computes something else: expected {right.values}, got {values}", case)
-                        members.dismiss(peer)
+                        group.remove(peer)
                 for _ in range(options.repeats or 1):
-                    for peer, seconds in members.ask("block"):
-                        found.setdefault(peer, []).append(seconds)
+                    for peer, seconds in group.ask("block"):
+                        blocks.setdefault(peer, []).append(seconds)
                 for peer in peers:
-                    if peer in members.workers and peer in found:  # it may have failed half way
-                        cells.setdefault(peer, {})[case] = found[peer]
+                    if peer in group.workers and peer in blocks:  # it may have failed in a later block
+                        cells.setdefault(peer, {})[case] = blocks[peer]
     finally:
         for worker in (idle or {}).values():
             worker.close()
@@ -220,7 +216,7 @@ def timed(
 
 
 def agree(values: list[float], expected: Expected) -> bool:
-    """Return whether all values are near what is expected; NaN is not."""
+    """Return whether all values are within the tolerance; NaN is not."""
     pairs = zip(values, expected.values, strict=True)
     return all(abs(value - right) <= expected.tolerance for value, right in pairs)
 
@@ -232,12 +228,12 @@ def once(
     cases: Mapping[str, Mapping[str, Any]],
     options: Options,
 ) -> dict[str, dict[str, list[Any]]]:
-    """Return what `measure` of the subject says, for each peer and case of as many fresh processes as repeats."""
-    found: dict[str, dict[str, list[Any]]] = {}
+    """Return the results of `measure` of the subject, for each peer and case in a fresh process for each repeat."""
+    results: dict[str, dict[str, list[Any]]] = {}
     for case, arguments in cases.items():
         for _ in range(options.repeats or 1):
-            for peer, target in peers.items():  # no two processes at a time
-                with crew(result, {peer: target}, subject, case, arguments, options) as members:
-                    for _, figures in members.ask("measure"):
-                        found.setdefault(peer, {}).setdefault(case, []).append(figures)
-    return found
+            for peer, target in peers.items():  # one process at a time
+                with worker_group(result, {peer: target}, subject, case, arguments, options) as group:
+                    for _, figures in group.ask("measure"):
+                        results.setdefault(peer, {}).setdefault(case, []).append(figures)
+    return results

@@ -1,6 +1,6 @@
-"""Time of an import in a fresh interpreter, without that in which Python itself starts and ends.
+"""Time of an import in a fresh interpreter, without the start and end of Python itself.
 
-It fails where the import of xgrad takes more than 1.3 times that of NumPy, by the median of the rounds.
+It fails if the import of xgrad takes more than 1.3 times that of NumPy, by the median of the rounds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PEERS = {
 
 
 def seconds(statement: str, env: dict[str, str]) -> float:
-    """Return how long a new interpreter takes for a statement, from start to end."""
+    """Return the duration of a new interpreter that runs a statement."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", statement], check=True, env=env)
     return time.perf_counter() - start
@@ -63,7 +63,7 @@ def run(options: Options) -> Result:
     return result
 
 
-def check(result: Result, found: Sequence[float]) -> None:
-    """Note a failure where the median of the ratios is over the bound."""
-    if (median := spread(found).median) > BOUND:
+def check(result: Result, ratios: Sequence[float]) -> None:
+    """Record a failure if the median of the ratios is above the bound."""
+    if (median := spread(ratios).median) > BOUND:
         result.fail("xgrad", f"takes {median:.2f} times as long as NumPy: expected at most {BOUND}", "import")

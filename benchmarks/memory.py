@@ -1,9 +1,9 @@
-"""Memory of training steps: what is taken, at the peak and for good.
+"""Memory of training steps: at the start, at the peak, and its growth.
 
-Resident memory of a fresh process: after import and set-up, that is before the first step; at the peak of the steps,
-beyond that; and by how much that peak and the number of Python objects grow from the first half of many steps to the
-second, after a warm-up of a tenth of them. On a machine that cannot reset the peak, that of the set-up may hide the one
-of the steps.
+Resident memory of a fresh process: after import and set-up, before the first step; at the peak of the steps, beyond
+that; and the growth of the peak and of the number of Python objects from the first half of many steps to the second,
+after a warm-up of a tenth of them. On a machine that cannot reset the peak, the peak of the set-up may hide that of the
+steps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROCESS = Path("/proc/self")
 
 
 def resident() -> int:
-    """Return the resident bytes of this process, now where Linux says it, else at its peak."""
+    """Return the resident bytes of this process: current on Linux, else at the peak."""
     try:
         return int((PROCESS / "statm").read_text().split()[1]) * mmap.PAGESIZE
     except OSError:
@@ -42,7 +42,7 @@ def resident() -> int:
 
 
 def reset_peak() -> None:
-    """Make the peak what is resident now, where Linux lets us."""
+    """Reset the peak to the current size, where Linux permits it."""
     with suppress(OSError):
         (PROCESS / "clear_refs").write_text("5")
 
@@ -53,19 +53,19 @@ def peak() -> int:
         lines = (PROCESS / "status").read_text().splitlines()
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
-        import resource  # not everywhere
+        import resource  # missing on Windows
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (0 if sys.platform == "darwin" else 10)
 
 
 class Steps:
-    """The worker's side."""
+    """Measurement in the process of a peer."""
 
     def __init__(self, target: str, case: Mapping[str, Any], warm_up: int, steps: int) -> None:
         self.step, self.warm_up, self.steps = peer(target)(**case), warm_up, steps
 
     def take(self, steps: int) -> int:
-        """Return the peak during so many steps."""
+        """Return the peak during a number of steps."""
         result: Any = 0
         reset_peak()
         for _ in range(steps):
@@ -74,7 +74,7 @@ class Steps:
         return peak()
 
     def measure(self) -> dict[str, float]:
-        """Return the figures in MiB, and the number of objects."""
+        """Return memory in MiB, and the growth of the number of objects."""
         gc.collect()
         start = resident()
         most = self.take(self.warm_up)
@@ -100,7 +100,7 @@ def run(options: Options) -> Result:
         for (name, case), steps in zip(networks.items(), many, strict=True)
     }
     (peers,) = options.chosen(PEERS)
-    found = once(result, peers, "benchmarks.memory:Steps", cases, options)
+    figures_by_peer = once(result, peers, "benchmarks.memory:Steps", cases, options)
     for title, unit, key in (
         ("Before the first step", "MiB", "start"),
         ("Peak, beyond that", "MiB", "peak"),
@@ -109,7 +109,7 @@ def run(options: Options) -> Result:
     ):
         cells = {
             name: {case: [figures[key] for figures in rounds] for case, rounds in by_case.items()}
-            for name, by_case in found.items()
+            for name, by_case in figures_by_peer.items()
         }
         result.tables.append(Table(title, unit, cells, "bars" if key == "peak" else ""))
     return result

@@ -1,8 +1,8 @@
-"""What an op costs besides its arithmetic: 8x8 matrices of float32, on one thread.
+"""Overhead of an op: 8x8 matrices of float32, on one thread.
 
-Both operands require gradients, except where it says "no grad". The chain is ``z = (z + y) * y``, 50 times, forward and
-backward from a gradient of ones, after which the gradients are taken off in the library's way; its figure is that of
-one of the 100 ops. The results must agree.
+Both operands require gradients, except for "no grad". The chain is ``z = (z + y) * y``, 50 times, forward and backward
+from a gradient of ones, after which the gradients are cleared; its figure is that of one of the 100 ops. The results
+must agree.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def run(options: Options) -> Result:
 def measured(
     result: Result, peers: Mapping[str, str], chains: Mapping[str, str], options: Options, **device: str
 ) -> Cells:
-    """Return the seconds of each op, and of one of those of a chain."""
+    """Return the seconds of each op, and of one op of the chain."""
     ops = {name: {"name": name, **device} for name in (OPS[:1] if options.quick else OPS)}
     times = scaled(timed(result, peers, ops, options, expected), 1 / REPEATS)
     case = {"chain": {"length": LENGTH, **device}}
-    for peer, found in scaled(timed(result, chains, case, options, chained), 1 / LENGTH).items():
-        times.setdefault(peer, {}).update(found)
+    for peer, cells in scaled(timed(result, chains, case, options, chained), 1 / LENGTH).items():
+        times.setdefault(peer, {}).update(cells)
     return times
 
 
 def expected(name: str, **device: str) -> Expected:
-    """Return what NumPy gets."""
+    """Return the result of NumPy."""
     right = value(op(name)())
     return Expected([right] * 5, 1e-5 * abs(right))
 

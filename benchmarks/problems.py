@@ -1,4 +1,4 @@
-"""What all peers compute: the same networks, batches, operands and images, made with NumPy from fixed seeds."""
+"""Problems for all peers: networks, batches, operands and images, made with NumPy from fixed seeds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MLP:
 
 
 def mlp(sizes: Sequence[int], batch: int) -> MLP:
-    """Return the problem that a training step solves: He's weights, which keep signals alive at any depth."""
+    """Return the problem of a training step, with He initialization, which preserves signals at any depth."""
     rng = np.random.default_rng(0)
     shapes = [(outputs, inputs) for inputs, outputs in pairwise(sizes)]
     weights = [rng.standard_normal(shape, np.float32) * np.float32((2 / shape[1]) ** 0.5) for shape in shapes]
@@ -52,7 +52,7 @@ class Images:
 
 
 def images(quick: bool = False) -> Images:
-    """Return MNIST from where `xgrad.data.mnist` finds it without a download, or `quick` the embedded digits."""
+    """Return MNIST as found by `xgrad.data.mnist` without a download, or for `quick` the embedded digits."""
     data = digits() if quick else mnist(download=False)
     scale = np.float32(1 / data.scale)
     rows = [split.images.reshape(len(split), -1) * scale for split in (data.train, data.test)]
@@ -61,7 +61,7 @@ def images(quick: bool = False) -> Images:
 
 
 def first_weights(sizes: Sequence[int], seed: int) -> tuple[list[Array], list[Array]]:
-    """Return weights and biases spread evenly over ±1/√in, as PyTorch's layers and ours start."""
+    """Return weights and biases uniform over ±1/√in, the initialization of PyTorch and xgrad."""
     rng = np.random.default_rng(seed)
     bounds = [(inputs, outputs, inputs**-0.5) for inputs, outputs in pairwise(sizes)]
     weights = [rng.uniform(-b, b, (outputs, inputs)).astype(np.float32) for inputs, outputs, b in bounds]

@@ -16,22 +16,22 @@ Cells = dict[str, dict[str, list[float]]]  # by row and column
 
 @dataclass
 class Table:
-    """Samples of one kind by row and column; where columns are numbers, `plot` may be ``"lines"``."""
+    """Samples of one kind by row and column."""
 
     title: str
     unit: str
     cells: Cells
-    plot: str = ""  # "bars" or "lines", in logarithms; "progress", not in logarithms; or nothing
-    corner: str = ""  # what columns are
+    plot: str = ""  # "bars", "lines" (columns are numbers), both logarithmic; "progress", linear; or no plot
+    corner: str = ""  # meaning of the columns
 
     def columns(self) -> list[str]:
-        """Return all columns, in the order in which rows first have them."""
+        """Return all columns, in the order of their first occurrence."""
         return list(dict.fromkeys(column for row in self.cells.values() for column in row))
 
 
 @dataclass
 class Words:
-    """What there is to say by row and column, in words."""
+    """A table of words."""
 
     title: str
     corner: str
@@ -40,7 +40,7 @@ class Words:
 
 @dataclass
 class Result:
-    """What a benchmark found: tables, and who was left out or failed, with reasons and where."""
+    """Result of a benchmark: tables, and the peers that were left out or failed, with reasons and cases."""
 
     name: str
     about: str
@@ -66,7 +66,7 @@ def _note(absent: dict[str, dict[str, list[str]]], peer: str, reason: str, case:
 
 
 def markdown(result: Result, plot: bool = False) -> str:
-    """Return what a person reads."""
+    """Return the result as Markdown."""
     lines = [f"# {result.name}", "", result.about.strip(), ""]
     for table in result.tables:
         if not (columns := table.columns()):
@@ -76,15 +76,15 @@ def markdown(result: Result, plot: bool = False) -> str:
         for row, cells in table.cells.items():
             lines.append(f"| {row} | {' | '.join(cell(cells.get(column, ())) for column in columns)} |")
         lines.append("")
-    for said in result.words:
-        columns = list(dict.fromkeys(column for row in said.cells.values() for column in row))
+    for words in result.words:
+        columns = list(dict.fromkeys(column for row in words.cells.values() for column in row))
         lines += [
-            f"## {said.title}",
+            f"## {words.title}",
             "",
-            f"| {said.corner} | {' | '.join(columns)} |",
+            f"| {words.corner} | {' | '.join(columns)} |",
             "|---" * (len(columns) + 1) + "|",
         ]
-        lines += [f"| {row} | {' | '.join(cells.get(c, '') for c in columns)} |" for row, cells in said.cells.items()]
+        lines += [f"| {row} | {' | '.join(cells.get(c, '') for c in columns)} |" for row, cells in words.cells.items()]
         lines.append("")
     for title, absent in (("Left out", result.left_out), ("Failed", result.failed)):
         for peer, reasons in absent.items():
@@ -100,7 +100,7 @@ def markdown(result: Result, plot: bool = False) -> str:
 
 
 def cell(samples: Sequence[float]) -> str:
-    """Return median and quartiles as a person reads them."""
+    """Return median and quartiles as text."""
     if not samples:
         return "-"
     low, median, high = map(short, spread(samples))
@@ -108,16 +108,16 @@ def cell(samples: Sequence[float]) -> str:
 
 
 def short(number: float) -> str:
-    """Return a number with three digits that matter."""
+    """Return a number with three significant digits."""
     if number == int(number) or abs(number) >= 1000:
         return f"{number:,.0f}".replace(",", " ")
     return f"{number:#.3g}".removesuffix(".")
 
 
 def picture(tables: Sequence[Table]) -> Any:
-    """Return a figure of all tables that want to be plotted; needs matplotlib.
+    """Return a figure of tables; needs matplotlib.
 
-    Its width of 7 inches leaves text readable where a page shows it 500 pixels wide.
+    With a width of 7 inches, text is readable on a page that shows the figure 500 pixels wide.
     """
     from matplotlib.figure import Figure
 
@@ -127,15 +127,16 @@ def picture(tables: Sequence[Table]) -> Any:
     for axes, table in zip(subplots[:, 0], tables, strict=True):
         columns = table.columns()
         for i, (row, cells) in enumerate(table.cells.items()):
-            found = [(column, spread(samples)) for column, samples in cells.items() if samples]
-            medians = [s.median for _, s in found]
-            errors = [[max(0, s.median - s.low) for _, s in found], [max(0, s.high - s.median) for _, s in found]]
+            spreads = {column: spread(samples) for column, samples in cells.items() if samples}
+            medians = [s.median for s in spreads.values()]
+            below = [max(0, s.median - s.low) for s in spreads.values()]
+            errors = [below, [max(0, s.high - s.median) for s in spreads.values()]]
             if table.plot == "bars":
                 height = 0.8 / len(table.cells)
-                places = [columns.index(column) + (i + 0.5) * height - 0.4 for column, _ in found]
-                axes.barh(places, medians, height, xerr=errors, label=row)
+                positions = [columns.index(column) + (i + 0.5) * height - 0.4 for column in spreads]
+                axes.barh(positions, medians, height, xerr=errors, label=row)
             else:
-                axes.errorbar([float(column) for column, _ in found], medians, errors, marker=".", label=row)
+                axes.errorbar([float(column) for column in spreads], medians, errors, marker=".", label=row)
         if table.plot == "bars":
             axes.set_yticks(range(len(columns)), [column.replace(", ", ",\n") for column in columns])
             axes.set_ylim(len(columns) - 0.5, -0.5)
@@ -150,7 +151,7 @@ def picture(tables: Sequence[Table]) -> Any:
             _logarithmic(axes, "x" if table.plot == "bars" else "y")
         axes.set_title(table.title)
         axes.grid(alpha=0.3, axis="x" if table.plot == "bars" else "both")
-        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))  # beside the axes, which it would cover
+        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))  # beside the axes
     return figure
 
 
@@ -177,18 +178,18 @@ def _logarithmic(axes: Any, name: str) -> None:
 
 
 def write(result: Result, folder: Path) -> str:
-    """Write NAME.json, NAME.md and NAME.svg, and return what was, or was not, written."""
+    """Write NAME.json, NAME.md and NAME.svg, and return a message about the files."""
     folder.mkdir(parents=True, exist_ok=True)
     name, plotted = result.name, [table for table in result.tables if table.plot and table.columns()]
-    said = f"written: {name}.json, {name}.md"
+    message = f"written: {name}.json, {name}.md"
     if plotted:
         try:
             (folder / f"{name}.svg").write_text(svg(plotted), encoding="utf-8")
-            said += f", {name}.svg"
+            message += f", {name}.svg"
         except ModuleNotFoundError:
             plotted = []
-            said += "; the plot is left out, for matplotlib is missing: pip install 'xgrad[benchmarks]'"
+            message += "; without a plot, since matplotlib is missing: pip install 'xgrad[benchmarks]'"
     text = json.dumps(asdict(result), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(markdown(result, bool(plotted)), encoding="utf-8")
-    return said
+    return message

@@ -1,4 +1,4 @@
-"""How the cost of a step grows with batch, width and depth, and that of a chain with its length.
+"""Growth of the cost of a step with batch, width and depth, and of a chain with its length.
 
 Networks are 784-256-128-10 (batch), w-w-w-10 at batch 64 (width), and layers of 64 at batch 32 (depth). The chain is
 that of the ops: ``z = (z + y) * y`` on 8x8 matrices, forward and backward. The exponent p of cost = c sizeᵖ is fitted
@@ -26,7 +26,7 @@ SIZES = {
 
 
 def case(kind: str, size: int) -> dict[str, Any]:
-    """Return what is measured at a size."""
+    """Return the arguments of a measurement."""
     if kind == "batch":
         return {"sizes": [784, 256, 128, 10], "batch": size}
     if kind == "width":
@@ -45,11 +45,11 @@ def run(options: Options) -> Result:
         cases = {str(size): case(kind, size) for size in (sizes[:3] if options.quick else sizes)}
         chain = kind == "chain"
         times = timed(result, chains if chain else steps, cases, options, chained if chain else expected)
-        what = "Time of a chain" if chain else f"Time of a step by {kind}"
-        result.tables.append(Table(what, "µs", scaled(times, 1e6), "lines", "ops" if chain else kind))
-        for peer, found in times.items():
-            if len(found) >= 3:
-                medians = [spread(samples).median for samples in found.values()]
-                exponents.cells.setdefault(peer, {})[kind] = [exponent([float(size) for size in found], medians)]
+        title = "Time of a chain" if chain else f"Time of a step by {kind}"
+        result.tables.append(Table(title, "µs", scaled(times, 1e6), "lines", "ops" if chain else kind))
+        for peer, cells in times.items():
+            if len(cells) >= 3:
+                medians = [spread(samples).median for samples in cells.values()]
+                exponents.cells.setdefault(peer, {})[kind] = [exponent([float(size) for size in cells], medians)]
     result.tables.append(exponents)
     return result

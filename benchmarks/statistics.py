@@ -25,12 +25,12 @@ def spread(samples: Sequence[float]) -> Spread:
 
 
 def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
-    """Return the ratios block by block, so that what slowed the machine in one block hits both parts of a ratio."""
+    """Return ratios block by block: a slow machine during a block affects both parts of a ratio."""
     return [a / b for a, b in zip(above, below, strict=True)]
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Return p of the power law cost = c sizeᵖ that fits the upper half best, in logarithms by least squares."""
+    """Return p of the power law cost = c sizeᵖ, fitted to the upper half by least squares in logarithms."""
     upper = min(len(sizes) // 2, len(sizes) - 3)
     if upper < 0:
         raise ValueError(f"exponent: expected three sizes or more, got {len(sizes)}")

@@ -1,7 +1,7 @@
 """One training step of an MLP: forward, backward and update, in float32.
 
-ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch, and its first five losses
-must be those of NumPy in float64, within a hundredth of what they fall; so all compute the same.
+ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch. To show that all compute the
+same, the first five losses must be those of NumPy in float64, within a hundredth of their decrease.
 
 The cost of a recording with planning is the time of the first captured call, in eager steps: trace, passes and plan.
 The optimizer has taken its first step eagerly before.
@@ -32,7 +32,7 @@ PEERS = {
     "MyGrad": "my_grad:step",
     "HIPS autograd": "hips_autograd:step",
 }
-#: Of what to what the ratios are; of several peers the fastest counts.
+#: Numerators and denominators of ratios: the fastest of several peers.
 RATIOS = {
     "PyTorch / xgrad": (["PyTorch"], ["xgrad"]),
     "xgrad / NumPy by hand": (["xgrad"], ["NumPy in place", "NumPy plain"]),
@@ -46,7 +46,7 @@ RECORDED = {"recording with planning": "ours:recording"}
 
 
 class Recording:
-    """The worker's side of the cost of a recording."""
+    """Cost of a recording, measured in the process of a peer."""
 
     def __init__(self, target: str, case: Mapping[str, Any]) -> None:
         self.steps = peer(target)(**case)
@@ -82,7 +82,7 @@ def named(networks: Sequence[tuple[Sequence[int], int]]) -> dict[str, dict[str, 
 
 
 def expected(sizes: Sequence[int], batch: int, **other: Any) -> Expected:
-    """Return the first five losses, as NumPy has them in float64."""
+    """Return the first five losses of NumPy in float64."""
     call = step_plain(sizes, batch, np.float64)
     losses = [float(call()) for _ in range(5)]
     return Expected(losses, (losses[0] - losses[-1]) / 100)
@@ -91,16 +91,16 @@ def expected(sizes: Sequence[int], batch: int, **other: Any) -> Expected:
 def scaled(cells: Cells, factor: float) -> Cells:
     """Return all samples in another unit."""
     return {
-        row: {column: [factor * s for s in samples] for column, samples in found.items()}
-        for row, found in cells.items()
+        row: {column: [factor * s for s in samples] for column, samples in columns.items()}
+        for row, columns in cells.items()
     }
 
 
 def compared(times: Cells, pairs: Mapping[str, tuple[list[str], list[str]]]) -> Cells:
-    """Return the ratios of the fastest of one group of peers to the fastest of another, where there are both."""
+    """Return the ratios of the fastest peer of one group to the fastest of another, if both groups have one."""
     cells: Cells = {}
     for name, groups in pairs.items():
-        for case in dict.fromkeys(case for found in times.values() for case in found):
+        for case in dict.fromkeys(case for by_case in times.values() for case in by_case):
             above, below = (
                 min(
                     (times[p][case] for p in peers if case in times.get(p, {})),

@@ -1,6 +1,6 @@
-"""A process of its own for one peer: it does what `harness.Worker` asks for, line by line as JSON.
+"""The process of one peer, which carries out the requests of `harness.Worker`, line by line as JSON.
 
-A line names a class, with its module, and its arguments; the following ones methods of the instance and theirs.
+A line names a class, with its module, and its arguments, or a method of the current instance and its arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.peers import LeftOut
 
 
 def resolve(name: str) -> Any:
-    """Return what a name such as ``package.module:function`` stands for."""
+    """Return the object with a name such as ``package.module:function``."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -33,18 +33,12 @@ def peer(target: str) -> Callable[..., Any]:
 
 
 def value(result: Any) -> float:
-    """Return a number, or the sum of an array, which has to be computed for that."""
+    """Return a number, or the sum of an array, which waits for its computation."""
     return float(result.sum().item() if hasattr(result, "sum") else result)
 
 
 class Blocks:
-    """What a peer does, timed in blocks of at least `seconds`.
-
-    Attributes
-    ----------
-    values : list of float
-        What came of the first calls, to be compared between peers.
-    """
+    """Calls of a peer, timed in blocks of at least `seconds`; `values` are the first results, to be compared."""
 
     def __init__(self, target: str, case: Mapping[str, Any], seconds: float) -> None:
         self.call = peer(target)(**case)
@@ -57,7 +51,7 @@ class Blocks:
         return self.values
 
     def block(self) -> float:
-        """Return the seconds that a call takes, measured over a block, after a tenth of one to warm up."""
+        """Return the seconds of a call, measured over a block, after a warm-up of a tenth of it."""
         self.timed(1 + self.calls // 10)
         return self.timed(self.calls) / self.calls
 
@@ -66,7 +60,7 @@ class Blocks:
         start = time.perf_counter()
         for _ in repeat(None, calls):
             result = call()
-        finite = math.isfinite(value(result))  # waits for what is queued
+        finite = math.isfinite(value(result))  # waits for queued work
         spent = time.perf_counter() - start
         if not finite:
             raise ArithmeticError("a result is no longer finite")
@@ -74,9 +68,9 @@ class Blocks:
 
 
 def serve() -> None:
-    """Answer until there are no more questions."""
+    """Answer requests until the input ends."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print goes elsewhere
+    os.dup2(2, 1)  # output of libraries goes to standard error
     instance: Any = None
     for line in sys.stdin:
         name, arguments = json.loads(line)
@@ -84,7 +78,7 @@ def serve() -> None:
         try:
             if ":" in name:
                 instance = None
-                gc.collect()  # memory of a GPU, too
+                gc.collect()  # also frees memory of a GPU
                 instance = resolve(name)(**arguments)
             else:
                 reply["result"] = getattr(instance, name)(**arguments)

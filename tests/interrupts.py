@@ -1,6 +1,6 @@
-"""Calls that a signal handler stops: at a random time, or at a given instruction of the library.
+"""Interruption of calls by a signal handler: at a random time, or at a given instruction of the library.
 
-``INTERRUPTS=20000`` in the environment asks the tests for 20 000 of them.
+``INTERRUPTS=20000`` in the environment sets the number of interruptions.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class _Trace:
 
     def __init__(self, last: int, functions: Collection[str]) -> None:
         self.last, self.functions, self.count, self.signal = last, functions, 0, _Signal()
+        self.called: set[str] = set()
 
     @before_signals
     def trace(self, frame: Any, event: str, arg: Any) -> Any:
@@ -65,6 +66,7 @@ class _Trace:
             return None  # not of the library, nor of code that it has written
         if self.functions and frame.f_code.co_name not in self.functions:
             return None
+        self.called.add(frame.f_code.co_name)
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
         self.count += event == "call" or (event == "opcode" and frame.f_code.co_code[frame.f_lasti] in _CHECKED)
@@ -74,10 +76,10 @@ class _Trace:
 
 
 def call_with_signal_at(last: int, call: Callable[[], Any], functions: Collection[str] = ()) -> int:
-    """Call a function, and raise `Interrupt` in a signal handler at the place of the library that has a number.
+    """Call a function, and raise `Interrupt` in a signal handler at the place of the library with a number.
 
-    Places are those where Python runs handlers, in the order of the call, from 1. Return how many there were: all, if
-    none has the number, as 0. Where names of functions are given, places in others do not count.
+    Places are those where Python runs handlers, numbered from 1 in the order of the call; with names of functions,
+    only places in these. Return the number of places that were reached: all of them for the number 0.
     """
     tracer, old = _Trace(last, functions), signal.signal(signal.SIGINT, interrupt)
     try:
@@ -89,4 +91,5 @@ def call_with_signal_at(last: int, call: Callable[[], Any], functions: Collectio
     finally:
         sys.settrace(None)
         signal.signal(signal.SIGINT, old)
+    assert last or tracer.called >= set(functions), f"not called: {set(functions) - tracer.called}"
     return tracer.count

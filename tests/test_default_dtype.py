@@ -1,14 +1,14 @@
-"""The dtype of floats for which none is given."""
+"""The default dtype of floats."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import xgrad
+from builders import run_threads
 from xgrad import nn
 
 MAKERS: dict[str, Callable[..., Any]] = {
@@ -36,13 +36,13 @@ MAKERS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_floats_without_a_dtype_have_the_default_one(make: Callable[..., Any], device: str) -> None:
+def test_floats_without_a_dtype_have_the_default_dtype(make: Callable[..., Any], device: str) -> None:
     with xgrad.set_default_dtype(xgrad.float64):
         assert make(device=device).dtype == xgrad.float64
     assert make(device=device).dtype == xgrad.float32
 
 
-def test_complex_numbers_follow(device: str) -> None:
+def test_complex_dtype_follows_the_default_dtype(device: str) -> None:
     for dtype, expected in ((xgrad.float64, xgrad.complex128), (xgrad.float32, xgrad.complex64)):
         with xgrad.set_default_dtype(dtype):
             assert xgrad.asarray([1j], device=device).dtype == expected
@@ -50,7 +50,7 @@ def test_complex_numbers_follow(device: str) -> None:
             assert xgrad.result_type(xgrad.int8, 1j) == expected
 
 
-def test_tensors_keep_their_dtype(device: str) -> None:
+def test_tensors_keep_their_dtype_under_another_default(device: str) -> None:
     x = xgrad.ones(2, device=device)
     with xgrad.set_default_dtype("float64"):
         assert (x + 1.5).dtype == (x + xgrad.ones(2, dtype="int64", device=device)).dtype == xgrad.float32
@@ -59,25 +59,23 @@ def test_tensors_keep_their_dtype(device: str) -> None:
         assert xgrad.asarray(x).dtype == xgrad.asarray(x.numpy() if device == "cpu" else x).dtype == xgrad.float32
 
 
-def test_the_namespace_says_what_it_is() -> None:
+def test_namespace_info_and_repr_follow_the_default_dtype() -> None:
     with xgrad.set_default_dtype(xgrad.float64):
         assert xgrad.get_default_dtype() == xgrad.float64
-        found = xgrad.__array_namespace_info__().default_dtypes()
-        assert (found["real floating"], found["complex floating"]) == (xgrad.float64, xgrad.complex128)
+        dtypes = xgrad.__array_namespace_info__().default_dtypes()
+        assert (dtypes["real floating"], dtypes["complex floating"]) == (xgrad.float64, xgrad.complex128)
         assert repr(xgrad.zeros(1)) == "Tensor([0.])"
         assert repr(xgrad.zeros(1, dtype="float32")) == "Tensor([0.], dtype=float32)"
 
 
-def test_it_is_set_for_good_without_a_with_block_in_one_thread_alone() -> None:
+def test_setting_without_a_block_lasts_in_its_thread_alone() -> None:
     seen = []
 
     def work() -> None:
         xgrad.set_default_dtype(xgrad.float64)
         seen.append(xgrad.zeros(1).dtype)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    run_threads(work)
     assert seen == [xgrad.float64]
     assert xgrad.zeros(1).dtype == xgrad.float32
 
@@ -93,12 +91,12 @@ def test_blocks_nest_and_end_after_an_error() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int64", "complex64", "bool"])
-def test_other_dtypes_are_refused(dtype: str) -> None:
+def test_default_dtype_that_is_not_real_floating_is_refused(dtype: str) -> None:
     with pytest.raises(TypeError, match=f"set_default_dtype: expected xgrad.float32 or xgrad.float64, got {dtype}"):
         xgrad.set_default_dtype(dtype)
 
 
-def test_a_captured_step_is_traced_once_for_each() -> None:
+def test_captured_step_follows_the_default_dtype() -> None:
     step = xgrad.capture(lambda x: x + xgrad.ones(2))
     x = xgrad.ones(2)
     for _ in range(3):

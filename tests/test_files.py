@@ -1,3 +1,7 @@
+"""Files that are written completely or not at all: errors, special files, modes, leftovers, several files."""
+
+from __future__ import annotations
+
 import ast
 import errno
 import os
@@ -14,42 +18,40 @@ if sys.platform != "win32":
     import fcntl
 
 
-def test_a_write_replaces_whole(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    with monkeypatch.context() as patch:
-        patch.delattr(os, "replace")
-        with pytest.raises(AttributeError):
-            write(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-    write(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [path]
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def put(folder, files):
+    write_together({str(folder / name): content for name, content in files.items()})
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["error", "interrupt"])
-def test_a_write_that_dies_leaves_nothing(call, error, tmp_path, monkeypatch):
-    def die(*arguments):
-        assert len(list(tmp_path.iterdir())) == 1
+@pytest.mark.parametrize("earlier", [{}, {"file": b"old"}], ids=["new", "replaced"])
+def test_failed_write_changes_nothing(earlier, call, error, tmp_path, monkeypatch):
+    def fail(*args):
+        assert len(list(tmp_path.iterdir())) == 1 + len(earlier)
         raise error
 
-    monkeypatch.setattr(os, call, die)
-    with pytest.raises(type(error)) as caught:
-        write(tmp_path / "file", b"new")
-    assert caught.value is error
-    assert not list(tmp_path.iterdir())
+    put(tmp_path, earlier)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, fail)
+        with pytest.raises(type(error)) as caught:
+            write(tmp_path / "file", b"new")
+    assert caught.value is error and contents(tmp_path) == earlier
+    write(tmp_path / "file", b"new")
+    assert contents(tmp_path) == {"file": b"new"}
 
 
-def test_a_missing_folder_is_not_made(tmp_path):
+def test_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "folder" / "file", b"new")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has neither modes nor, for everybody, links")
-def test_a_written_file_is_an_ordinary_one(tmp_path):
+def test_new_file_has_ordinary_mode_and_keeps_a_link(tmp_path):
     ordinary, link = tmp_path / "ordinary", tmp_path / "link"
     ordinary.write_bytes(b"")
     link.symlink_to(tmp_path / "file")
@@ -59,11 +61,11 @@ def test_a_written_file_is_an_ordinary_one(tmp_path):
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
 
 
-# What is not replaced
+# Special files
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no FIFOs")
-def test_a_fifo_is_written_to_and_stays(tmp_path):
+def test_fifo_is_written_to_in_place(tmp_path):
     fifo, link = tmp_path / "fifo", tmp_path / "link"
     os.mkfifo(fifo)
     link.symlink_to(fifo)
@@ -80,7 +82,7 @@ def test_a_fifo_is_written_to_and_stays(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes")
-def test_a_device_is_written_to_and_stays(tmp_path):
+def test_device_is_written_to_in_place(tmp_path):
     null, full = tmp_path / "null", tmp_path / "full"
     try:
         os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
@@ -109,7 +111,7 @@ def test_standard_output_is_written_to_in_order(kind, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_and_a_circle_of_links_are_refused(tmp_path):
+def test_folder_and_circle_of_links_are_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for name in ("folder", "circle"):
@@ -125,7 +127,7 @@ def test_a_folder_and_a_circle_of_links_are_refused(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
-def test_the_mode_of_a_replaced_file_stays(mode, tmp_path):
+def test_mode_of_a_replaced_file_is_kept(mode, tmp_path):
     path = tmp_path / "file"
     for call in (lambda: write(path, b"new"), lambda: write_together({str(path): b"new"})):
         path.write_bytes(b"old")
@@ -135,7 +137,7 @@ def test_the_mode_of_a_replaced_file_stays(mode, tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root gives files away")
-def test_the_owner_of_a_replaced_file_stays(tmp_path):
+def test_owner_of_a_replaced_file_is_kept(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     os.chown(path, 12345, 23456)
@@ -143,7 +145,7 @@ def test_the_owner_of_a_replaced_file_stays(tmp_path):
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
 
 
-def test_a_hard_link_keeps_the_earlier_content(tmp_path):
+def test_other_hard_link_keeps_the_earlier_content(tmp_path):
     path, other = tmp_path / "file", tmp_path / "other"
     path.write_bytes(b"old")
     os.link(path, other)
@@ -151,14 +153,14 @@ def test_a_hard_link_keeps_the_earlier_content(tmp_path):
     assert path.read_bytes() == b"new" and other.read_bytes() == b"old"
 
 
-def test_a_name_of_the_greatest_length_is_written(tmp_path):
+def test_name_of_maximal_length_is_written(tmp_path):
     path = tmp_path / ("x" * 255)
     write(path, b"new")
     assert path.read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("protected", ["file", "."])
-def test_a_write_protected_file_or_folder_is_refused(protected, tmp_path, monkeypatch):
+def test_write_protected_file_or_folder_is_refused(protected, tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     real = os.access  # root may write everything
@@ -170,11 +172,11 @@ def test_a_write_protected_file_or_folder_is_refused(protected, tmp_path, monkey
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
 
 
-# Leftovers
+# Temporary files of other processes
 
 
-def alive(folder):
-    """A process that is killed, or asked to go on, in the middle of a write."""
+def paused_write(folder):
+    """Start a process that stops in the middle of a write, and continues after a line of input."""
     program = (
         "import os, sys; from xgrad.support.files import write\n"
         "def wait(*arguments): print('writing', flush=True); sys.stdin.readline()\n"
@@ -188,23 +190,23 @@ def alive(folder):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps leftovers")
-def test_leftovers_of_dead_processes_are_removed_and_files_of_live_ones_stay(tmp_path):
-    with alive(tmp_path) as killed:
+def test_temporary_files_of_dead_processes_only_are_removed(tmp_path):
+    with paused_write(tmp_path) as killed:
         killed.kill()
-    (left,) = tmp_path.iterdir()
-    with alive(tmp_path) as living:
-        assert not left.exists()
+    (stale,) = tmp_path.iterdir()
+    with paused_write(tmp_path) as living:
+        assert not stale.exists()
         (held,) = tmp_path.iterdir()
-        for name in (".xgrad-mine", "other.tmp"):
+        for name in (".xgrad-user", "other.tmp"):
             (tmp_path / name).touch()
         write(tmp_path / "file", b"content")
-        assert {path.name for path in tmp_path.iterdir()} == {held.name, "file", ".xgrad-mine", "other.tmp"}
+        assert {path.name for path in tmp_path.iterdir()} == {held.name, "file", ".xgrad-user", "other.tmp"}
         living.communicate(b"\n")
     assert living.returncode == 0 and (tmp_path / "slow").read_bytes() == b"content" and not held.exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps leftovers")
-def test_a_file_taken_for_a_leftover_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
+def test_temporary_file_removed_before_its_lock_is_made_again(tmp_path, monkeypatch):
     real, stolen = fcntl.flock, []
 
     def flock(file, operation):
@@ -224,14 +226,6 @@ OLD = {"first": b"old 1", "second": b"old 2", "third": b"old 3"}
 NEW = {"first": b"new 1", "second": b"new 2", "third": None, "fourth": b"new 4"}
 
 
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def put(folder, files):
-    write_together({str(folder / name): content for name, content in files.items()})
-
-
 def test_files_are_replaced_together(tmp_path):
     put(tmp_path, OLD)
     put(tmp_path, NEW)
@@ -240,7 +234,7 @@ def test_files_are_replaced_together(tmp_path):
 
 @pytest.mark.parametrize("earlier", [{}, OLD, {"second": b"old 2"}], ids=["none", "all", "second"])
 @pytest.mark.parametrize("call", ["rename", "replace", "fsync"])
-def test_an_error_among_several_files_leaves_all_as_before(earlier, call, tmp_path, monkeypatch):
+def test_error_among_several_files_changes_none(earlier, call, tmp_path, monkeypatch):
     real = getattr(os, call)
     for fails in range(10):
         put(tmp_path, earlier | dict.fromkeys({*OLD, *NEW} - {*earlier}))
@@ -263,7 +257,7 @@ def test_an_error_among_several_files_leaves_all_as_before(earlier, call, tmp_pa
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("earlier", [{}, OLD, {"second": b"old 2"}], ids=["none", "all", "second"])
-def test_a_kill_among_several_files_mixes_none_with_the_first(earlier, tmp_path):
+def test_kill_among_several_files_mixes_none_with_the_first(earlier, tmp_path):
     program = f"""
 import os, sys
 from pathlib import Path
@@ -302,7 +296,7 @@ print(states)
     assert any("first" not in state for state in states)
 
 
-def test_an_error_among_several_files_names_the_file(tmp_path, monkeypatch):
+def test_error_among_several_files_names_the_file(tmp_path, monkeypatch):
     def failing(*arguments):
         raise OSError(errno.EIO, "broken")
 
@@ -315,7 +309,7 @@ def test_an_error_among_several_files_names_the_file(tmp_path, monkeypatch):
 # Reading
 
 
-def test_reading_is_bounded(tmp_path):
+def test_read_is_bounded_and_refuses_special_files(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"content")
     assert read(path, 7) == b"content"

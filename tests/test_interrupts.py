@@ -1,7 +1,7 @@
-"""Ctrl-C at any moment of an eager call leaves the library usable, and its modes as they were.
+"""Ctrl-C during eager calls: the library stays usable, and modes are restored.
 
-What an update of parameters or a backward pass has done so far stays: see `Optimizer.step` and `autograd.backward`.
-Captured steps, which are done wholly or not at all, have their own tests in `capture/test_interruptions.py`.
+Partial results of `Optimizer.step` and `autograd.backward` stay. Captured steps have all their effects or none: see
+`capture/test_interruptions.py`.
 """
 
 from __future__ import annotations
@@ -24,31 +24,26 @@ from xgrad import nn, optim
 from xgrad.backend import philox
 from xgrad.backend.device import Device, tracing
 from xgrad.core.lost_gradients import _warns
+from xgrad.core.views import base_of
 
 Scenario = Callable[..., Iterator[Any]]
 
 
 def modes() -> list[Any]:
     """Return the modes of this thread."""
-    return [
-        xgrad.is_grad_enabled(),
-        xgrad.get_default_dtype(),
-        xgrad.zeros(1).device,
-        _warns.get(),
-        tracing.get(),
-    ]
+    return [xgrad.is_grad_enabled(), xgrad.get_default_dtype(), xgrad.zeros(1).device, _warns.get(), tracing.get()]
 
 
 def play(scenario: Scenario, interrupted: Callable[[Callable[[], Any]], Any]) -> Any:
-    """Interrupt the call that a scenario yields, and check what is left; return what the interruption returned."""
+    """Interrupt the call that a scenario yields, and run its checks; return the result of the interruption."""
     before, parts = modes(), scenario()
-    found = interrupted(next(parts))
+    result = interrupted(next(parts))
     assert modes() == before
     assert next(parts, None) is None
-    return found
+    return result
 
 
-# Scenarios: what is prepared, the call, and checks of what is left
+# Scenarios: preparation, the call, and checks afterwards
 
 
 def network() -> nn.Module:
@@ -117,21 +112,20 @@ def higher_order() -> Iterator[Any]:
         np.testing.assert_allclose(got.numpy(), 6 * x.detach().numpy(), rtol=1e-6)
 
 
-def stepping(make: Callable[..., Any], steps: int, piece: int | None = None) -> Iterator[Any]:
+def stepping(make: Callable[..., Any], steps: int, tile_size: int | None = None) -> Iterator[Any]:
     backend = Device("cpu").backend
     before = backend.tile_size
     try:
-        backend.tile_size = piece or before
+        backend.tile_size = tile_size or before
         model, optimizer = training(make, steps)
         complete = {frozenset(state) for state in training(make, 1)[1].state_dict()["state"].values()}
         known = optimizer.state_dict()["state"]
         yield optimizer.step
         state = optimizer.state_dict()["state"]
         assert all(known.keys() <= state.keys() and frozenset(state[i]) in complete | {frozenset()} for i in state)
-        assert all(
-            np.isfinite(x.numpy()).all() for parts in state.values() for x in parts.values() if hasattr(x, "ndim")
-        )
-        # From there on it is as with another network and optimizer, given the weights and the state.
+        arrays = [x.numpy() for parts in state.values() for x in parts.values() if hasattr(x, "ndim")]
+        assert all(np.isfinite(x).all() for x in arrays)
+        # Further steps equal those of another network and optimizer with the same weights and state.
         other, fresh = training(make, 0)
         other.load_state_dict(model.state_dict())
         fresh.load_state_dict(optimizer.state_dict())
@@ -146,7 +140,7 @@ def stepping(make: Callable[..., Any], steps: int, piece: int | None = None) -> 
 
 
 def rule(xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
-    """Return what a rule with two arrays and a number, none in place, makes of a parameter."""
+    """Update a parameter by a rule with two arrays and a number, none of them in place."""
     if not state:
         state["n"], state["a"], state["b"] = 0, xp.zeros_like(p), xp.zeros_like(p)
     state["n"] += 1
@@ -158,18 +152,17 @@ def loading_an_optimizer() -> Iterator[Any]:
     _, optimizer = training(partial(optim.Adam, lr=0.1), 1)
     _, other = training(partial(optim.Adam, lr=0.2), 3)
     states = [snapshot(each.state_dict()) for each in (optimizer, other)]
-    given = other.state_dict()
-    yield partial(optimizer.load_state_dict, given)
+    yield partial(optimizer.load_state_dict, other.state_dict())
     assert snapshot(optimizer.state_dict()) in states
     optimizer.step()
 
 
 def loading_a_module() -> Iterator[Any]:
     model, other = network(), network()
-    given = {name: x + 1 for name, x in other.state_dict().items()}
-    yield partial(model.load_state_dict, given)
-    model.load_state_dict(given)
-    assert snapshot(model.state_dict()) == snapshot(given)
+    state = {name: x + 1 for name, x in other.state_dict().items()}
+    yield partial(model.load_state_dict, state)
+    model.load_state_dict(state)
+    assert snapshot(model.state_dict()) == snapshot(state)
 
 
 def moving_a_module() -> Iterator[Any]:
@@ -207,6 +200,8 @@ def writing() -> Iterator[Any]:
     corner = turned[:2, :2]
     leaf = array(3, 4).requires_grad_()
     values = leaf.data
+    resized = array(3)
+    tail = resized[1:]
 
     def call() -> None:
         nonlocal turned
@@ -217,12 +212,14 @@ def writing() -> Iterator[Any]:
         values[0] = 2.0
         with xgrad.no_grad():
             leaf[1] = 1.0
+        resized.data = array(5)
 
     def check() -> None:
         np.testing.assert_array_equal(row.numpy(), base.numpy()[1])
         np.testing.assert_array_equal(turned.numpy(), base.numpy().T)
         np.testing.assert_array_equal(corner.numpy(), base.numpy().T[:2, :2])
         np.testing.assert_array_equal(values.numpy(), leaf.detach().numpy())
+        assert base_of(tail) is None or tail.tolist() == resized.tolist()[1:]
 
     yield call
     check()
@@ -247,8 +244,7 @@ def hooks() -> Iterator[Any]:
     y = 3 * x
     y.retain_grad()
     yield lambda: y.register_hook(lambda g: 2 * g).remove()
-    handles = [handle for handle in y._edge.hooks if type(handle) is not type]
-    for handle in handles:  # of which the call has not returned
+    for handle in [handle for handle in y._edge.hooks if type(handle) is not type]:  # of a call that did not return
         handle.remove()
     (y * y).sum().backward()
     assert y.grad is not None
@@ -268,9 +264,8 @@ def drawing() -> Iterator[Any]:
 def loading_batches(workers: int) -> Iterator[Any]:
     threads = set(threading.enumerate())
     generator = xgrad.random.Generator(1)
-    loader = xgrad.data.DataLoader(
-        list(range(20)), 3, shuffle=True, num_workers=workers, generator=generator, collate_fn=list
-    )
+    options = {"shuffle": True, "num_workers": workers, "generator": generator, "collate_fn": list}
+    loader = xgrad.data.DataLoader(list(range(20)), 3, **options)
     yield lambda: list(loader)
     deadline = time.monotonic() + 10
     while set(threading.enumerate()) - threads:
@@ -321,9 +316,8 @@ SCENARIOS: dict[str, Any] = {
 }
 SHARE = max(INTERRUPTS // (2 * len(SCENARIOS)), 5)  # of a scenario, in each of the two tests
 
-
-# Python drops what a handler raises in a callback of a weak reference, as `threading` has of its threads, and warns of
-# a file that it closes since `open` was stopped before it returned.
+# Python drops exceptions of a handler in a callback of a weak reference, which `threading` uses, and warns of a file
+# that it closes since `open` was stopped before it returned.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Exception ignored in.*WeakSet:pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning"),
@@ -332,15 +326,14 @@ pytestmark = [
 
 @pytest.fixture(params=SCENARIOS)
 def scenario(request: Any, tmp_path: Any) -> Scenario:
-    """Return a scenario after another."""
-    found: Scenario = SCENARIOS[request.param]
-    found = partial(found, tmp_path) if found is saving else found
-    play(found, lambda call: call())  # what is compiled and cached is there
-    return found
+    each: Scenario = SCENARIOS[request.param]
+    each = partial(each, tmp_path) if each is saving else each
+    play(each, lambda call: call())  # fills caches
+    return each
 
 
 def interrupt_at_places(scenario: Scenario, most: float, functions: Sequence[str] = ()) -> None:
-    """Interrupt the call of a scenario at each place where a handler may run, or at so many of them."""
+    """Interrupt the call of a scenario at each place where a handler may run, or at `most` of them."""
     total = play(scenario, lambda call: call_with_signal_at(0, call, functions))
     assert total > 0
     for last in np.unique(np.linspace(1, total, int(min(total, most))).astype(int)):
@@ -350,33 +343,35 @@ def interrupt_at_places(scenario: Scenario, most: float, functions: Sequence[str
             raise AssertionError(f"place {last} of {total}: {error!r}") from error
 
 
-def test_signal_at_a_place_where_handlers_run_leaves_all_usable(scenario: Scenario) -> None:
+def test_signal_where_handlers_run_leaves_the_library_usable(scenario: Scenario) -> None:
     interrupt_at_places(scenario, SHARE)
 
 
-#: Functions that change several things which belong together, with a scenario of each.
+#: Functions that change several attributes which belong together, with a scenario that calls them.
 CHANGES = [
     ("scopes", []),
     ("hooks", []),
-    ("backward-packed", ["walk", "reserve", "renew"]),
+    ("backward-packed", ["run_backward", "reserve", "renew"]),
     ("first-step-adam", ["_remember", "at_once"]),
     ("first-step-custom", ["_remember", "at_once"]),
     ("in-pieces-custom-elementwise", ["_step"]),
     ("first-step-adam", ["_settle", "keep_private"]),
     ("adding-a-group", ["_lay", "_scatter"]),
     ("loading-an-optimizer", ["load_state_dict"]),
-    ("moving-a-module", ["change", "replace", "_spread"]),
-    ("writing", ["_spread", "refresh_views", "unlink", "link"]),
+    ("moving-a-module", ["change", "replace", "_rebind"]),
+    ("writing", ["_rebind", "refresh_views", "unlink", "link"]),
     ("drawing", ["words"]),
+    ("saving", ["write", "_temporary", "_stage", "_create"]),
 ]
 
 
 @pytest.mark.parametrize(("name", "functions"), CHANGES)
-def test_signal_at_each_place_of_a_function_leaves_all_usable(name: str, functions: list[str]) -> None:
-    interrupt_at_places(SCENARIOS[name], np.inf, functions)
+def test_signal_within_a_function_leaves_the_library_usable(name: str, functions: list[str], tmp_path: Any) -> None:
+    scenario: Scenario = SCENARIOS[name]
+    interrupt_at_places(partial(scenario, tmp_path) if scenario is saving else scenario, np.inf, functions)
 
 
-def test_signal_at_any_time_leaves_all_usable(scenario: Scenario) -> None:
+def test_signal_at_any_time_leaves_the_library_usable(scenario: Scenario) -> None:
     took = play(scenario, lambda call: timeit(call, number=1))
     for seconds in np.random.default_rng(0).uniform(0, took, SHARE):
         play(scenario, lambda call, seconds=seconds: call_with_signal(seconds, call))

@@ -13,14 +13,12 @@ import pytest
 
 import xgrad
 from xgrad import linalg
+from xgrad.parity.evaluate import outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) encountered:RuntimeWarning")
 
 SINGULAR_VALUES: dict[str, Callable[[Any], Any]] = {
-    "svd": linalg.svd,
-    "svdvals": linalg.svdvals,
-    "pinv": linalg.pinv,
-    "matrix_rank": linalg.matrix_rank,
+    **{name: getattr(linalg, name) for name in ("svd", "svdvals", "pinv", "matrix_rank")},
     "matrix_norm nuc": lambda x: linalg.matrix_norm(x, ord="nuc"),
     "matrix_norm 2": lambda x: linalg.matrix_norm(x, ord=2),
     "matrix_norm -2": lambda x: linalg.matrix_norm(x, ord=-2),
@@ -28,16 +26,8 @@ SINGULAR_VALUES: dict[str, Callable[[Any], Any]] = {
 }
 
 OTHERS: dict[str, Callable[[Any], Any]] = {
-    "eigh": linalg.eigh,
-    "eigvalsh": linalg.eigvalsh,
-    "qr": linalg.qr,
-    "cholesky": linalg.cholesky,
-    "inv": linalg.inv,
+    **{name: getattr(linalg, name) for name in "eigh eigvalsh qr cholesky inv det slogdet expm sqrtm".split()},
     "solve": lambda x: linalg.solve(x, x),
-    "det": linalg.det,
-    "slogdet": linalg.slogdet,
-    "expm": linalg.expm,
-    "sqrtm": linalg.sqrtm,
 }
 
 
@@ -67,7 +57,7 @@ def test_pytorch_refuses_the_same_matrices(name: str, torch: Any) -> None:
         getattr(torch.linalg, name)(torch.from_numpy(matrix(np.nan)))
 
 
-def test_a_matrix_for_which_lapack_does_not_end_is_refused() -> None:
+def test_matrix_for_which_lapack_does_not_end_is_refused() -> None:
     code = """if True:
         import numpy as np, xgrad
         x = np.ones((3, 5))
@@ -94,17 +84,22 @@ def test_other_functions_of_nonfinite_matrices_end(name: str, value: float, devi
 
 @pytest.mark.parametrize("name", ["inv", "solve", "det", "slogdet", "qr", "expm"])
 def test_nan_is_passed_on_as_in_pytorch(name: str, device: str, torch: Any) -> None:
-    theirs = {"solve": lambda x: torch.linalg.solve(x, x), "expm": torch.linalg.matrix_exp}
+    others = {"solve": lambda x: torch.linalg.solve(x, x), "expm": torch.linalg.matrix_exp}
+    function = others.get(name) or getattr(torch.linalg, name)
     x = matrix(np.nan, (3, 3))
-    ours, expected = (
-        OTHERS[name](xgrad.asarray(x, device=device)),
-        theirs.get(name, getattr(torch.linalg, name, None))(torch.from_numpy(x)),
-    )
-    for a, b in zip(*[out if isinstance(out, tuple) else (out,) for out in (ours, expected)], strict=True):
-        assert bool(xgrad.any(xgrad.isnan(a))) == bool(b.isnan().any())
+    results = OTHERS[name](xgrad.asarray(x, device=device)), function(torch.from_numpy(x))
+    for got, want in zip(*map(outputs, results), strict=True):
+        assert bool(xgrad.any(xgrad.isnan(got))) == bool(want.isnan().any())
 
 
-def test_a_captured_step_refuses_nonfinite_matrices() -> None:
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("fn", [linalg.eig, linalg.eigvals])
+def test_eigenvalues_of_nonfinite_matrices_are_refused_on_cpu(fn: Callable[..., Any], value: float) -> None:
+    with pytest.raises(np.linalg.LinAlgError, match=rf"^{fn.__name__}: .*x of shape \(2, 3, 3\), float32"):
+        fn(xgrad.asarray(matrix(value)))
+
+
+def test_captured_step_refuses_nonfinite_matrices() -> None:
     @xgrad.capture
     def step(x: xgrad.Tensor) -> xgrad.Tensor:
         return linalg.svdvals(x * 2)

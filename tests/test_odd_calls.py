@@ -59,7 +59,7 @@ CALLS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("message", CALLS)
-def test_a_wrong_argument_is_named(message: str) -> None:
+def test_wrong_argument_is_named(message: str) -> None:
     with pytest.raises(AttributeError if message.startswith("from_dlpack") else TypeError, match=message):
         CALLS[message]()
 

@@ -28,14 +28,14 @@ COMPLEX = [op for op in OPS if op.complex]
 DIFFERENTIABLE = [op for op in OPS if op.differentiable]
 
 
-def place(device: str, op: Op) -> xgrad.Device:
+def usable(device: str, op: Op) -> xgrad.Device:
     """Return the device, or skip with the row's reason why the op cannot run there."""
-    where = xgrad.Device(device)
+    target = xgrad.Device(device)
     if op.kernel:
         pytest.importorskip("scipy", reason="needs scipy")
-    if reason := op.not_on.get(where.type):
+    if reason := op.not_on.get(target.type):
         pytest.skip(f"{op} on {device}: {reason}")
-    return where
+    return target
 
 
 @contextmanager
@@ -52,11 +52,11 @@ def noted(sample: Sample) -> Iterator[None]:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("op", [op for op in COMPLEX if op.torch is not None], ids=str)
 def test_complex_values_and_gradients_agree_with_pytorch(op: Op, dtype: str, device: str) -> None:
-    where = place(device, op)
+    target = usable(device, op)
     rtol, atol = (op.loose[0] if op.loose else 1e-10, 1e-12) if dtype == "float64" else (1e-5, 2e-6)
     for sample in op.complex_samples():
         with noted(sample):
-            values, gradients = evaluate(op, sample, where, dtype)  # which checks shapes, dtypes and devices
+            values, gradients = evaluate(op, sample, target, dtype)  # which checks shapes, dtypes and devices
             expected, expected_gradients = by_pytorch(op, sample, dtype)
             for got, want in zip(values, expected, strict=True):
                 np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
@@ -66,13 +66,13 @@ def test_complex_values_and_gradients_agree_with_pytorch(op: Op, dtype: str, dev
 
 
 def check(derivatives: Callable[..., bool], op: Op, samples: list[Sample], device: str, **mode: bool) -> None:
-    where = place(device, op)
+    target = usable(device, op)
     if op.no_derivative:
         pytest.skip(f"{op.no_derivative}: what is documented is compared with PyTorch")
     for sample in samples:
         with noted(sample):
-            fn = partial(op.fn, **options(sample, where))
-            assert derivatives(fn, tensors(sample, where, np.dtype("float64"), True), **mode)
+            fn = partial(op.fn, **options(sample, target))
+            assert derivatives(fn, tensors(sample, target, np.dtype("float64"), True), **mode)
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=str)

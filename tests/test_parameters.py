@@ -1,4 +1,4 @@
-"""Parameters read from code are those of `inspect.signature`; signatures are made when they are first used."""
+"""Parameters read from code, compared with `inspect.signature`, and lazy signatures."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import xgrad
 from xgrad.core.backward_spec import reads
 from xgrad.core.signatures import LazySignature, parameters
 
-MODULES = (xgrad.ops, xgrad.ops.nn, xgrad.ops.conversion, xgrad.ops.sets, xgrad.fft, xgrad.linalg, xgrad.special)
+MODULES = (xgrad.ops, xgrad.ops.nn, xgrad.ops.tensor_conversion, xgrad.ops.sets, xgrad.fft, xgrad.linalg, xgrad.special)
 
 
 def declared() -> dict[str, Any]:
-    """Return every op of ours by name."""
-    found = [value.function for module in MODULES for value in vars(module).values() if hasattr(value, "function")]
-    return {f"{function.public.__module__}.{function.name}": function for function in found}
+    """Return the ops of the library by name."""
+    functions = [value.function for module in MODULES for value in vars(module).values() if hasattr(value, "function")]
+    return {f"{function.public.__module__}.{function.name}": function for function in functions}
 
 
 def wrapped() -> Callable[..., Any]:
@@ -59,17 +59,14 @@ def test_parameters_are_those_of_the_signature(function: Callable[..., Any]) -> 
 
 
 @pytest.mark.parametrize("name", sorted(declared()))
-def test_rules_of_ours_ask_for_what_there_is(name: str) -> None:
-    """A user's own are checked when they are declared, ours when they are first used: and here."""
+def test_rules_of_the_library_ask_for_known_names(name: str) -> None:
     function = declared()[name]
     assert all(reads(function, rule) for rule in function.rules if rule)
-    given = [
-        p for p in function.signature.parameters.values() if p.default is not p.empty and p.name in function.options
-    ]
-    assert function.defaults == {p.name: p.default for p in given}
+    options = [p for p in function.signature.parameters.values() if p.name in function.options]
+    assert function.defaults == {p.name: p.default for p in options if p.default is not p.empty}
 
 
-def test_a_forward_rule_with_options_and_more_of_them() -> None:
+def test_forward_rule_may_take_any_options() -> None:
     class Scaled(xgrad.Function):
         @staticmethod
         def forward(xp: Any, x: Any, *, k: int = 1, **rest: Any) -> Any:
@@ -84,7 +81,7 @@ def test_a_forward_rule_with_options_and_more_of_them() -> None:
     assert str(Scaled(k=2).signature) == "(x, *, k=2, **rest)"
 
 
-def test_a_lazy_signature_is_a_signature() -> None:
+def test_lazy_signature_equals_the_signature_it_makes() -> None:
     made = []
 
     def make() -> inspect.Signature:
@@ -100,8 +97,7 @@ def test_a_lazy_signature_is_a_signature() -> None:
     assert signature == make() and hash(signature) == hash(make())
     assert signature.bind(1, k=2).arguments == {"x": 1, "k": 2}
     assert pickle.loads(pickle.dumps(signature)) == copy.copy(signature) == make()
-    assert str(signature.replace(parameters=[])) == "()" and str(signature.replace(return_annotation=int)).endswith(
-        "int"
-    )
+    assert str(signature.replace(parameters=[])) == "()"
+    assert str(signature.replace(return_annotation=int)).endswith("int")
     if sys.version_info >= (3, 13):
         assert copy.replace(signature, parameters=[]) == inspect.Signature()

@@ -17,7 +17,7 @@ def test_listed_tests_are_of_a_suite_and_have_a_reason() -> None:
     assert {test.partition("/")[0] for test in known_failures(text)} <= set(SUITES)
 
 
-def test_a_listed_test_stands_for_all_its_parameters() -> None:
+def test_entry_of_the_list_covers_all_parameters_of_a_test() -> None:
     known = known_failures("# the reason\na/m.C::f\na/m::g[x-1]\n\n# another\nb/n\n")
     assert known == {"a/m.C::f", "a/m::g[x-1]", "b/n"}
     assert all(is_known(test, known) for test in ("a/m.C::f", "a/m.C::f[x]", "a/m::g[x-1]", "b/n::f", "b/n.C::f"))

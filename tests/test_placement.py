@@ -1,4 +1,4 @@
-"""The place of a tensor, which stands for the device and dtype of its array, is right whatever happens to the array."""
+"""The placement of a tensor is the device and dtype of its array, after every op and update."""
 
 from __future__ import annotations
 
@@ -18,69 +18,71 @@ from xgrad.ops.declare import make_callable
 from xgrad.parity.evaluate import evaluate, quiet
 from xgrad.parity.table import OPS
 
-_place, _data = vars(Tensor)["_placement"], vars(Tensor)["_data"]
+_placement, _data = vars(Tensor)["_placement"], vars(Tensor)["_data"]
 
 
 def check(placement: Placement, raw: Any) -> Placement:
-    if raw is not None:  # of a tensor that is to hold memory later
+    if raw is not None:  # of a tensor without memory yet
         assert placement is placement.device.placements[raw.dtype], (str(placement), raw.dtype)
         assert raw.device == placement.device.native, (str(placement), raw.device)
     return placement
 
 
 @pytest.fixture(autouse=True)
-def _whoever_asks_for_a_place_checks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def _each_access_checks_the_placement(monkeypatch: pytest.MonkeyPatch) -> None:
     def assign(x: Tensor, placement: Placement) -> None:
-        _place.__set__(x, check(placement, _data.__get__(x)))
+        _placement.__set__(x, check(placement, _data.__get__(x)))
 
-    monkeypatch.setattr(Tensor, "_placement", property(lambda x: check(_place.__get__(x), _data.__get__(x)), assign))
+    monkeypatch.setattr(
+        Tensor, "_placement", property(lambda x: check(_placement.__get__(x), _data.__get__(x)), assign)
+    )
 
 
-def agrees(*tensors: Any) -> None:
+def check_all(*tensors: Any) -> None:
     for x in tensors:
         assert x._placement.device is x.device and x.device.backend.numpy_dtype(x._placement.dtype) == x.dtype
         if x._leaf is not None:
             assert x._leaf.placement is x._placement
         if x.is_leaf and x.grad is not None:
-            agrees(x.grad)
+            check_all(x.grad)
 
 
-def test_a_wrong_place_would_be_noticed() -> None:
+def test_wrong_placement_fails_the_check() -> None:
     x = xgrad.ones(2)
     _data.__set__(x, np.ones(2))
     with pytest.raises(AssertionError, match="float32 on cpu"):
         x + x
 
 
-def test_there_is_one_place_of_each_device_and_dtype(device: str) -> None:
+def test_placement_of_a_device_and_dtype_is_one_object(device: str) -> None:
     x, y, z = (xgrad.ones(2, dtype=dtype, device=device) for dtype in ("float32", "float32", "float64"))
     assert x._placement is y._placement is (x + y)._placement is (x * 2)._placement is xgrad.exp(x)._placement
     assert x._placement is not z._placement is (x + z)._placement is (z + x)._placement
     assert (x._placement.device, str(x._placement)) == (xgrad.Device(device), f"{x._data.dtype} on {device}")
 
 
-def test_ops_and_their_gradients() -> None:
+def test_placement_of_ops_and_gradients() -> None:
     with quiet():
         for op in OPS:
-            for dtype in ("float32", "float64") * 2:  # the second time by the short way
+            for dtype in ("float32", "float64") * 2:  # the second time by the fast path
                 evaluate(op, op.samples[0], xgrad.Device("cpu"), dtype)
 
 
-def test_values_that_are_replaced(device: str) -> None:
+def test_placement_of_replaced_values(device: str) -> None:
     x = Tensor([1.0, 2.0], requires_grad=True, device=device)
     (x * x).sum().backward()
     x.data = np.ones(2)
-    agrees(x)
+    check_all(x)
     assert x.dtype == x.grad.dtype == xgrad.float64
     x.data = xgrad.ones(2, device="cpu")
-    agrees(x)
+    check_all(x)
     view = x.data
     view += 1
     view[0] = 3
-    agrees(x, view)
+    check_all(x, view)
     x.data = xgrad.ones(2, dtype=xgrad.float64, device=device)
     view *= 2
-    agrees(x, view)
+    check_all(x, view)
     with xgrad.no_grad():
         x -= 1
         x[0] = 5
@@ -89,13 +91,13 @@ def test_values_that_are_replaced(device: str) -> None:
     y += 1
     z = x * 2
     z[0] = 1
-    agrees(x, y, z, x.detach(), *(c(x) for c in (copy.copy, copy.deepcopy)), pickle.loads(pickle.dumps(x)))
-    agrees(x.to("cpu"), x.to(xgrad.float32), x.to("cpu", dtype=xgrad.float32), x.cpu(), xgrad.asarray(x))
-    agrees(*xgrad.unique_inverse(y.cpu()), *xgrad.linalg.slogdet(xgrad.eye(2, device=device, requires_grad=True)))
+    check_all(x, y, z, x.detach(), *(c(x) for c in (copy.copy, copy.deepcopy)), pickle.loads(pickle.dumps(x)))
+    check_all(x.to("cpu"), x.to(xgrad.float32), x.to("cpu", dtype=xgrad.float32), x.cpu(), xgrad.asarray(x))
+    check_all(*xgrad.unique_inverse(y.cpu()), *xgrad.linalg.slogdet(xgrad.eye(2, device=device, requires_grad=True)))
 
 
-class Remembers(optim.Optimizer):
-    """It remembers an array, at times of another dtype than the parameters'."""
+class ChangingState(optim.Optimizer):
+    """An optimizer with an array in its state that changes its dtype."""
 
     def __init__(self, params: Any) -> None:
         super().__init__(params, {})
@@ -110,9 +112,9 @@ class Remembers(optim.Optimizer):
 @pytest.mark.parametrize("make", [
     lambda params: optim.SGD(params, lr=0.1, momentum=0.9),
     lambda params: optim.Adam(params, lr=0.1),
-    Remembers,
-], ids=["sgd", "adam", "remembers"])  # fmt: skip
-def test_modules_and_optimizers_that_move(make: Any, device: str) -> None:
+    ChangingState,
+], ids=["sgd", "adam", "changing state"])  # fmt: skip
+def test_placement_of_moved_modules_and_optimizers(make: Any, device: str) -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).to(device)
     optimizer = make(list(model.parameters()))
     for dtype in (xgrad.float32, xgrad.float64, xgrad.float32):
@@ -121,19 +123,20 @@ def test_modules_and_optimizers_that_move(make: Any, device: str) -> None:
             optimizer.zero_grad()
             (model(xgrad.ones((2, 3), dtype=dtype, device=device)) ** 2).mean().backward()
             optimizer.step()
-            agrees(*model.parameters())
-            laid = [flat for laid in optimizer._laid.values() for flat in laid.flats]
-            for flat in laid:
-                agrees(flat.buffer, flat.gradients.buffer, *flat.segments, *flat.gradients.views, *flat.arrays.values())
+            check_all(*model.parameters())
+            for flat in [flat for packed in optimizer._laid.values() for flat in packed.flats]:
+                check_all(
+                    flat.buffer, flat.gradients.buffer, *flat.segments, *flat.gradients.views, *flat.arrays.values()
+                )
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     model.load_state_dict(model.to("cpu").state_dict())
-    agrees(*model.parameters(), *pickle.loads(pickle.dumps(model)).parameters())
+    check_all(*model.parameters(), *pickle.loads(pickle.dumps(model)).parameters())
 
 
-def test_steps_that_are_replayed() -> None:
+def test_placement_after_replays() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
     optimizer = optim.Adam(list(model.parameters()), lr=0.1)
-    kept = xgrad.zeros(2, dtype=xgrad.int64)
+    state = xgrad.zeros(2, dtype=xgrad.int64)
 
     @xgrad.capture
     def step(x: Tensor) -> Tensor:
@@ -141,17 +144,17 @@ def test_steps_that_are_replayed() -> None:
         loss = (model(x) ** 2).mean()
         loss.backward()
         optimizer.step()
-        kept.data = kept + 0.5
+        state.data = state + 0.5
         return loss
 
     for _ in range(6):
-        kept.data = xgrad.zeros(2, dtype=xgrad.int64)
-        agrees(step(xgrad.ones((2, 3))), kept, *model.parameters())
-        assert (kept.dtype, kept.tolist()) == (xgrad.float32, [0.5, 0.5])
+        state.data = xgrad.zeros(2, dtype=xgrad.int64)
+        check_all(step(xgrad.ones((2, 3))), state, *model.parameters())
+        assert (state.dtype, state.tolist()) == (xgrad.float32, [0.5, 0.5])
     assert step.recordings == 1 and step.refusal is None
 
 
-def test_a_trace_and_eager_calls_keep_their_namespaces_apart() -> None:
+def test_fast_path_caches_of_traces_and_eager_calls_are_separate() -> None:
     used, eager = [], xgrad.Device("cpu").xp
 
     def squared(xp: Any, x: Any, /) -> Any:
@@ -159,7 +162,7 @@ def test_a_trace_and_eager_calls_keep_their_namespaces_apart() -> None:
         return xp.square(x)
 
     op = make_callable(Function.of("squared", squared, (lambda g: g,)), "", __name__)
-    ways = inspect.getclosurevars(op).nonlocals["ways"]
+    cache = inspect.getclosurevars(op).nonlocals["cache"]
     captured = xgrad.capture(lambda x: op(op(x)))
     known, new = xgrad.ones(2), xgrad.ones(2, dtype=xgrad.float64)
     op(known)
@@ -171,18 +174,18 @@ def test_a_trace_and_eager_calls_keep_their_namespaces_apart() -> None:
     used.clear()
     op(known), op(new), op(new)
     assert used == [eager] * 3
-    traced = [placement for placement in ways if placement.device is not known.device]
+    traced = [placement for placement in cache if placement.device is not known.device]
     assert all(placement.device.real is known.device for placement in traced)
-    assert [placement for placement in ways if placement not in traced] == [known._placement, new._placement]
+    assert [placement for placement in cache if placement not in traced] == [known._placement, new._placement]
 
 
-def test_transforms_and_calls_with_other_parameters() -> None:
+def test_placement_in_transforms_and_functional_calls() -> None:
     x = xgrad.ones(3, dtype=xgrad.float64)
-    agrees(*xgrad.value_and_grad(lambda x: (x**3).sum())(x), xgrad.jacobian(lambda x: x**2)(x))
+    check_all(*xgrad.value_and_grad(lambda x: (x**3).sum())(x), xgrad.jacobian(lambda x: x**2)(x))
     (first,) = xgrad.autograd.grad((x.requires_grad_() ** 3).sum(), x, create_graph=True)
-    agrees(first, *xgrad.autograd.grad(first.sum(), x))
+    check_all(first, *xgrad.autograd.grad(first.sum(), x))
     layer = nn.Linear(3, 2)
     weight = xgrad.ones((2, 3), dtype=xgrad.float64, requires_grad=True)
-    agrees(out := nn.utils.functional_call(layer, {"weight": weight}, xgrad.ones_like(weight)[0]))
+    check_all(out := nn.utils.functional_call(layer, {"weight": weight}, xgrad.ones_like(weight)[0]))
     out.sum().backward()
-    agrees(weight, layer.bias)
+    check_all(weight, layer.bias)

@@ -1,4 +1,4 @@
-"""The shape of the source: imports go one way, and an op with its rules is a few lines."""
+"""The structure of the source: layers of imports, and the length of ops."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ ROOT = Path(xgrad.__file__).parent
 
 
 def modules() -> dict[str, ast.Module]:
-    found = {}
+    trees = {}
     for path in ROOT.rglob("*.py"):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
-        found[".".join(parts).removesuffix(".__init__")] = ast.parse(path.read_text(encoding="utf-8"))
-    return found
+        trees[".".join(parts).removesuffix(".__init__")] = ast.parse(path.read_text(encoding="utf-8"))
+    return trees
 
 
 def imported(tree: ast.Module, known: set[str]) -> set[str]:
-    """Return our own modules that a module imports, also within functions, for type checkers, and by name."""
+    """Return the modules of xgrad that a module imports, also within functions, for type checkers, and by name."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -34,7 +34,7 @@ def imported(tree: ast.Module, known: set[str]) -> set[str]:
     return names & known
 
 
-#: Folders and files of `xgrad/` in layers. Each imports what stands before it, and in its own layer without a circle.
+#: Layers of folders and files of `xgrad/`. Each imports the layers before it, and its own without a cycle.
 LAYERS = [
     "support",
     "backend",
@@ -51,7 +51,7 @@ LAYERS = [
     "cli __main__",
 ]
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
-#: The one module that imports what stands above it, and says so.
+#: The one module that imports a layer after its own.
 SEAM = "xgrad.core.namespace"
 
 
@@ -65,9 +65,9 @@ def graph() -> dict[str, set[str]]:
 
 
 def test_imports_go_one_way() -> None:
-    upwards = {f"{name} -> {other}" for name, found in graph().items() for other in found if rank(other) > rank(name)}
+    upwards = {f"{name} -> {other}" for name, others in graph().items() for other in others if rank(other) > rank(name)}
     assert not upwards
-    assert list(TopologicalSorter(graph()).static_order())  # raises CycleError and names the circle
+    assert list(TopologicalSorter(graph()).static_order())  # raises CycleError, which names the cycle
 
 
 def test_every_folder_and_file_has_a_layer() -> None:

@@ -1,4 +1,4 @@
-"""The transforms: against closed forms, against JAX, nested, and what they leave alone and refuse."""
+"""The transforms: against closed forms, against JAX, nested, side effects, and refusals."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import xgrad
+from helpers import host, uniform
 from xgrad import Tensor, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from xgrad.core.graph import Node
 from xgrad.support.trees import leaves
-
-
-def array(*shape: int, seed: int = 0, low: float = 0.5, high: float = 2.0) -> np.ndarray:
-    return np.random.default_rng(seed).uniform(low, high, shape)
 
 
 def on(device: str, x: Any) -> Tensor:
@@ -28,49 +26,41 @@ def on(device: str, x: Any) -> Tensor:
 
 
 def assert_close(got: Any, wanted: Any, rtol: float = 1e-9) -> None:
-    ours, theirs = [x for _, x in leaves(got)], [x for _, x in leaves(wanted)]
-    assert len(ours) == len(theirs) > 0
-    for a, b in zip(ours, theirs, strict=True):
+    for a, b in zip([x for _, x in leaves(got)], [x for _, x in leaves(wanted)], strict=True):
         assert isinstance(a, Tensor) and not a.requires_grad
-        b = b.cpu().numpy() if isinstance(b, Tensor) else np.asarray(b)
-        np.testing.assert_allclose(a.cpu().numpy(), b, rtol=rtol, atol=1e-11)
+        np.testing.assert_allclose(host(a), host(b) if isinstance(b, Tensor) else b, rtol=rtol, atol=1e-11)
 
 
 # Closed forms, on every device
 
 
-def test_a_scalar_to_the_third_order(device: str) -> None:
-    x = on(device, 1.3)
-
-    def f(x: Tensor) -> Tensor:
-        return xgrad.sin(x) * x**3
-
-    first, second, third = grad(f), grad(grad(f)), grad(grad(grad(f)))
-    s, c = math.sin(1.3), math.cos(1.3)
-    assert_close(first(x), c * 1.3**3 + 3 * s * 1.3**2)
-    assert_close(second(x), -s * 1.3**3 + 6 * c * 1.3**2 + 6 * s * 1.3)
-    assert_close(third(x), -c * 1.3**3 - 9 * s * 1.3**2 + 18 * c * 1.3 + 6 * s)
-    assert first(x).device is x.device and third(x).dtype == xgrad.float64
+def test_nested_gradients_of_a_scalar(device: str) -> None:
+    """The n-th derivative of sin(2x) is 2**n sin(2x + n pi / 2)."""
+    x, f = on(device, 1.3), lambda x: xgrad.sin(2 * x)
+    for n in range(1, 5):
+        f = grad(f)
+        assert_close(f(x), 2**n * math.sin(2.6 + n * math.pi / 2))
+    assert f(x).device is x.device and f(x).dtype == xgrad.float64
 
 
 def test_quadratic_form(device: str) -> None:
-    a, x, v = (on(device, array(*shape, seed=i)) for i, shape in enumerate([(4, 4), (4,), (4,)]))
-    both = (a + a.T).cpu().numpy()
+    a, x, v = (on(device, uniform(*shape, seed=i)) for i, shape in enumerate([(4, 4), (4,), (4,)]))
+    both = host(a + a.T)
 
     def f(x: Tensor) -> Tensor:
         return x @ a @ x
 
-    assert_close(grad(f)(x), both @ x.cpu().numpy())
+    assert_close(grad(f)(x), both @ host(x))
     assert_close(hessian(f)(x), both)
-    assert_close(hvp(f, (x,), (v,)), (both @ v.cpu().numpy(),))
-    assert_close(jvp(f, (x,), (v,)), (f(x), v.cpu().numpy() @ both @ x.cpu().numpy()))
-    assert_close(jvp(grad(f), (x,), (v,))[1], both @ v.cpu().numpy())
+    assert_close(hvp(f, (x,), (v,)), (both @ host(v),))
+    assert_close(jvp(f, (x,), (v,)), (f(x), host(v) @ both @ host(x)))
+    assert_close(jvp(grad(f), (x,), (v,))[1], both @ host(v))
     assert_close(jacobian(lambda x: a @ x)(x), a)
 
 
 def test_vjp_is_the_transpose_of_jvp(device: str) -> None:
-    x, y = on(device, array(3, 2)), on(device, array(2, seed=1))
-    u, v = on(device, array(3, seed=2)), (on(device, array(3, 2, seed=3)), on(device, array(2, seed=4)))
+    x, y = on(device, uniform(3, 2)), on(device, uniform(2, seed=1))
+    u, v = on(device, uniform(3, seed=2)), (on(device, uniform(3, 2, seed=3)), on(device, uniform(2, seed=4)))
 
     def f(x: Tensor, y: Tensor) -> Tensor:
         return xgrad.exp(xgrad.divide(x, y)).sum(axis=1) * y[0]
@@ -93,13 +83,13 @@ def mlp(xp: Any, p: Any, x: Any) -> Any:
     return xp.mean((x * p["scale"]) ** 2)
 
 
-def pieces(xp: Any, p: Any, x: Any) -> Any:
+def piecewise(xp: Any, p: Any, x: Any) -> Any:
     a, b = p
     y = xp.where(a > 1, a**3, xp.divide(1, a)) ** b
     return xp.sum(y[1:, ::2] * xp.log(xp.sum(y, axis=0, keepdims=True))[:, ::2]) + xp.max(y) / xp.prod(b)
 
 
-def written(xp: Any, p: Any, x: Any) -> Any:
+def assigned(xp: Any, p: Any, x: Any) -> Any:
     a, b = p
     y = a * a
     if xp is xgrad:
@@ -111,18 +101,15 @@ def written(xp: Any, p: Any, x: Any) -> Any:
     return xp.sum(xp.exp(-y) * y)
 
 
-def parameters() -> Any:
-    layers = [  # with the keys in the order that JAX gives them
-        {"bias": array(5, seed=2), "weight": array(3, 5, seed=1, low=-1)},
-        {"bias": array(2, seed=4), "weight": array(5, 2, seed=3, low=-1)},
-    ]
-    return {"layers": layers, "scale": 0.7}
-
-
-JAX_CASES = [
-    pytest.param(mlp, parameters(), id="mlp"),
-    pytest.param(pieces, (array(3, 4), array(4, seed=1)), id="pieces"),
-    pytest.param(written, (array(3, 4), array(4, seed=1)), id="assignment"),
+X = uniform(6, 3, seed=9, low=-1)
+LAYERS = [  # with the keys in the order that JAX gives them
+    {"bias": uniform(5, seed=2), "weight": uniform(3, 5, seed=1, low=-1)},
+    {"bias": uniform(2, seed=4), "weight": uniform(5, 2, seed=3, low=-1)},
+]
+LOSSES = [
+    (mlp, {"layers": LAYERS, "scale": 0.7}),
+    (piecewise, (uniform(3, 4), uniform(4, seed=1))),
+    (assigned, (uniform(3, 4), uniform(4, seed=1))),
 ]
 
 
@@ -134,9 +121,6 @@ def by_jax(jax: Any, transform: Callable[[Any, Any], Any], loss: Any, p: Any) ->
         jax.config.update("jax_enable_x64", True)
         p = jax.tree_util.tree_map(jnp.asarray, p)
         return jax.jit(transform(jax, lambda p: loss(jnp, p, jnp.asarray(X))))(p)
-
-
-X = array(6, 3, seed=9, low=-1)
 
 
 def direction(p: Any) -> Any:
@@ -157,6 +141,7 @@ ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "grad": lambda t, f: t.grad(f),
     "value and grad": lambda t, f: t.value_and_grad(f),
     "hessian": lambda t, f: t.hessian(f),
+    "jacobian": lambda t, f: t.jacobian(lambda p: {"both": (f(p), t.grad(f)(p)), "square": f(p) ** 2}),
     "jvp": lambda t, f: lambda p: t.jvp(f, (p,), (direction(p),)),
     "jvp of grad": lambda t, f: slope(t, t.grad(f)),
     "grad of jvp": lambda t, f: t.grad(slope(t, f)),
@@ -165,27 +150,15 @@ ORDERS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(("loss", "p"), JAX_CASES)
+@pytest.mark.parametrize(("loss", "p"), LOSSES)
 def test_agreement_with_jax(loss: Any, p: Any, order: str, jax: Any) -> None:
     wanted = by_jax(jax, ORDERS[order], loss, p)
     p = {**p, "scale": on("cpu", p["scale"])} if isinstance(p, dict) else p
     assert_close(ORDERS[order](xgrad, lambda p: loss(xgrad, p, on("cpu", X)))(p), wanted)
 
 
-def test_hvp_and_jacobian_agree_with_jax(jax: Any) -> None:
-    p = (array(3, 4), array(4, seed=1))
-    product = by_jax(jax, lambda t, f: lambda p: t.jvp(t.grad(f), (p,), (direction(p),))[1], pieces, p)
-    assert_close(hvp(lambda p: pieces(xgrad, p, None), (p,), (direction(p),)), (product,))
-
-    def several(xp: Any, p: Any, x: Any) -> Any:
-        return {"product": p[0] * p[1], "sums": (xp.sum(p[0] ** 2, axis=1), xp.sum(p[1]))}
-
-    wanted = by_jax(jax, lambda t, f: t.jacobian(f), several, p)
-    assert_close(jacobian(lambda p: several(xgrad, p, None))(p), wanted)
-
-
-def test_rows_of_a_hessian_cost_the_same_each() -> None:
-    """Each walk runs the same rules once, whatever the number of rows; counted, not timed."""
+def test_rows_of_a_hessian_cost_the_same() -> None:
+    """Each backward pass runs the same rules once, whatever the number of rows."""
     calls = 0
 
     class Counted(xgrad.Function):
@@ -199,18 +172,13 @@ def test_rows_of_a_hessian_cost_the_same_each() -> None:
             calls += 1
             return g * (1 - out * out)
 
-    counted = Counted()
-
-    def loss(p: dict[str, Tensor]) -> Tensor:
-        return (counted(counted(on("cpu", X) @ p["a"]) @ p["b"]) ** 2).sum()
-
-    found = []
+    counted, counts = Counted(), []
     for width in (5, 10, 20):
         calls = 0
-        p = {"a": array(3, width), "b": array(width, 4)}
-        hessian(loss)(p)
-        found.append((7 * width, calls))
-    (rows, few), *more = found
+        p = {"a": uniform(3, width), "b": uniform(width, 4)}
+        hessian(lambda p: (counted(counted(on("cpu", X) @ p["a"]) @ p["b"]) ** 2).sum())(p)
+        counts.append((7 * width, calls))
+    (rows, few), *more = counts
     assert all(n - few == 2 * (r - rows) for r, n in more)
 
 
@@ -237,10 +205,10 @@ def test_containers_and_argnums() -> None:
     gs = grad(energy, (1, 0))(state, 2.0, power=3)
     assert isinstance(gs, tuple) and gs[0].item() == 4.5 and gs[1].speed.tolist() == [3, 12]
     assert isinstance(grad(energy, (1,))(state, 2.0), tuple)
-    assert grad(energy, np.int64(1))(state, 2.0).item() == 2.5  # type: ignore[arg-type]
+    assert grad(energy, np.int64(1))(state, 2.0).item() == 2.5
 
 
-def test_aux_is_whatever_the_function_says() -> None:
+def test_aux_is_returned_without_a_graph() -> None:
     def f(x: Tensor) -> Any:
         return (x * x).sum(), {"twice": 2 * x, "name": "f", "n": 3}
 
@@ -261,7 +229,7 @@ def test_primals_of_hvp_keep_their_container() -> None:
     assert hvp(lambda p: p["x"] ** 3, {"x": 2.0}, {"x": 1.0})["x"].item() == 12
 
 
-def test_none_for_zeros() -> None:
+def test_none_stands_for_zeros() -> None:
     def f(p: dict[str, Tensor]) -> Any:
         return {"a": p["x"] ** 2, "b": p["x"] * p["y"]}
 
@@ -278,8 +246,8 @@ def test_integer_results_have_no_derivative() -> None:
         return x**2, xgrad.argmax(x)
 
     x = xgrad.asarray([1.0, 3.0])
-    (_, place), tangent = jvp(f, (x,), (x,))
-    assert place.item() == 1 and tangent[0].tolist() == [2, 18] and tangent[1].item() == 0
+    (_, index), tangent = jvp(f, (x,), (x,))
+    assert index.item() == 1 and tangent[0].tolist() == [2, 18] and tangent[1].item() == 0
     pullback = vjp(f, x)[1]
     assert pullback((x, None))[0].tolist() == [2, 18]
     with pytest.raises(TypeError, match=r"vjp: cotangent\[1\]: expected None for int64, which has no derivative"):
@@ -308,7 +276,7 @@ def test_empty_arguments_and_results() -> None:
 # Nesting, and what is outside
 
 
-def test_a_transform_sees_only_its_own_argument() -> None:
+def test_nested_transform_differentiates_its_own_argument_alone() -> None:
     assert grad(lambda x: x * grad(lambda y: x + y)(1.0))(2.0).item() == 1
     assert grad(lambda x: x * grad(lambda y: x * y)(x))(3.0).item() == 6
     assert grad(lambda x: jvp(lambda y: x * y, (x,), (x,))[1])(3.0).item() == 6
@@ -317,10 +285,10 @@ def test_a_transform_sees_only_its_own_argument() -> None:
     inner = grad(lambda z: z * x)(x)  # by z alone
     assert inner.item() == 3
     inner.backward()
-    assert x.grad is not None and x.grad.item() == 1
+    assert x.grad.item() == 1
 
 
-def test_a_loss_of_second_derivatives_is_differentiated() -> None:
+def test_loss_of_second_derivatives_has_a_gradient() -> None:
     def penalty(p: Tensor) -> Tensor:
         return (hessian(lambda x: (p * x**3).sum())(xgrad.asarray([1.0, 2.0])) ** 2).sum()
 
@@ -330,33 +298,32 @@ def test_a_loss_of_second_derivatives_is_differentiated() -> None:
     assert grad(penalty)(p).tolist() == [144, 864]
     leaf = Tensor([2.0, 3.0], requires_grad=True)
     penalty(leaf).backward()
-    assert leaf.grad is not None and leaf.grad.tolist() == [144, 864]
+    assert leaf.grad.tolist() == [144, 864]
     assert grad(lambda p: hvp(lambda x: (p * x**3).sum(), xgrad.ones(2), p).sum())(p).tolist() == [24, 36]
 
 
-def test_a_pullback_can_be_differentiated() -> None:
+def test_pullback_is_differentiable() -> None:
     out, pullback = vjp(lambda x: x**3, 2.0)
     assert not out.requires_grad
     assert jvp(lambda u: pullback(u)[0], (1.0,), (5.0,))[1].item() == 60
     assert grad(lambda u: pullback(u * u)[0])(3.0).item() == 72
     weight = Tensor(3.0, requires_grad=True)
     pullback(weight * 2)[0].backward()
-    assert weight.grad is not None and weight.grad.item() == 24
+    assert weight.grad.item() == 24
 
 
-def test_tensors_with_a_graph_outside() -> None:
+def test_gradient_reaches_tensors_of_an_outer_graph() -> None:
     w, x = Tensor(3.0, requires_grad=True), Tensor(2.0, requires_grad=True)
     value, g = value_and_grad(lambda x: w * x * x)(x * 1)
     assert (value.item(), g.item()) == (12, 12)
     (value + g).backward()
-    assert w.grad is not None and x.grad is not None
     assert w.grad.item() == 4 + 4  # x^2 + 2x
     assert x.grad.item() == 12 + 6  # 2wx + 2w
     value, g = value_and_grad(lambda x: x * x)(2.0)
     assert not value.requires_grad and not g.requires_grad
 
 
-def test_only_what_depends_on_the_outside_has_a_graph() -> None:
+def test_results_that_depend_on_an_outer_graph_alone_require_a_gradient() -> None:
     w = Tensor(3.0, requires_grad=True)
     g = grad(lambda p: p["a"] * w + p["b"] ** 2)({"a": 1.0, "b": 2.0})
     assert g["a"].requires_grad and not g["b"].requires_grad
@@ -364,7 +331,7 @@ def test_only_what_depends_on_the_outside_has_a_graph() -> None:
     assert a.requires_grad and not b.requires_grad
 
 
-def test_aux_may_depend_on_the_outside_by_way_of_the_result() -> None:
+def test_aux_of_the_result_reaches_an_outer_graph() -> None:
     w = Tensor(2.0, requires_grad=True)
 
     def f(x: Tensor, w: Tensor) -> Any:
@@ -373,11 +340,11 @@ def test_aux_may_depend_on_the_outside_by_way_of_the_result() -> None:
 
     aux = grad(lambda x: f(x, w), has_aux=True)(3.0)[1]
     aux["scaled"].backward()
-    assert w.grad is not None and w.grad.item() == 9
+    assert w.grad.item() == 9
     assert grad(lambda w: grad(lambda x: f(x, w), has_aux=True)(3.0)[1]["scaled"])(2.0).item() == 9
 
 
-def test_no_grad_is_left_on_either_side() -> None:
+def test_no_grad_inside_and_outside_of_a_transform() -> None:
     w = Tensor(3.0, requires_grad=True)
     with xgrad.no_grad():
         value, g = value_and_grad(lambda x: w * x * x)(Tensor(2.0, requires_grad=True))
@@ -387,8 +354,8 @@ def test_no_grad_is_left_on_either_side() -> None:
         out, pullback = vjp(lambda x: w * x, 2.0)
         assert not out.requires_grad and not pullback(w)[0].requires_grad
     u = Tensor(5.0, requires_grad=True)
-    pullback(u)[0].backward()  # it is linear in u, whose history counts here
-    assert u.grad is not None and u.grad.item() == 3
+    pullback(u)[0].backward()  # linear in u, which has a graph
+    assert u.grad.item() == 3
     out, pullback = vjp(lambda x: w * x, 2.0)
     with xgrad.no_grad():
         assert out.requires_grad and not pullback(1.0)[0].requires_grad
@@ -411,7 +378,7 @@ def test_leaves_keep_their_gradients() -> None:
     assert x.grad.tolist() == [1, 1] and x.is_leaf
 
 
-def test_a_function_may_assign_to_its_argument(device: str) -> None:
+def test_assignment_to_an_argument_is_differentiated(device: str) -> None:
     def f(x: Tensor) -> Tensor:
         x[0] = x[1] ** 2
         x *= 3
@@ -421,17 +388,16 @@ def test_a_function_may_assign_to_its_argument(device: str) -> None:
     assert grad(f)(x).tolist() == [0, 15]
     assert hessian(f)(x).tolist() == [[0, 0], [0, 6]]
     assert x.tolist() == [1, 2]
-    given = np.array([1.0, 2.0])
-    _, pullback = vjp(lambda x: x * x, given)
-    given[:] = 0
+    values = np.array([1.0, 2.0])
+    _, pullback = vjp(lambda x: x * x, values)
+    values[:] = 0
     assert pullback(np.ones(2))[0].tolist() == [2, 4]
 
 
-def test_a_function_may_go_backward_itself() -> None:
+def test_backward_within_a_transform() -> None:
     def f(x: Tensor) -> Tensor:
         weight = Tensor(2.0, requires_grad=True)
         (weight**2 * x).backward()
-        assert weight.grad is not None
         return weight.grad * x  # 2wx, which is a number here, times x
 
     assert grad(f)(3.0).item() == 12
@@ -447,37 +413,32 @@ def test_a_function_may_go_backward_itself() -> None:
         grad(freed)(3.0)
 
 
-def test_an_exception_leaves_no_state() -> None:
+def test_exception_restores_the_grad_mode() -> None:
     def fails(x: Tensor) -> Tensor:
-        raise KeyError("mine")
+        raise KeyError("key")
 
     with xgrad.no_grad():
         for transform in (grad(fails), jacobian(fails), grad(grad(fails)), lambda x: vjp(fails, x)):
-            with pytest.raises(KeyError, match="mine"):
+            with pytest.raises(KeyError, match="key"):
                 transform(1.0)
             assert not xgrad.is_grad_enabled()
 
 
-def test_threads_do_not_disturb_each_other() -> None:
-    found: dict[int, Any] = {}
+def test_transforms_in_threads_are_independent() -> None:
     gate = threading.Barrier(4)
 
-    def work(i: int) -> None:
+    def work(i: int) -> float:
         def f(x: Tensor) -> Tensor:
             gate.wait(10)
             return grad(lambda y: x * y**3)(x) * i
 
-        found[i] = grad(f)(2.0).item()
+        return grad(f)(2.0).item()
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == {i: 36 * i for i in range(4)}
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [36 * i for i in range(4)]
 
 
-def test_a_long_history_outside_is_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outer_history_is_not_traversed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An inner gradient at each step of a long loop, itself differentiated, looks at its own graph alone."""
     looked, edges = 0, Node.edges.fget
 
@@ -493,15 +454,15 @@ def test_a_long_history_outside_is_not_walked(monkeypatch: pytest.MonkeyPatch) -
             x = x - 0.1 * grad(lambda y: y * y / 2)(x)
         return x
 
-    found = []
+    counts = []
     for n in (25, 50, 100):
         looked = 0
         assert grad(lambda x, n=n: descend(x, n))(on("cpu", 1.0)).item() == pytest.approx(0.9**n)
-        found.append(looked)
-    assert found[2] - found[1] == 2 * (found[1] - found[0])
+        counts.append(looked)
+    assert counts[2] - counts[1] == 2 * (counts[1] - counts[0])
 
 
-def test_memory_goes_with_the_pullback() -> None:
+def test_memory_is_freed_with_the_pullback() -> None:
     seen: list[Any] = []
 
     class Watched(xgrad.Function):
@@ -546,17 +507,12 @@ def test_complex_arguments_and_results() -> None:
     def power(z: Tensor) -> Tensor:
         return xgrad.real(z * xgrad.conj(z)).sum()
 
-    np.testing.assert_allclose(grad(power)(z).numpy(), 2 * z.numpy())
-    np.testing.assert_allclose(hvp(power, z, 1j * z).numpy(), 2j * z.numpy())
-    np.testing.assert_allclose(jacobian(lambda z: xgrad.real(z * z))(z).numpy(), np.diag(2 * z.numpy().conj()))
-    _, tangent = jvp(lambda z: z * z, (z,), (1j * z,))
-    np.testing.assert_allclose(tangent.numpy(), 2j * z.numpy() ** 2)
-    np.testing.assert_allclose(vjp(lambda z: z * z, z)[1](z)[0].numpy(), 2 * z.numpy().conj() * z.numpy())
-    np.testing.assert_allclose(jvp(lambda x: x * 1j, (2.0,), (3.0,))[1].numpy(), 3j)
-    with pytest.raises(TypeError, match="grad: expected a real floating result of the function, got complex128"):
-        grad(lambda z: z.sum())(z)
-    with pytest.raises(TypeError, match=r"jacobian: expected a real floating result.*complex128: take real and imag"):
-        jacobian(lambda z: z * z)(z)
+    assert_close(grad(power)(z), 2 * z)
+    assert_close(hvp(power, z, 1j * z), 2j * z)
+    assert_close(jacobian(lambda z: xgrad.real(z * z))(z), xgrad.diag(2 * xgrad.conj(z)))
+    assert_close(jvp(lambda z: z * z, (z,), (1j * z,))[1], 2j * z * z)
+    assert_close(vjp(lambda z: z * z, z)[1](z)[0], 2 * xgrad.conj(z) * z)
+    assert_close(jvp(lambda x: x * 1j, (2.0,), (3.0,))[1], 3j)
 
 
 # Refusals
@@ -581,6 +537,8 @@ def test_complex_arguments_and_results() -> None:
         (lambda: hvp(lambda x: x, np.ones(2), np.ones(2)), ValueError, "hvp: expected a scalar"),
         (lambda: hessian(lambda x: {"a": "no"})(1.0), TypeError, r"hessian: expected a tensor of the function at \['a'\], got str"),
         (lambda: jacobian(lambda x: xgrad.argmax(x))(np.ones(2)), TypeError, "jacobian: expected a real floating result"),
+        (lambda: grad(lambda z: z.sum())(np.array([1j])), TypeError, "grad: expected a real floating result of the function, got complex128"),
+        (lambda: jacobian(lambda z: z * z)(np.array([1j])), TypeError, "jacobian: expected a real floating result.*complex128: take real and imag"),
         (lambda: grad(lambda x: x, 1)(1.0), ValueError, "grad: expected argnums among the 1 positional arguments, .* got 1"),
         (lambda: grad(lambda x: x, (0, -1))(1.0), ValueError, r"each once, got \(0, -1\)"),
         (lambda: grad(lambda x: x, has_aux=True)(1.0), TypeError, r"grad: expected \(result, aux\) of a function with"),
@@ -591,7 +549,7 @@ def test_complex_arguments_and_results() -> None:
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1](1.0), TypeError, r"vjp: cotangent: expected a dict with the keys \['a'\]"),
         (lambda: grad(lambda x: x, "0")(1.0), TypeError, "grad: expected argnums of an int or a sequence of them, got '0'"),
         (lambda: grad(lambda x: x, 0.0)(1.0), TypeError, "grad: expected argnums of an int or a sequence of them, got 0.0"),
-        (lambda: xgrad.nn.utils.functional_call(xgrad.exp, {}), TypeError, "functional_call: expected a module, got function"),  # type: ignore[arg-type]
+        (lambda: xgrad.nn.utils.functional_call(xgrad.exp, {}), TypeError, "functional_call: expected a module, got function"),
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1]({"a": [1.0]}), TypeError, r"vjp: cotangent: expected one Tensor at \['a'\], got a list"),
     ],
 )  # fmt: skip
@@ -616,9 +574,3 @@ def test_transformed_functions_keep_their_name() -> None:
 
     assert slope(3.0).item() == 6
     assert grad(xgrad.nn.MSELoss())(xgrad.ones(2), xgrad.zeros(2)).tolist() == [1, 1]
-
-
-def test_the_transforms_are_names_of_xgrad() -> None:
-    for name in ("grad", "value_and_grad", "vjp", "jvp", "jacobian", "hessian", "hvp"):
-        assert name in xgrad.__all__ and getattr(xgrad, name).__module__ == "xgrad.transforms"
-    assert set(xgrad.__all__) <= set(dir(xgrad))

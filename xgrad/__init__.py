@@ -34,7 +34,15 @@ from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.core.tensor import Tensor
-from xgrad.ops.standard import *
+from xgrad.ops.creation import *
+from xgrad.ops.dtype_functions import *
+from xgrad.ops.elementwise import *
+from xgrad.ops.indexing import *
+from xgrad.ops.manipulation import *
+from xgrad.ops.matrix_products import *
+from xgrad.ops.searching import *
+from xgrad.ops.statistical import *
+from xgrad.ops.tensor_conversion import *
 from xgrad.support.hints import MissingNameError as _MissingNameError
 
 # PyTorch's names, in the place of the submodules of these names, which are loaded by now
@@ -43,22 +51,24 @@ from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 if _typing.TYPE_CHECKING:
     from xgrad import data, fft, linalg, nn, optim, random, special, testing
-    from xgrad.backend.threads import get_num_threads, set_num_threads
-    from xgrad.core.inspection import __array_namespace_info__
-    from xgrad.ops.comparing import allclose, isclose
-    from xgrad.ops.contractions import einsum
-    from xgrad.ops.diagonals import diag, diagonal
-    from xgrad.ops.differences import diff, gradient
-    from xgrad.ops.dlpack import from_dlpack
-    from xgrad.ops.encoding import one_hot
-    from xgrad.ops.padding import pad
-    from xgrad.ops.products import kron, outer
-    from xgrad.ops.scans import cummax, cummin, logcumsumexp
-    from xgrad.ops.selection import partition, topk
-    from xgrad.ops.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
-    from xgrad.random import manual_seed
-    from xgrad.serialization import load, save
-    from xgrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+    from xgrad.backend.threads import get_num_threads as get_num_threads
+    from xgrad.backend.threads import set_num_threads as set_num_threads
+    from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
+    from xgrad.ops.comparing import *
+    from xgrad.ops.contractions import *
+    from xgrad.ops.diagonals import *
+    from xgrad.ops.differences import *
+    from xgrad.ops.dlpack import *
+    from xgrad.ops.encoding import *
+    from xgrad.ops.matrix_products import kron as kron
+    from xgrad.ops.matrix_products import outer as outer
+    from xgrad.ops.padding import *
+    from xgrad.ops.scans import *
+    from xgrad.ops.selection import *
+    from xgrad.ops.sets import *
+    from xgrad.random import manual_seed as manual_seed
+    from xgrad.serialization import *
+    from xgrad.transforms import *
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
@@ -76,7 +86,7 @@ _FUNCTIONS = {
     "ops.dlpack": ("from_dlpack",),
     "ops.encoding": ("one_hot",),
     "ops.padding": ("pad",),
-    "ops.products": ("kron", "outer"),
+    "ops.matrix_products": ("kron", "outer"),
     "ops.scans": ("cummax", "cummin", "logcumsumexp"),
     "ops.selection": ("partition", "topk"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
@@ -103,14 +113,12 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Device", "DeviceError", "Function", "LostGradientWarning", "Tensor", "__array_api_version__",
-    "__array_namespace_info__", "__version__", "allclose", "autograd", "bool", "capture", "complex64", "complex128",
-    "cummax", "cummin", "data", "default_device", "device", "devices", "diag", "diagonal", "diff", "e", "einsum",
-    "enable_grad", "fft", "float16", "float32", "float64", "from_dlpack", "get_default_dtype", "get_num_threads",
-    "grad", "gradient", "hessian", "hvp", "inf", "int8", "int16", "int32", "int64", "is_grad_enabled", "isclose",
-    "isin", "jacobian", "jvp", "kron", "linalg", "load", "logcumsumexp", "manual_seed", "nan", "newaxis", "nn",
-    "no_grad", "one_hot", "ops", "optim", "outer", "pad", "partition", "pi", "random", "save", "set_default_dtype",
-    "set_num_threads", "set_tf32", "special", "tensor", "testing", "topk", "uint8", "uint16", "uint32", "uint64",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values", "value_and_grad", "vjp", "warn_lost_gradients",
+    "Device", "DeviceError", "Function", "LostGradientWarning", "Tensor", "__array_api_version__", "__version__",
+    "autograd", "bool", "capture", "complex64", "complex128", "data", "default_device", "device", "devices", "e",
+    "enable_grad", "fft", "float16", "float32", "float64", "get_default_dtype", "inf", "int8", "int16", "int32",
+    "int64", "is_grad_enabled", "linalg", "nan", "newaxis", "nn", "no_grad", "ops", "optim", "pi", "random",
+    "set_default_dtype", "set_tf32", "special", "tensor", "testing", "uint8", "uint16", "uint32", "uint64",
+    "warn_lost_gradients",
 ]  # fmt: skip
-__all__ += [name for name in vars(ops.standard) if not name.startswith("_")]
+__all__ += [name for names in _FUNCTIONS.values() for name in names]
+__all__ += ops.STANDARD

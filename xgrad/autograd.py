@@ -12,11 +12,13 @@ from xgrad.core.engine import run_backward
 from xgrad.core.graph import Edge
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support import hints
+from xgrad.support.docstrings import documented
 
 __all__ = ["backward", "grad"]
 hints.install(__name__)
 
 
+@documented()
 def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
@@ -26,32 +28,17 @@ def backward(
 ) -> None:
     """Add the gradients of one or several results to the ``.grad`` of every leaf behind them.
 
-    Parameters
-    ----------
-    tensors : Tensor or sequence of Tensor
-        The results, of any shape and on any device.
-    grad_tensors : Tensor or sequence of Tensor or None, optional
-        For each result its gradient, of the same shape, dtype and device; may be None for a scalar.
-    retain_graph : bool, optional
-        Whether to keep what the graph saved. By default as `create_graph`.
-    create_graph : bool, default False
-        Whether to record the pass itself.
+    tensors : Tensor or sequence of Tensor -- The results, of any shape and on any device.
+    grad_tensors : Tensor or sequence of Tensor or None, optional -- For each result its gradient, of the same shape,
+        dtype and device; may be None for a scalar.
+    retain_graph : bool, optional -- Whether to keep what the graph saved. By default as `create_graph`.
+    create_graph : bool, default False -- Whether to record the pass itself.
+    raises RuntimeError -- If a result has no graph, the graph was freed, or a value that it saved has since changed.
+    raises ValueError -- If a gradient is missing for a result that is not a real scalar, or does not fit.
 
-    Raises
-    ------
-    RuntimeError
-        If a result has no graph, the graph was freed, or a value that it saved has since changed.
-    ValueError
-        If a gradient is missing for a result that is not a real scalar, or does not fit.
-
-    Notes
-    -----
     Ctrl-C, or the exception of another signal handler, may leave the graph freed in part, and gradients added to some
     leaves and not to others, as in PyTorch: clear them, and compute the results again.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
     >>> xgrad.autograd.backward(x * x, xgrad.ones(2))
     >>> x.grad
@@ -61,6 +48,7 @@ def backward(
     run_backward(_start("backward", tensors, grad_tensors), None, retain_graph=keep, create_graph=create_graph)
 
 
+@documented()
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -74,36 +62,18 @@ def grad(
 
     No ``.grad`` is touched, and only what lies between the two is computed.
 
-    Parameters
-    ----------
-    outputs : Tensor or sequence of Tensor
-        What to differentiate; the gradients of several add up.
-    inputs : Tensor or sequence of Tensor
-        With respect to what.
-    grad_outputs : Tensor or sequence of Tensor or None, optional
-        For each output its gradient, of the same shape, dtype and device; may be None for a scalar.
-    create_graph : bool, default False
-        Record the pass, so that the gradients can be differentiated in turn, to any order.
-    retain_graph : bool, optional
-        Whether to keep what the graph saved. By default as `create_graph`.
-    allow_unused : bool, default False
-        Return None for an input that the outputs do not depend on, rather than raise.
+    outputs : Tensor or sequence of Tensor -- What to differentiate; the gradients of several add up.
+    inputs : Tensor or sequence of Tensor -- With respect to what.
+    grad_outputs : Tensor or sequence of Tensor or None, optional -- For each output its gradient, of the same shape,
+        dtype and device; may be None for a scalar.
+    create_graph : bool, default False -- Record the pass, so that the gradients can be differentiated in turn, to any
+        order.
+    retain_graph : bool, optional -- Whether to keep what the graph saved. By default as `create_graph`.
+    allow_unused : bool, default False -- Return None for an input that the outputs do not depend on, rather than raise.
+    returns tuple of Tensor -- One for each input, of its shape, dtype and device.
+    raises RuntimeError -- As `backward`, and if an input is not part of the graph.
+    raises ValueError -- As `backward`.
 
-    Returns
-    -------
-    tuple of Tensor
-        One for each input, of its shape, dtype and device.
-
-    Raises
-    ------
-    RuntimeError
-        As `backward`, and if an input is not part of the graph.
-    ValueError
-        As `backward`.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor(3.0, requires_grad=True)
     >>> (first,) = xgrad.autograd.grad(x * x * x, x, create_graph=True)
     >>> xgrad.autograd.grad(first, x)
@@ -117,13 +87,13 @@ def grad(
         edges.append(x._edge)
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
-    found = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph)
-    unused = [i for i, edge in enumerate(edges) if edge not in found]
+    gradients = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph)
+    unused = [i for i, edge in enumerate(edges) if edge not in gradients]
     if unused and not allow_unused:
         raise RuntimeError(
             f"grad: the outputs do not depend on inputs {unused}: allow_unused=True returns None for them"
         )
-    return tuple(map(found.get, edges))
+    return tuple(map(gradients.get, edges))
 
 
 @lru_cache(64)
@@ -139,11 +109,11 @@ def _start(
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
     results = check_tensors(name, "outputs" if name == "grad" else "tensors", results)
-    given: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
-    if len(given) != len(results):
-        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(given)}")
+    many: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
+    if len(many) != len(results):
+        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(many)}")
     start: dict[Edge, Tensor] = {}
-    for tensor, gradient in zip(results, given, strict=True):
+    for tensor, gradient in zip(results, many, strict=True):
         if tensor._edge is None:
             raise RuntimeError(
                 f"{name}: this tensor has no graph: nothing that it was computed from requires a gradient, or it "

@@ -10,55 +10,19 @@ is refused in the backward pass.
 """
 
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot
-from xgrad.ops.decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from xgrad.ops.decompositions import cholesky, qr, svd, svdvals
+from xgrad.ops.eigen import eig, eigh, eigvals, eigvalsh
 from xgrad.ops.least_squares import lstsq
-from xgrad.ops.linalg import (
-    det,
-    diagonal,
-    inv,
-    matrix_norm,
-    matrix_rank,
-    pinv,
-    slogdet,
-    solve,
-    trace,
-    vector_norm,
-)
+from xgrad.ops.linalg import det, diagonal, inv, matrix_rank, pinv, slogdet, solve, trace
 from xgrad.ops.matrix_functions import expm, sqrtm
-from xgrad.ops.products import cross, matrix_power, outer
+from xgrad.ops.matrix_products import cross, matrix_power, outer
+from xgrad.ops.norms import matrix_norm, vector_norm
 from xgrad.ops.triangular import cholesky_solve, solve_triangular
 from xgrad.support import hints
 
 __all__ = [
-    "cholesky",
-    "cholesky_solve",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "expm",
-    "inv",
-    "lstsq",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "sqrtm",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
+    "cholesky", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv",
+    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
+    "slogdet", "solve", "solve_triangular", "sqrtm", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
 hints.install(__name__)

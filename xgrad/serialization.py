@@ -1,4 +1,4 @@
-"""Tensors in files, in the safetensors format, which PyTorch and others read and which runs no code."""
+"""Tensors in files of the safetensors format, which other libraries read, and which cannot run code."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = ["load", "save"]
 def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     """Save tensors by name, such as the ``state_dict()`` of a module, as a safetensors file.
 
-    The file is written whole or not at all: if this fails, the one that was there before is unchanged. Its mode stays,
-    and a symbolic link is followed. A device or a FIFO is written to, and not replaced.
+    The file is written completely or not at all: after a failure, an earlier file is unchanged. Its mode is kept, and
+    a symbolic link is followed. A device or a FIFO is written to, and not replaced.
 
     Parameters
     ----------
     tensors : mapping of str to Tensor
-        What to save, from any devices. Gradients and graphs are not saved, nor is the device.
+        Tensors on any devices. Gradients, graphs and devices are not saved.
     path : str or os.PathLike
-        Where to save it.
+        Path of the file.
 
     Raises
     ------
     TypeError
-        If `tensors` is not such a mapping, or has what the format cannot hold: complex128, or the name
-        ``__metadata__``.
+        If `tensors` is not a mapping of that kind, or has a tensor of complex128 or named ``__metadata__``, for which
+        the format has no place.
     ValueError
-        If a name has a lone surrogate, which the format cannot hold, or the path a null character.
+        If a name has a lone surrogate, or the path a null character.
     OSError
         If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist,
         PermissionError if it is write-protected.
@@ -59,7 +59,7 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
 
 
 def serialized(tensors: Mapping[str, Tensor]) -> bytes:
-    """Return the content of the file that `save` writes."""
+    """Return the content of a safetensors file."""
     from safetensors.numpy import save as serialize  # not at the top: slow to import
 
     if not isinstance(tensors, Mapping):
@@ -80,31 +80,31 @@ def _to_host(name: Any, tensor: Any) -> np.ndarray:
         raise TypeError(f"save: expected a Tensor for {name!r}, got {type(tensor).__name__}: use xgrad.asarray")
     if tensor.dtype.name == "complex128":
         raise TypeError(f"save: {name!r} is complex128, which safetensors lacks: save its two parts")
-    # The file format wants the elements in order, and would be given those of another layout as they lie.
+    # In C order: safetensors would write the memory of other layouts as it is.
     return np.asarray(tensor.detach().cpu().numpy(), order="C")
 
 
 def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> dict[str, Tensor]:
-    """Load the tensors of a safetensors file, of whatever origin.
+    """Load the tensors of a safetensors file, of xgrad or any other library.
 
     Parameters
     ----------
     path : str or os.PathLike
         The file.
     device : str or Device, optional
-        Where to put them, by default the `default_device`.
+        Device of the tensors, by default the `default_device`.
 
     Returns
     -------
     dict of str to Tensor
-        By name, in the dtypes that they were saved in.
+        Tensors by name, in the dtypes of the file.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     PermissionError
-        If it may not be read.
+        If it is read-protected.
     ValueError
         If the file is not of the format, or damaged.
     TypeError
@@ -127,7 +127,7 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
         if os.path.isdir(source):
             raise IsADirectoryError(f"load: expected a safetensors file, got the folder {source}")
         raise FileNotFoundError(f"load: file not found: {source}: expected a safetensors file")
-    if not os.access(source, os.R_OK):  # which safetensors takes for a file that does not exist
+    if not os.access(source, os.R_OK):  # safetensors reports it as missing
         raise PermissionError(f"load: expected a file that can be read, got {source}: change its mode")
     target = current_device() if device is None else Device(device)
     try:

@@ -13,12 +13,14 @@ from xgrad.core.grad_mode import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
 from xgrad.support import hints
+from xgrad.support.docstrings import documented
 from xgrad.support.trees import leaves, rebuild
 
 __all__ = ["gradcheck", "gradgradcheck"]
 hints.install(__name__)
 
 
+@documented()
 def gradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -34,56 +36,32 @@ def gradcheck(
 ) -> bool:
     """Check the derivatives of a function against differences of its values.
 
-    Parameters
-    ----------
-    fn : callable
-        Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
-    inputs : Tensor, or list or tuple of the arguments
-        Tensors on any device, or containers of them, and anything else. Tensors that require a gradient are checked,
-        and must be float64 or complex128, for differences need the digits. A complex number counts as two: its real
-        and its imaginary part.
-    eps : float, default 1e-6
-        The step of the central differences.
-    atol, rtol : float
-        How far a derivative may be off: ``atol + rtol * abs(difference)``. The defaults are PyTorch's.
-    raise_exception : bool, default True
-        Whether to raise where a check fails; else False is returned.
-    nondet_tol : float, default 0
-        How far the results and the gradients of two calls may be apart.
-    fast_mode : bool, default True
-        Check one random direction of each input, weighting the elements of a result at random: for each result, one
-        backward pass, and two calls for each input. False checks every entry of every Jacobian, and so finds what is
-        small beside other entries. Where a direction is off, the entries are looked at in any case, so as to name one.
-    complex_step : bool, default False
-        Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so that tolerances may be
-        tight and float32 will do. For functions of real inputs that are analytic, and made of ops that take complex
-        numbers in their stead.
-    seed : int, default 0
-        Of the directions and weights.
+    fn : callable -- Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
+    inputs : Tensor, or list or tuple of the arguments -- Tensors on any device, or containers of them, and anything
+        else. Tensors that require a gradient are checked, and must be float64 or complex128, for differences need the
+        digits. A complex number counts as two: its real and its imaginary part.
+    eps : float, default 1e-6 -- The step of the central differences.
+    atol, rtol : float -- How far a derivative may be off: ``atol + rtol * abs(difference)``. The defaults are
+        PyTorch's.
+    raise_exception : bool, default True -- Whether to raise where a check fails; else False is returned.
+    nondet_tol : float, default 0 -- How far the results and the gradients of two calls may be apart.
+    fast_mode : bool, default True -- Check one random direction of each input, weighting the elements of a result at
+        random: for each result, one backward pass, and two calls for each input. False checks every entry of every
+        Jacobian, and so finds what is small beside other entries. Where a direction is off, the entries are looked at
+        in any case, so as to name one.
+    complex_step : bool, default False -- Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to
+        rounding, so that tolerances may be tight and float32 will do. For functions of real inputs that are analytic,
+        and made of ops that take complex numbers in their stead.
+    seed : int, default 0 -- Of the directions and weights.
+    returns bool -- True; False if a check failed and `raise_exception` is False.
+    raises AssertionError -- If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It
+        names the result, the input, the entry and both values, and says where the function has a kink or a jump.
+    raises TypeError -- If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns
+        anything but tensors, or none that is floating.
+    raises RuntimeError -- If a rule returns a gradient of a shape that does not fit its input.
 
-    Returns
-    -------
-    bool
-        True; False if a check failed and `raise_exception` is False.
-
-    Raises
-    ------
-    AssertionError
-        If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It names the result, the
-        input, the entry and both values, and says where the function has a kink or a jump.
-    TypeError
-        If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns anything but
-        tensors, or none that is floating.
-    RuntimeError
-        If a rule returns a gradient of a shape that does not fit its input.
-
-    References
-    ----------
     J. Martins, P. Sturdza, J. Alonso, "The complex-step derivative approximation", ACM TOMS 29(3), 2003.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradcheck(xgrad.log, x)
     True
@@ -97,6 +75,7 @@ def gradcheck(
     return check.run(fast_mode, raise_exception)
 
 
+@documented()
 def gradgradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -112,27 +91,13 @@ def gradgradcheck(
 ) -> bool:
     """Check the second derivatives of a function, and those by the arriving gradient, as `gradcheck`.
 
-    Parameters
-    ----------
-    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed
-        As those of `gradcheck`.
-    grad_outputs : Tensor or sequence of Tensor, optional
-        The gradients that arrive, one for each result that has a gradient; random by default.
+    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed -- As those of `gradcheck`.
+    grad_outputs : Tensor or sequence of Tensor, optional -- The gradients that arrive, one for each result that has a
+        gradient; random by default.
+    returns bool -- As `gradcheck`.
+    raises AssertionError, TypeError -- As `gradcheck`. The results are the gradients that `fn` passes on, in the order
+        of the inputs; the inputs are those of `fn`, and as ``grad_outputs`` the gradients that arrive.
 
-    Returns
-    -------
-    bool
-        As `gradcheck`.
-
-    Raises
-    ------
-    AssertionError, TypeError
-        As `gradcheck`. The results are the gradients that `fn` passes on, in the order of the inputs; the inputs are
-        those of `fn`, and as ``grad_outputs`` the gradients that arrive.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)
     True
@@ -153,8 +118,8 @@ def gradgradcheck(
         xs, gs = values[:count], values[count:]
         results = [out for _, out in first_order.call(xs) if out.requires_grad]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        found = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True) if results else ()
-        return tuple([g for g in found if g is not None])
+        gradients = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True) if results else ()
+        return tuple([g for g in gradients if g is not None])
 
     xs = [*xs, *[g.detach().requires_grad_() for g in gradients]]
     names = [*names, *[f"grad_outputs[{i}]" for i in range(len(gradients))]]
@@ -205,13 +170,13 @@ class _Check:
 
     def call(self, inputs: Sequence[Any] | None = None) -> Outputs:
         """Return the results, each with its path."""
-        found = list(leaves(self.fn(*(self.inputs if inputs is None else inputs))))
-        for path, out in found:
+        outs = list(leaves(self.fn(*(self.inputs if inputs is None else inputs))))
+        for path, out in outs:
             if not isinstance(out, Tensor):
                 raise TypeError(
                     f"{self.title}: expected tensors of the function, got {type(out).__name__} for {_named(path)}"
                 )
-        return found
+        return outs
 
     def _check_inputs(self) -> None:
         if not self.wanted:
@@ -230,11 +195,11 @@ class _Check:
         runs = []
         for _ in range(2):
             outs = self.call()
-            found = [(_named(path), _reals(out)) for path, out in outs]
+            values = [(_named(path), _reals(out)) for path, out in outs]
             if weighted := [(out, self._weights(k, out)) for k, (_, out) in enumerate(outs) if out.requires_grad]:
                 gradients = self._gradients(*map(list, zip(*weighted, strict=True)))
-                found += [(f"the gradient of {self.names[i]}", g) for i, g in zip(self.wanted, gradients, strict=True)]
-            runs.append(found)
+                values += [(f"the gradient of {self.names[i]}", g) for i, g in zip(self.wanted, gradients, strict=True)]
+            runs.append(values)
         for (name, first), (_, second) in zip(*runs, strict=True):
             if first.shape == second.shape and np.array_equal(first, second, equal_nan=True):
                 continue
@@ -252,27 +217,27 @@ class _Check:
         for k, (path, out) in enumerate(outs):
             if out.dtype.kind not in "fc":
                 continue
-            found = self._off_in_a_direction(k, path, out) if fast_mode else dict.fromkeys(self.wanted, "")
-            if not found:
+            suspects = self._wrong_along_direction(k, path, out) if fast_mode else dict.fromkeys(self.wanted, "")
+            if not suspects:
                 continue
             jacobians = self._jacobians(out)
-            for i, message in found.items():
+            for i, message in suspects.items():
                 self._check_entries(k, path, out, i, jacobians[i])
                 if message:
                     raise AssertionError(f"{message}: each entry by itself is within the tolerance")
 
-    def _off_in_a_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
+    def _wrong_along_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
         """Return the inputs by which a result has wrong derivatives along a random direction, and what to say then."""
-        weights, found = self._weights(k, out), {}
+        weights, messages = self._weights(k, out), {}
         for i, g in zip(self.wanted, self._gradients([out], [weights]), strict=True):
             direction = self.random(len(g), 1, i)
             a, b = g @ direction, self._slope(i, k, direction) @ _reals(weights)
             if self._off(a, b):
-                found[i] = (
+                messages[i] = (
                     f"{self.title}: the derivative of {_named(path)}, weighted at random, by {self.names[i]} in a "
                     f"random direction is {self._compared(a, b)}{self._kink(i, k, direction, _reals(weights))}"
                 )
-        return found
+        return messages
 
     def _jacobians(self, out: Tensor) -> dict[int, np.ndarray]:
         """Return the derivatives of a result by each wanted input, with a row for each of its reals."""
@@ -304,16 +269,16 @@ class _Check:
     def _gradients(self, outs: list[Tensor], weights: list[Tensor]) -> list[np.ndarray]:
         """Return the gradient for each wanted input by a backward pass, as rows of reals."""
         xs = [self.inputs[i] for i in self.wanted]
-        found: Sequence[Tensor | None] = [None] * len(xs)
+        gradients: Sequence[Tensor | None] = [None] * len(xs)
         if outs[0].requires_grad:
-            found = autograd.grad(outs, xs, weights, retain_graph=True, allow_unused=True)
-        for i, x, g in zip(self.wanted, xs, found, strict=True):
+            gradients = autograd.grad(outs, xs, weights, retain_graph=True, allow_unused=True)
+        for i, x, g in zip(self.wanted, xs, gradients, strict=True):
             if g is not None and (g.shape, g.dtype, g.device) != (x.shape, x.dtype, x.device):
                 raise AssertionError(
                     f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for "
                     f"{self.names[i]}, got {g.shape}, {g.dtype} on {g.device}"
                 )
-        return [0 * _reals(x) if g is None else _reals(g) for x, g in zip(xs, found, strict=True)]
+        return [0 * _reals(x) if g is None else _reals(g) for x, g in zip(xs, gradients, strict=True)]
 
     def _slope(self, i: int, k: int, direction: np.ndarray) -> np.ndarray:
         """Return how the reals of result `k` move as input `i` moves along a direction."""
@@ -379,18 +344,19 @@ class _Check:
 def _flat(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any], list[str]]:
     """Return a function of the leaves of the inputs, these, and what they are called."""
     tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    found = list(leaves(tree))
-    return lambda *xs: fn(*rebuild(tree, xs)), _apart([x for _, x in found]), [f"inputs{path}" for path, _ in found]
+    named = list(leaves(tree))
+    names = [f"inputs{path}" for path, _ in named]
+    return lambda *xs: fn(*rebuild(tree, xs)), _independent([x for _, x in named]), names
 
 
-def _apart(inputs: list[Any]) -> list[Any]:
-    """Return the inputs with none that depends on another, or is it once more: they are moved one at a time."""
-    apart: list[Any] = []
+def _independent(inputs: Sequence[Any]) -> list[Any]:
+    """Return the inputs as different leaves, for they are moved one at a time."""
+    independent: list[Any] = []
     for x in inputs:
-        if isinstance(x, Tensor) and x.requires_grad and (not x.is_leaf or any(x is other for other in apart)):
+        if isinstance(x, Tensor) and x.requires_grad and (not x.is_leaf or any(x is other for other in independent)):
             x = x.detach().requires_grad_()
-        apart.append(x)
-    return apart
+        independent.append(x)
+    return independent
 
 
 def _named(path: str) -> str:

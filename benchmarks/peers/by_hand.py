@@ -1,4 +1,4 @@
-"""NumPy by hand: what somebody writes who derives the gradients on paper. The mark to come close to."""
+"""NumPy with gradients derived by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Gradients = tuple[Any, list[Array], list[Array]]
 
 
 def gradients(weights: list[Array], biases: list[Array], x: Array, y: Array, rows: Array) -> Gradients:
-    """Return the loss and its gradients, with weights of shape (in, out), in place wherever that is possible."""
+    """Return the loss and its gradients for weights of shape (in, out), computed in place where possible."""
     inputs = [x]
     for w, b in zip(weights, biases, strict=True):
         h = inputs[-1] @ w
@@ -43,7 +43,7 @@ def gradients(weights: list[Array], biases: list[Array], x: Array, y: Array, row
 
 
 def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
-    """Weights are stored (in, out), and updates are in place."""
+    """Weights of shape (in, out); updates in place."""
     problem = mlp(sizes, batch)
     weights, biases = [np.ascontiguousarray(w.T) for w in problem.weights], problem.biases
     x, y, rows, lr = problem.x, problem.y, np.arange(batch), problem.lr
@@ -60,7 +60,7 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
 
 
 def step_plain(sizes: Sequence[int], batch: int, dtype: Any = np.float32) -> Callable[[], Any]:
-    """Weights are stored (out, in), as PyTorch's; nothing is in place."""
+    """Weights of shape (out, in), as in PyTorch; nothing in place."""
     problem = mlp(sizes, batch)
     weights = [w.astype(dtype) for w in problem.weights]
     biases = [b.astype(dtype) for b in problem.biases]

@@ -1,4 +1,4 @@
-"""JAX: ops as they are, the step through ``jit``."""
+"""JAX: single ops, and the step under ``jit``."""
 
 from __future__ import annotations
 
@@ -51,4 +51,4 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], 
 
 def op(name: str, device: str = "cpu") -> Callable[[], Any]:
     x, y = put(device, *operands())
-    return repeated({"add, no grad": "x + y"}, name, x=x, y=y)  # without jit it records nothing
+    return repeated({"add, no grad": "x + y"}, name, x=x, y=y)  # without jit, nothing is recorded

@@ -28,7 +28,7 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
         loss.backward()
         for pair in params:
             for p in pair:
-                p.data -= problem.lr * p.grad  # the next step takes the gradients off
+                p.data -= problem.lr * p.grad  # the next step clears the gradients
         return loss
 
     return run
@@ -61,6 +61,6 @@ def chain(length: int) -> Callable[[], Any]:
         for _ in range(length // 2):
             z = (z + y) * y
         z.backward(ones)
-        return y.grad  # the next run takes the gradients off
+        return y.grad  # the next run clears the gradients
 
     return run

@@ -1,4 +1,4 @@
-"""xgrad, as its users write it."""
+"""xgrad, with its public API."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def op(name: str, device: str = "cpu") -> Callable[[], Any]:
 
 
 def library_op(name: str, device: str = "cpu") -> Callable[[], Any]:
-    """Do the op with the bare arrays of a device: NumPy's, or CuPy's."""
+    """Return the op on the arrays of a device, without xgrad: NumPy's or CuPy's."""
     on = xgrad.Device(device)
     x, y = (on.backend.from_host(value, on.index) for value in operands())
     return repeated({**OPS, "relu": "xp.maximum(x, zero)"}, name, x=x, y=y, xp=on.xp, zero=0 * x)
@@ -157,7 +157,7 @@ def to_device(size: int, device: str) -> Callable[[], Any]:
 
 
 def pinned_to_device(size: int, device: str) -> Callable[[], Any]:
-    """Move an array that came from the device, and so lies in memory that a GPU reads by itself."""
+    """Transfer an array that came from the device, and so is in pinned memory."""
     return _move(xgrad.ones(size // 4, device=device).cpu().numpy(), device)
 
 
@@ -181,15 +181,19 @@ def pullback(
     call: Callable[..., Any], inputs: Sequence[Array], varied: Sequence[bool], weights: Sequence[Array]
 ) -> tuple[list[Array], list[Array] | None]:
     leaves = [xgrad.Tensor(x, requires_grad=moves) for x, moves in zip(inputs, varied, strict=True)]
-    outputs = outputs_of(call(*(xgrad.asarray(x, copy=True) for x in leaves)))  # copies, for leaves stay what they are
+    outputs = outputs_of(
+        call(*(xgrad.asarray(x, copy=True) for x in leaves))
+    )  # copies, since leaves cannot be written to
     values = [x.detach().numpy() if isinstance(x, xgrad.Tensor) else np.asarray(x) for x in outputs]
-    kept = [
+    differentiable = [
         (x, xgrad.asarray(w, dtype=x.dtype))
         for x, w in zip(outputs, weights, strict=True)
         if isinstance(x, xgrad.Tensor) and x.requires_grad
     ]
-    if not kept:
+    if not differentiable:
         return values, None
     wanted = [x for x in leaves if x.requires_grad]
-    found = xgrad.autograd.grad([x for x, _ in kept], wanted, [w for _, w in kept], allow_unused=True)
-    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, found, strict=True)]
+    gradients = xgrad.autograd.grad(
+        [x for x, _ in differentiable], wanted, [w for _, w in differentiable], allow_unused=True
+    )
+    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, gradients, strict=True)]

@@ -55,7 +55,7 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], 
 
 
 def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
-    """Compile forward pass and loss, and with them the backward pass: that needs a C++ compiler."""
+    """Compile forward pass, loss and backward pass; this needs a C++ compiler."""
     model, run = model_and_step(sizes, batch, "cpu", torch.compile)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     try:
@@ -68,7 +68,7 @@ def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
 
 
 def step_graph(sizes: Sequence[int], batch: int, device: str = "cuda") -> Callable[[], Any]:
-    """Capture the whole step as a CUDA graph, in the way of PyTorch's documentation."""
+    """Capture the whole step as a CUDA graph, as in PyTorch's documentation."""
     if device != "cuda":
         raise LeftOut("CUDA graphs need CUDA")
     model, run = model_and_step(sizes, batch, device)
@@ -83,7 +83,7 @@ def step_graph(sizes: Sequence[int], batch: int, device: str = "cuda") -> Callab
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         loss = run()
-    model.load_state_dict(start)  # in place, where the graph reads
+    model.load_state_dict(start)  # in place, in the memory of the graph
 
     def replay() -> Any:
         graph.replay()
@@ -134,7 +134,7 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
 def epochs(
     data: Images, sizes: Sequence[int], seed: int, fused: bool = False, loader: bool = False
 ) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
-    """Learn from tensors that are sliced by hand."""
+    """Train on tensors that are sliced by hand, or on batches of a loader."""
     torch.manual_seed(seed)
     model = model_of(*first_weights(sizes, seed))
     optimizer = torch.optim.Adam(model.parameters(), fused=fused or None)
@@ -218,16 +218,18 @@ def pullback(
     call: Callable[..., Any], inputs: Sequence[Array], varied: Sequence[bool], weights: Sequence[Array]
 ) -> tuple[list[Array], list[Array] | None]:
     leaves = [torch.tensor(x, requires_grad=moves) for x, moves in zip(inputs, varied, strict=True)]
-    # Clones, for PyTorch refuses to write into leaves, and a user would not hand them over.
+    # Clones, since PyTorch refuses writes to leaves.
     outputs = outputs_of(call(*(x.clone() for x in leaves)))
     values = [x.detach().resolve_conj().numpy() if isinstance(x, torch.Tensor) else np.asarray(x) for x in outputs]
-    kept = [
+    differentiable = [
         (x, torch.tensor(w, dtype=x.dtype))
         for x, w in zip(outputs, weights, strict=True)
         if isinstance(x, torch.Tensor) and x.requires_grad
     ]
-    if not kept:
+    if not differentiable:
         return values, None
     wanted = [x for x in leaves if x.requires_grad]
-    found = torch.autograd.grad([x for x, _ in kept], wanted, [w for _, w in kept], allow_unused=True)
-    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, found, strict=True)]
+    gradients = torch.autograd.grad(
+        [x for x, _ in differentiable], wanted, [w for _, w in differentiable], allow_unused=True
+    )
+    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, gradients, strict=True)]

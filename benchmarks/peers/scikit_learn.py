@@ -15,13 +15,13 @@ from benchmarks.problems import Array, Images, mlp
 def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     """Take a step as ``partial_fit`` of one batch, with neither momentum nor penalty."""
     if sizes[-1] < 3:
-        raise LeftOut("of two classes it makes one output, a smaller network")
+        raise LeftOut("its network has one output for two classes")
     problem = mlp(sizes, batch)
     plain = {"solver": "sgd", "alpha": 0, "momentum": 0, "nesterovs_momentum": False, "shuffle": False}
     model = MLPClassifier(sizes[1:-1], learning_rate_init=problem.lr, batch_size=batch, **plain)
     model.partial_fit(problem.x, problem.y, classes=np.arange(sizes[-1]))
     for own, value in zip(model.coefs_ + model.intercepts_, problem.weights + problem.biases, strict=True):
-        own[...] = value.T  # its optimizer updates these in place, and without momentum remembers nothing
+        own[...] = value.T  # its optimizer updates these in place, and has no state without momentum
 
     def run() -> Any:
         model.partial_fit(problem.x, problem.y)
@@ -31,13 +31,13 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
 
 
 def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
-    """``partial_fit`` of all images is one epoch of mini-batches, and keeps Adam's moments; weights are its own."""
+    """``partial_fit`` of all images is one epoch of mini-batches, and keeps Adam's moments; initial weights differ."""
     model = MLPClassifier(sizes[1:-1], solver="adam", alpha=0, batch_size=BATCH, random_state=seed)
     classes = np.unique(data.train_labels)
 
     def train(lr: float) -> None:
         model.set_params(learning_rate_init=lr)
-        if hasattr(model, "_optimizer"):  # made at the first step, with the rate of then
+        if hasattr(model, "_optimizer"):  # made at the first step, with the rate at that time
             model._optimizer.learning_rate_init = lr
         model.partial_fit(data.train, data.train_labels, classes=classes)
 

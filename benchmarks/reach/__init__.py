@@ -1,33 +1,34 @@
-"""Gradients through code that others wrote: SciPy's and scikit-learn's, handed the arrays of a library.
+"""Gradients through the code of SciPy and scikit-learn, called with the arrays of a library.
 
-Each is called with arrays that require gradients. One flows if the values are those with NumPy, and the derivative
-along a random direction is that of central differences through NumPy. All in float64, in a process of its own for each
-peer and subject, with SCIPY_ARRAY_API=1 and scikit-learn's array_api_dispatch. What each call path needs, of the
-namespace and of arrays, is what it asked of xgrad's while it ran. Where none of xgrad's flows, the reason stands.
+Each function is called with arrays that require gradients. A gradient flows if the values equal those with NumPy, and
+the derivative along a random direction equals that of central differences through NumPy. All is in float64, in a
+process of its own for each peer and subject, with SCIPY_ARRAY_API=1 and scikit-learn's array_api_dispatch. The needs of
+a call path are the functions and array methods that it used of xgrad. If no gradient of xgrad flows, the reason is
+listed.
 """
 
 from __future__ import annotations
 
 from importlib import metadata
 
-from benchmarks.harness import Options, begin, crew
+from benchmarks.harness import Options, begin, worker_group
 from benchmarks.reach.path import FLOWS
 from benchmarks.reach.verdicts import SUBJECTS
 from benchmarks.report import Cells, Result, Table, Words
 
-#: The versions that the list is for: what stops in these may flow in others, and the reverse.
+#: Versions of the list: gradients may flow in other versions that stop in these, and the reverse.
 LISTED = {"scipy": "1.17", "scikit-learn": "1.9"}
 PEERS = {"xgrad": "ours:pullback", "PyTorch": "pytorch:pullback"}
 
 
 def unlisted(package: str) -> str:
-    """Return why the list is not for what is installed of a package, or nothing."""
+    """Return why the list does not fit the installed version of a package, or an empty text."""
     try:
-        found = metadata.version(package)
+        installed = metadata.version(package)
     except metadata.PackageNotFoundError:
         return f"needs {package}"
     listed = LISTED[package]
-    return "" if found.startswith(f"{listed}.") else f"the list is for {package} {listed}, not {found}"
+    return "" if installed.startswith(f"{listed}.") else f"the list is for {package} {listed}, not {installed}"
 
 
 def run(options: Options) -> Result:
@@ -41,19 +42,19 @@ def run(options: Options) -> Result:
         words: dict[str, dict[str, str]] = {}
         needs: dict[str, str] = {}
         for peer, target in peers.items():
-            with crew(
+            with worker_group(
                 result, {peer: target}, "benchmarks.reach.verdicts:Verdicts", title, {"subject": subject}, options
-            ) as members:
-                for _, found in members.ask("verdicts"):
-                    counts["call paths"][title] = [len(found)]
-                    counts[peer][title] = [sum(verdict == FLOWS for verdict in found.values())]
-                    for path, verdict in found.items():
+            ) as group:
+                for _, verdicts in group.ask("verdicts"):
+                    counts["call paths"][title] = [len(verdicts)]
+                    counts[peer][title] = [sum(verdict == FLOWS for verdict in verdicts.values())]
+                    for path, verdict in verdicts.items():
                         words.setdefault(path, {})[peer] = verdict
-                for _, stops in members.ask("stops") if peer == "xgrad" else ():
+                for _, stops in group.ask("stops") if peer == "xgrad" else ():
                     for path, reason in stops.items():
                         words[path][peer] = f"no: {reason}"
-                for _, found in members.ask("needs") if peer == "xgrad" else ():
-                    needs = found
+                for _, used in group.ask("needs") if peer == "xgrad" else ():
+                    needs = used
         for path, needed in needs.items():
             words[path]["needs"] = needed
         result.words.append(Words(title, "call path", words))

@@ -1,4 +1,4 @@
-"""What a call path asks of xgrad's namespace and of its arrays, as seen while it runs."""
+"""Functions of the namespace and methods of arrays that a call path uses, recorded during a call."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ METHODS = {
 }
 
 
-def asked_by_others(depth: int) -> bool:
-    """Return whether the caller, so many frames up, is code that is not ours."""
+def called_by_others(depth: int) -> bool:
+    """Return whether the caller, a number of frames up, is code of another project."""
     return str(sys._getframe(depth + 1).f_globals.get("__name__", "")).startswith(OTHERS)
 
 
 @contextmanager
 def recorded() -> Iterator[set[str]]:
-    """Collect what others ask for: functions by their names in the standard, and uses of arrays that not all have."""
-    found: set[str] = set()
+    """Collect the functions that other projects use, by their names in the standard, and rarely supported methods."""
+    used: set[str] = set()
     modules = {"": xgrad} | {f"{name}.": getattr(xgrad, name) for name in MODULES if hasattr(xgrad, name)}
     methods = {name: getattr(xgrad.Tensor, name) for name in METHODS if hasattr(xgrad.Tensor, name)}
 
-    def listening(prefix: str) -> type[ModuleType]:
-        class Listening(ModuleType):
+    def recording(prefix: str) -> type[ModuleType]:
+        class Recording(ModuleType):
             def __getattribute__(self, name: str) -> Any:
                 value = super().__getattribute__(name)
-                if callable(value) and not name.startswith("_") and asked_by_others(1):
-                    found.add(prefix + name)
+                if callable(value) and not name.startswith("_") and called_by_others(1):
+                    used.add(prefix + name)
                 return value
 
-        return Listening
+        return Recording
 
-    def noted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def recorded_method(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
-            if asked_by_others(1):
-                found.add(METHODS[name])
+            if called_by_others(1):
+                used.add(METHODS[name])
             return method(*args)
 
         return call
@@ -61,10 +61,10 @@ def recorded() -> Iterator[set[str]]:
     classes = {prefix: module.__class__ for prefix, module in modules.items()}
     try:
         for prefix, module in modules.items():
-            module.__class__ = listening(prefix)
+            module.__class__ = recording(prefix)
         for name, method in methods.items():
-            setattr(xgrad.Tensor, name, noted(name, method))
-        yield found
+            setattr(xgrad.Tensor, name, recorded_method(name, method))
+        yield used
     finally:
         for prefix, module in modules.items():
             module.__class__ = classes[prefix]

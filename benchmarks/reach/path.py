@@ -1,4 +1,4 @@
-"""A call path: somebody else's function, the arrays that it is called with, and whether a gradient flows through it."""
+"""Call paths: functions of other projects, their inputs, and whether a gradient flows through them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 Pullback = Callable[..., tuple[list[Array], list[Array] | None]]
 
-STEP = 1e-4  # of the differences; the inputs, and how fast functions bend, are of the order of 1
+STEP = 1e-4  # of the differences; inputs and curvatures are of the order of 1
 FLOWS = "flows"
 
-# Why a path may stop.
-NUMPY = "its code converts to NumPy, where tensors with a gradient refuse to go"
+# Reasons for paths without a gradient.
+NUMPY = "its code converts to NumPy, which tensors with a gradient refuse"
 COMPILED = "its code is compiled, for NumPy's arrays"
 MASKED = "0 / 0, or NaN, in what is masked afterwards: the derivative is NaN, with PyTorch as well"
 
 
 @dataclass(frozen=True)
 class Draw:
-    """How an input is made, and whether derivatives are taken with respect to it."""
+    """Random input, and whether derivatives are taken with respect to it."""
 
     make: Callable[[np.random.Generator], Array]
     varied: bool = True
@@ -52,32 +52,20 @@ def constant(values: Any) -> Draw:
 
 @dataclass(frozen=True)
 class Path:
-    """A function that somebody else wrote, and inputs to call it with.
+    """A function of another project, and its inputs."""
 
-    Attributes
-    ----------
-    name : str
-        What is called, and how.
-    call : callable
-        Takes an array for each of `draws`, and returns an array, real or complex, or a tuple of them.
-    draws : tuple of Draw
-        How the inputs are made, in float64 but for constants.
-    stops : str
-        Why no gradient of xgrad's comes through; empty where one does.
-    """
-
-    name: str
-    call: Callable[..., Any]
-    draws: tuple[Draw, ...]
-    stops: str = ""
+    name: str  # function and arguments
+    call: Callable[..., Any]  # takes an array for each of `draws`, returns a real or complex array, or a tuple of them
+    draws: tuple[Draw, ...]  # inputs, in float64 except for constants
+    stops: str = ""  # why no gradient of xgrad flows, if none does
 
     @property
     def varied(self) -> list[bool]:
-        """Which inputs derivatives are taken with respect to."""
+        """Whether derivatives are taken, for each input."""
         return [draw.varied for draw in self.draws]
 
     def inputs(self) -> list[Array]:
-        """Return the inputs, the same in every process."""
+        """Return the inputs, equal in every process."""
         random = np.random.default_rng(zlib.crc32(self.name.encode()))
         return [draw.make(random) for draw in self.draws]
 
@@ -88,33 +76,23 @@ def path(name: str, call: Callable[..., Any], *draws: Draw, stops: str = "") -> 
 
 
 def outputs_of(result: Any) -> list[Any]:
-    """Return what a path returned as a list."""
+    """Return the result of a path as a list."""
     return list(result) if isinstance(result, tuple) else [result]
 
 
 def verdict(subject: Path, pullback: Pullback) -> str:
-    """Return `FLOWS`, or in a few words what is in the way of a library's gradient.
+    """Return `FLOWS`, or in a few words why the gradient of a library does not flow.
 
     The values must be NumPy's, and the derivative along a random direction that of central differences through NumPy.
-
-    Parameters
-    ----------
-    subject : Path
-        What is called.
-    pullback : callable
-        That of a peer: see `benchmarks.peers`.
-
-    Raises
-    ------
-    ValueError
-        If the differences vanish: nothing could be seen here.
+    `pullback` is the function of a peer: see `benchmarks.peers`. A path with vanishing differences, which could not
+    show a wrong gradient, is a ValueError.
     """
     inputs = subject.inputs()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of others' code, about others' code
+        warnings.simplefilter("ignore")  # of other projects
         directions, weights, expected, slope = differences(subject, inputs)
         if abs(slope) < 1e-6:
-            raise ValueError(f"{subject.name}: expected a derivative that can be told from none, got {slope}")
+            raise ValueError(f"{subject.name}: expected a derivative that differs from zero, got {slope}")
         try:
             outputs, gradients = pullback(subject.call, inputs, subject.varied, weights)
         except Exception as error:
@@ -123,7 +101,7 @@ def verdict(subject: Path, pullback: Pullback) -> str:
         if got.shape != right.shape or not np.allclose(got, right, rtol=1e-6, atol=1e-9):
             return "other values than with NumPy"
     if gradients is None:
-        return "no graph: the result does not know its inputs"
+        return "no graph: the result has no gradient"
     derivative = sum(float(np.sum(g * d)) for g, d in zip(gradients, directions, strict=True))
     if not abs(derivative - slope) <= 1e-7 + 1e-5 * abs(slope):
         return f"wrong: {derivative:.8g}, differences say {slope:.8g}"
@@ -133,7 +111,7 @@ def verdict(subject: Path, pullback: Pullback) -> str:
 def differences(subject: Path, inputs: Sequence[Array]) -> tuple[list[Array], list[Array], list[Array], float]:
     """Return a direction for each varied input, weights for each output, the outputs, and a derivative.
 
-    It is that along the directions of ``sum(real(conj(weight) * output))``.
+    The derivative is that of ``sum(real(conj(weight) * output))`` along the directions.
     """
     random = np.random.default_rng(1)
     varied = [x for x, moves in zip(inputs, subject.varied, strict=True) if moves]
@@ -151,10 +129,10 @@ def differences(subject: Path, inputs: Sequence[Array]) -> tuple[list[Array], li
     weights = [normal(*out.shape).make(random) for out in expected]
     weights = [w * (1 + 0.7j) if out.dtype.kind == "c" else w for w, out in zip(weights, expected, strict=True)]
     near, far = (weigh(at(step)) - weigh(at(-step)) for step in (STEP, 2 * STEP))
-    return directions, weights, expected, (8 * near - far) / (12 * STEP)  # its error goes with STEP to the fourth
+    return directions, weights, expected, (8 * near - far) / (12 * STEP)  # error of the order of STEP**4
 
 
 def first_sentence(text: str) -> str:
-    """Return what an error says first, short enough for a table."""
+    """Return the first sentence of an error, shortened for a table."""
     words = " ".join(text.split()).split(". ")[0].rstrip(".")
     return words if len(words) <= 110 else words[:107] + "..."

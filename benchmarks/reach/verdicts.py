@@ -1,4 +1,4 @@
-"""A process that tries the call paths of one subject with the arrays of one library."""
+"""Tests of the call paths of one subject with the arrays of one library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def paths_of(subject: str) -> list[Path]:
 
 
 class Verdicts:
-    """The worker's side."""
+    """Tests in the process of a peer."""
 
     def __init__(self, target: str, subject: str) -> None:
         self.paths, self.pullback = paths_of(subject), peer(target)
@@ -36,17 +36,17 @@ class Verdicts:
         return {path.name: verdict(path, self.pullback) for path in self.paths if not names or path.name in names}
 
     def stops(self) -> dict[str, str]:
-        """Return where no gradient of xgrad's comes through, and why."""
+        """Return the paths without a gradient of xgrad, with the reasons."""
         return {path.name: path.stops for path in self.paths if path.stops}
 
     def needs(self) -> dict[str, str]:
-        """Return what each path asks of xgrad's namespace and arrays."""
-        from benchmarks.reach.needs import recorded  # which only the process of xgrad may import
+        """Return the functions and array methods that each path uses."""
+        from benchmarks.reach.needs import recorded  # only in the process of xgrad
 
-        found = {}
+        needs = {}
         for path in self.paths:
-            with warnings.catch_warnings(), recorded() as asked, suppress(Exception):
+            with warnings.catch_warnings(), recorded() as used, suppress(Exception):
                 warnings.simplefilter("ignore")
                 self.pullback(path.call, path.inputs(), path.varied, [])
-            found[path.name] = ", ".join(sorted(asked))
-        return found
+            needs[path.name] = ", ".join(sorted(used))
+        return needs

@@ -18,7 +18,7 @@ import xgrad
 import xgrad_cupy
 from xgrad.backend import DeviceError
 from xgrad.backend.overridable import OVERRIDABLE
-from xgrad.ops.products import product
+from xgrad.ops.matrix_products import product
 from xgrad.optim.flat import Layout
 from xgrad_cupy.kernels import Kernels
 

@@ -1,17 +1,17 @@
-import gzip
-import hashlib
+"""The command line in this process, and small image sets."""
+
+from __future__ import annotations
+
 import os
-import struct
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
 import xgrad.cli
+from small_image_sets import install, put, small_files
+from xgrad.cli.training import TrainingRun
 from xgrad.data import mirrors
-from xgrad.data.published import SETS
 
 MNIST = Path(os.environ["XGRAD_DATA"]).resolve() if os.environ.get("XGRAD_DATA") else None
 
@@ -23,8 +23,8 @@ class Result(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def nowhere(monkeypatch, tmp_path):
-    """A folder of its own to work in, no data folder, an empty cache, no network."""
+def _no_data(monkeypatch, tmp_path):
+    """An empty working directory, no data folder, an empty cache, no network."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("XGRAD_DATA", raising=False)
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -32,9 +32,21 @@ def nowhere(monkeypatch, tmp_path):
     monkeypatch.setattr(mirrors, "MIRRORS", dict.fromkeys(mirrors.MIRRORS, ("http://127.0.0.1:1/",)))
 
 
+@pytest.fixture(autouse=True)
+def _no_pictures(request, monkeypatch):
+    """Leave out pictures, which take longer than the training, unless the test has the fixture `pictures`."""
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setattr(TrainingRun, "draw", lambda self: None)
+
+
+@pytest.fixture
+def pictures():
+    pytest.importorskip("matplotlib")
+
+
 @pytest.fixture
 def run(capsys):
-    """The command line, in this process."""
+    """A function that runs a command, and returns its status and output."""
 
     def call(*argv) -> Result:
         capsys.readouterr()
@@ -43,30 +55,21 @@ def run(capsys):
     return call
 
 
-def small(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a data set that has the names and shapes of MNIST or one of its kin, and 300 images."""
-    folder.mkdir()
-    rng, digests = np.random.default_rng(0), {}
-    for file, digest in SETS[name].digests.items():
-        shape = (200 if "train" in file else 100, 28, 28)[: 3 if "images" in file else 1]
-        values = rng.integers(0, 256 if "images" in file else 10, shape, dtype=np.uint8)
-        content = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + values.tobytes()
-        compressed, algorithm = gzip.compress(content), digest.partition(":")[0]
-        digests[file] = hashlib.new(algorithm, compressed if file.endswith(".gz") else content).hexdigest()
-        digests[file] = f"{algorithm}:{digests[file]}"
-        (folder / f"{file.removesuffix('.gz')}.gz").write_bytes(compressed)
-    monkeypatch.setitem(SETS, name, replace(SETS[name], digests=digests))
-    return folder
+def small_set(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with 300 images of the size of MNIST in place of a published image set."""
+    files = small_files(name, (200, 100), (28, 28))
+    install(monkeypatch, name, files)
+    return put(folder, files, compress=True)
 
 
 @pytest.fixture
 def small_mnist(tmp_path, monkeypatch) -> Path:
-    return small("mnist", tmp_path / "small", monkeypatch)
+    return small_set("mnist", tmp_path / "small", monkeypatch)
 
 
 @pytest.fixture
 def small_fashion_mnist(tmp_path, monkeypatch) -> Path:
-    return small("fashion-mnist", tmp_path / "fashion", monkeypatch)
+    return small_set("fashion-mnist", tmp_path / "fashion", monkeypatch)
 
 
 @pytest.fixture

@@ -1,3 +1,7 @@
+"""``xgrad info``: versions, devices, data."""
+
+from __future__ import annotations
+
 import json
 import sys
 from importlib import metadata
@@ -10,7 +14,7 @@ from xgrad.backend import DeviceError
 from xgrad.cli import info
 
 
-def test_the_report_names_versions_devices_and_places(run, tmp_path):
+def test_report_lists_versions_devices_and_data(run, tmp_path):
     status, out, err = run("info")
     assert status == 0 and not err
     assert f"numpy             {np.__version__}" in out and f"xgrad             {xgrad.__version__}" in out
@@ -18,7 +22,7 @@ def test_the_report_names_versions_devices_and_places(run, tmp_path):
     assert "XGRAD_DATA        not set" in out and f" in {tmp_path / 'cache' / 'xgrad' / 'mnist'}, " in out
 
 
-def test_the_report_is_json_on_request(run, small_mnist, monkeypatch):
+def test_report_is_json_on_request(run, small_mnist, monkeypatch):
     monkeypatch.setenv("XGRAD_DATA", str(small_mnist))
     report = json.loads(run("info", "--json").out)
     assert report["versions"]["safetensors"] == metadata.version("safetensors")
@@ -29,28 +33,24 @@ def test_the_report_is_json_on_request(run, small_mnist, monkeypatch):
     assert report["data"]["mnist"] == f"200 training and 100 test images, found in {small_mnist}"
 
 
-def test_a_device_that_cannot_be_used_says_why(run, monkeypatch):
-    real = info.open_backend
+def test_unusable_devices_and_missing_packages_are_reported(run, monkeypatch):
+    open_backend, version = info.open_backend, metadata.version
 
     def broken(kind):
         if kind == "cuda":
             raise DeviceError("cuda: the driver is missing: install it")
-        return real(kind)
+        return open_backend(kind)
 
-    monkeypatch.setattr(info, "open_backend", broken)
-    assert "  cuda              not usable: the driver is missing: install it\n" in run("info").out
-
-
-def test_missing_packages_are_named(run, monkeypatch):
-    real = metadata.version
-
-    def version(name):
+    def missing(name):
         if name == "matplotlib":
             raise metadata.PackageNotFoundError(name)
-        return real(name)
+        return version(name)
 
-    monkeypatch.setattr(metadata, "version", version)
-    assert "  matplotlib        not installed\n" in run("info").out
+    monkeypatch.setattr(info, "open_backend", broken)
+    monkeypatch.setattr(metadata, "version", missing)
+    out = run("info").out
+    assert "  cuda              not usable: the driver is missing: install it\n" in out
+    assert "  matplotlib        not installed\n" in out
 
 
 def test_threads_of_blas_are_reported(run, monkeypatch):

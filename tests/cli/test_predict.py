@@ -1,5 +1,11 @@
+"""``xgrad predict``: test images, arrays, pictures, errors."""
+
+from __future__ import annotations
+
 import json
+import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,45 +19,53 @@ from xgrad.data import digits
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     out = tmp_path_factory.mktemp("predict") / "out"
-    options = ("--hidden", "32", "--epochs", "3", "--device", "cpu", "--quiet")
-    assert xgrad.cli.main(["train", "digits", *options, "--out", str(out)]) == 0
+    options = ("--hidden", "32", "--epochs", "3", "--dropout", "0.1", "--device", "cpu", "--quiet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("xgrad.cli.training.TrainingRun.draw", lambda self: None)
+        assert xgrad.cli.main(["train", "digits", *options, "--out", str(out)]) == 0
     return out
+
+
+@pytest.fixture
+def copied(trained, tmp_path) -> Path:
+    """A copy of the folder of the training run."""
+    return Path(shutil.copytree(trained, tmp_path / "copied"))
 
 
 def first(text: str) -> str:
     return text.splitlines()[0]
 
 
-def test_a_test_image_is_named_with_its_label(run, trained):
+def refused(run, *argv) -> str:
+    """Return the message of a refusal without the name of the command."""
+    status, out, err = run("predict", *argv)
+    assert status == 2 and not out and err.startswith("xgrad predict: ") and err.count("\n") == 1
+    return err.removeprefix("xgrad predict: ")
+
+
+def test_test_image_is_classified_with_its_label(run, trained):
     labels = digits().test.labels
-    right = 0
+    correct = 0
     for index in range(20):
         status, out, err = run("predict", trained, "--index", index)
         assert status == 0 and not err and first(out).endswith(f"; the label is {labels[index]}")
-        right += int(out[0]) == labels[index]
-        chances = [float(line.split()[1].rstrip("%")) for line in out.splitlines()[1:]]
-        assert len(chances) == 10 and sum(chances) == pytest.approx(100, abs=0.1)
-        assert np.argmax(chances) == int(out[0])
-    assert right >= 17
-    assert run("predict", trained) == run("predict", trained, "--index", "0")
+        correct += int(out[0]) == labels[index]
+        percents = [float(line.split()[1].rstrip("%")) for line in out.splitlines()[1:]]
+        assert len(percents) == 10 and sum(percents) == pytest.approx(100, abs=0.1)
+        assert np.argmax(percents) == int(out[0])
+    assert correct >= 17
+    assert run("predict", trained) == run("predict", trained, "--index", "0")  # dropout is off
 
 
-def test_an_image_of_a_file_is_named(run, trained, tmp_path):
+def test_array_is_classified_as_the_test_image_it_shows(run, trained):
     expected = run("predict", trained, "--index", "7").out
     image = digits().test.images[7]
-    scaled = {"of 0 to 1": image / 16, "of 0 to 1, short": (image / 16).astype(np.float32)}
-    for array in (image, image.astype(np.int64), image.astype(np.float64), *scaled.values()):
+    scaled = (image / 16, (image / 16).astype(np.float32))
+    for array in (image, image.astype(np.int64), image.astype(np.float64), *scaled):
         np.save("image.npy", array)
         status, out, _ = run("predict", trained, "image.npy")
         assert status == 0 and first(out) == first(expected).partition(";")[0]
         assert out.splitlines()[1:] == expected.splitlines()[1:]
-
-
-def test_a_network_with_dropout_leaves_nothing_out(run, tmp_path):
-    options = ("--hidden", "32,16", "--dropout", "0.2", "--epochs", "1", "--device", "cpu", "--quiet", "--out", "out")
-    assert run("train", "digits", *options).status == 0
-    assert run("predict", "out").status == 0
-    assert run("predict", "out") == run("predict", "out")
 
 
 @pytest.mark.parametrize(
@@ -64,31 +78,21 @@ def test_a_network_with_dropout_leaves_nothing_out(run, tmp_path):
         (np.full((8, 8), np.nan), "got values from nan to nan in image.npy"),
         (np.where(np.eye(8), np.nan, 1), "got values from nan to nan in image.npy"),
         (np.where(np.eye(8), np.inf, 1), "got values from 1.0 to inf in image.npy"),
-        (np.eye(8) * 1.01, "got float64 from 0.0 to 1.01 in image.npy, which is neither: scale it"),
-        (np.eye(8, dtype=int), "got int64 from 0 to 1 in image.npy, which is neither: scale it"),
+        (np.eye(8) * 1.01, "got float64 from 0.0 to 1.01 in image.npy: scale it to one of these ranges"),
+        (np.eye(8, dtype=int), "got int64 from 0 to 1 in image.npy: scale it to one of these ranges"),
         (np.eye(8, dtype=bool), "got bool of shape (8, 8) in image.npy"),
         (np.full((8, 8), 1j), "got complex128 of shape (8, 8) in image.npy"),
         (np.full((8, 8), "x"), "got <U1 of shape (8, 8) in image.npy"),
         (b"no array", "got image.npy: "),
     ],
 )
-def test_what_is_no_image_is_refused(run, trained, tmp_path, image, message):
+def test_invalid_array_is_refused(run, trained, image, message):
     if isinstance(image, bytes):
-        (tmp_path / "image.npy").write_bytes(image)
+        Path("image.npy").write_bytes(image)
     else:
         np.save("image.npy", image)
-    status, out, err = run("predict", trained, "image.npy")
-    expected = (
-        "xgrad predict: expected a .npy file of grey values from 0 to 16, or of floats from 0 to 1, of shape (8, 8)"
-    )
-    assert status == 2 and not out and err.startswith(f"{expected}, {message}") and err.count("\n") == 1
-
-
-def test_a_missing_image_is_not_found(run, trained, tmp_path):
-    for name in ("image.npy", "photo.png"):
-        assert run("predict", trained, name).err.startswith(f"xgrad predict: file not found: {name}: expected an image")
-    (tmp_path / "folder").mkdir()
-    assert run("predict", trained, "folder").err.startswith("xgrad predict: a folder: folder: expected an image")
+    expected = "expected a .npy file of grey values from 0 to 16, or of floats from 0 to 1, of shape (8, 8), "
+    assert refused(run, trained, "image.npy").startswith(expected + message)
 
 
 # Pictures
@@ -100,7 +104,7 @@ def pillow():
 
 
 def drawn(index: int, size: int = 20) -> np.ndarray:
-    """A test image as strengths from 0 to 1, each pixel a square."""
+    """Return a test image as strengths from 0 to 1, each pixel a square."""
     return np.kron(digits().test.images[index] / 16, np.ones((size, size)))
 
 
@@ -117,39 +121,36 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("kind", PICTURES)
-def test_a_picture_is_read_as_the_training_set_has_it(run, trained, pillow, kind):
+def test_picture_is_classified_as_the_test_image_it_shows(run, trained, pillow, kind):
     for index in (3, 7):
         expected = run("predict", trained, "--index", index).out.partition(";")[0]
         PICTURES[kind](pillow, drawn(index)).save("photo.png")
+        values = read_image(Path("photo.png"), (8, 8), 16.0)
+        assert values.dtype == np.float32 and np.abs(values - digits().test.images[index]).max() < 0.2
         status, out, err = run("predict", trained, "photo.png")
         assert status == 0 and not err
-        name, _, chance = first(out).partition(", with a probability of ")
-        assert name == expected[0] and abs(float(chance.rstrip("%")) - float(expected.split()[-1].rstrip("%"))) < 2
+        name, _, probability = first(out).partition(", with a probability of ")
+        assert name == expected[0]
+        assert abs(float(probability.rstrip("%")) - float(expected.split()[-1].rstrip("%"))) < 2
 
 
-def test_a_picture_has_the_values_of_the_image_that_it_shows(pillow, tmp_path):
-    image = digits().test.images[7]
-    for kind in PICTURES:
-        PICTURES[kind](pillow, drawn(7)).save(tmp_path / "photo.png")
-        read = read_image(tmp_path / "photo.png", (8, 8), 16.0)
-        assert read.dtype == np.float32 and np.abs(read - image).max() < 0.2
+def test_photo_has_the_values_of_the_image_it_shows_at_any_orientation(pillow, tmp_path):
+    path, image = tmp_path / "photo.jpg", digits().test.images[7]
     photo = pillow.fromarray((250 - 200 * drawn(7)).astype(np.uint8))
-    photo.save(tmp_path / "photo.jpg", quality=90)
-    assert np.abs(read_image(tmp_path / "photo.jpg", (8, 8), 16.0) - image).max() < 1
     turned = pillow.Exif()
-    turned[0x0112] = 6  # the camera was turned: what is stored has to be turned by 90 degrees
-    photo.rotate(90).save(tmp_path / "photo.jpg", quality=90, exif=turned)
-    assert np.abs(read_image(tmp_path / "photo.jpg", (8, 8), 16.0) - image).max() < 1
+    turned[0x0112] = 6  # to be turned by 90 degrees
+    for stored, options in ((photo, {}), (photo.rotate(90), {"exif": turned})):
+        stored.save(path, quality=90, **options)
+        assert np.abs(read_image(path, (8, 8), 16.0) - image).max() < 1
 
 
-def test_a_picture_keeps_its_proportions(pillow, tmp_path):
+def test_picture_keeps_its_proportions(pillow, tmp_path):
     bar = np.full((40, 80), 255, np.uint8)
     bar[:, 20:60] = 0  # touches the edges above and below
     pillow.fromarray(bar).save(tmp_path / "photo.png")
-    read = read_image(tmp_path / "photo.png", (8, 8), 16.0)
     expected = np.zeros((8, 8))
     expected[2:6, 2:6] = 16
-    assert read.tolist() == expected.tolist()
+    assert read_image(tmp_path / "photo.png", (8, 8), 16.0).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(
@@ -161,86 +162,70 @@ def test_a_picture_keeps_its_proportions(pillow, tmp_path):
         (None, "expected a picture that Pillow can read, got photo.png: cannot identify image file"),
     ],
 )
-def test_what_is_no_picture_is_refused(run, trained, pillow, tmp_path, pixels, message):
+def test_invalid_picture_is_refused(run, trained, pillow, pixels, message):
     if pixels is None:
-        (tmp_path / "photo.png").write_bytes(b"no picture")
+        Path("photo.png").write_bytes(b"no picture")
     else:
         pillow.fromarray(pixels).save("photo.png")
-    status, out, err = run("predict", trained, "photo.png")
-    assert status == 2 and not out and message in err and err.count("\n") == 1
+    assert message in refused(run, trained, "photo.png")
 
 
-def test_a_picture_needs_pillow(run, trained, tmp_path, monkeypatch):
-    (tmp_path / "photo.png").write_bytes(b"")
+def test_picture_needs_pillow(run, trained, monkeypatch):
+    Path("photo.png").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    status, out, err = run("predict", trained, "photo.png")
-    assert status == 2 and not out and err.startswith("xgrad predict: photo.png: expected a .npy file, since Pillow")
-    assert err.endswith("pip install 'xgrad[cli]'\n")
+    message = refused(run, trained, "photo.png")
+    assert message.startswith("photo.png: expected a .npy file, since Pillow")
+    assert message.endswith("pip install 'xgrad[cli]'\n")
+
+
+# Errors
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("folder", "options", "message"),
     [
-        ("", "expected a folder that `xgrad train` wrote, got nowhere: [Errno 2]"),
-        ("--index 360", "--index: expected one below 360, the number of test images, got 360"),
-        ("--index -1", "--index: expected an integer of 0 or more, got '-1'"),
-        ("image.npy --index 3", "--index: expected no image with it, got image.npy: give one of the two"),
-        ("image.npy --data x", "--data: expected no image with it, got image.npy: give one of the two"),
-        ("--data x", "--data: expected a network that was trained on files, got one of digits, and 'x'"),
-        ("--device gpu", "--device: expected auto or a device that can be used, got 'gpu'"),
+        ("nowhere", "", "expected a folder that `xgrad train` wrote, got nowhere: [Errno 2]"),
+        ("copied", "--index 360", "--index: expected one below 360, the number of test images, got 360"),
+        ("copied", "--index -1", "--index: expected an integer of 0 or more, got '-1'"),
+        ("copied", "image.npy --index 3", "--index: expected no image with it, got image.npy: give one of the two"),
+        ("copied", "image.npy --data x", "--data: expected no image with it, got image.npy: give one of the two"),
+        ("copied", "--data x", "--data: expected a network that was trained on files, got one of digits, and 'x'"),
+        ("copied", "--device gpu", "--device: expected auto or a device that can be used, got 'gpu'"),
+        ("copied", "image.npy", "file not found: image.npy: expected an image"),
+        ("copied", "photo.png", "file not found: photo.png: expected an image"),
+        ("copied", "copied", "a folder: copied: expected an image"),
     ],
 )
-def test_what_cannot_be_is_refused(run, trained, options, message):
-    status, out, err = run("predict", trained if options else "nowhere", *options.split())
-    assert status == 2 and not out and err.startswith(f"xgrad predict: {message}") and err.count("\n") == 1
-
-
-def test_folders_that_do_not_fit_are_refused(run, trained, tmp_path):
-    config = json.loads((trained / "config.json").read_text())
-    (tmp_path / "config.json").write_text("{")
-    assert "expected a folder that `xgrad train` wrote" in run("predict", tmp_path).err
-    (tmp_path / "config.json").write_text(json.dumps({**config, "hidden": [7]}))
-    assert run("predict", tmp_path).err.startswith("xgrad predict: expected the weights of `xgrad train` in ")
-    (tmp_path / "weights.safetensors").write_bytes((trained / "weights.safetensors").read_bytes())
-    status, _, err = run("predict", tmp_path)
-    assert status == 2 and err.count("\n") == 1 and "shape" in err
-    del config["classes"]
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    assert "config.json lacks classes" in run("predict", tmp_path).err
+def test_invalid_arguments_are_refused(run, copied, folder, options, message):
+    assert refused(run, folder, *options.split()).startswith(message)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"image_shape": [4, 16]},
-            "expected a network for images and classes of digits, (8, 8, 10), got one for (4, 16",
-        ),
+        ({"hidden": [7]}, "expected the weights of `xgrad train` in copied: config.json describes a network of 535 "),
+        ({"classes": ...}, "expected a folder that `xgrad train` wrote, got copied: config.json lacks classes"),
+        ({"dataset": "mnist"}, "MNIST: files not found: "),
+        ({"image_shape": [4, 16]}, "expected a network for images and classes of digits, (8, 8, 10), got one for (4, "),
         ({"classes": 3, "class_names": None}, "expected a network for images and classes of digits, (8, 8, 10), got"),
         ({"class_names": ["a", "b"]}, "config.json has 10 classes and class_names ['a', 'b']"),
         ({"grey_values": {"mean": 0, "std": float("inf"), "largest": 16}}, "config.json has grey_values"),
         ({"grey_values": {"mean": 0, "std": 1, "largest": float("nan")}}, "config.json has grey_values"),
     ],
 )
-def test_configurations_that_do_not_fit_are_refused(run, trained, tmp_path, changes, message):
-    config = json.loads((trained / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | changes))
-    (tmp_path / "weights.safetensors").write_bytes((trained / "weights.safetensors").read_bytes())
-    status, out, err = run("predict", tmp_path)
-    assert status == 2 and not out and message in err and err.count("\n") == 1
+def test_inconsistent_configuration_is_refused(run, copied, changes, message):
+    config = json.loads((copied / "config.json").read_text()) | changes
+    config = {name: value for name, value in config.items() if value is not ...}
+    (copied / "config.json").write_text(json.dumps(config))
+    assert message in refused(run, "copied")
 
 
-def test_weights_that_are_not_finite_are_refused(run, trained, tmp_path):
-    weights = xgrad.load(trained / "weights.safetensors")
+def test_missing_and_infinite_weights_are_refused(run, copied):
+    weights = xgrad.load(copied / "weights.safetensors")
+    (copied / "weights.safetensors").unlink()
+    assert refused(run, "copied").startswith("expected the weights of `xgrad train` in copied: load: file not found")
     weights["0.weight"] = weights["0.weight"] * float("nan")
-    xgrad.save(weights, tmp_path / "weights.safetensors")
-    (tmp_path / "config.json").write_bytes((trained / "config.json").read_bytes())
-    status, out, err = run("predict", tmp_path)
-    assert status == 2 and not out and "that give finite probabilities, got [nan" in err and err.count("\n") == 1
-
-
-def test_mnist_images_need_mnist(run, trained, tmp_path):
-    config = json.loads((trained / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "dataset": "mnist"}))
-    status, _, err = run("predict", tmp_path)
-    assert status == 2 and err.startswith("xgrad predict: MNIST: files not found: ") and err.count("\n") == 1
+    xgrad.save(weights, copied / "weights.safetensors")
+    assert "that give finite probabilities, got [nan" in refused(run, "copied")
+    (copied / "config.json").write_text("{")
+    assert "expected a folder that `xgrad train` wrote" in refused(run, "copied")

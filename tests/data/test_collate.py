@@ -1,3 +1,7 @@
+"""Collation of samples into batches."""
+
+from __future__ import annotations
+
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -10,7 +14,7 @@ Pair = namedtuple("Pair", "image label")
 
 
 def plain(x):
-    """The values of a batch, and its structure but for the kind of sequence."""
+    """Return values and structure of a batch, with lists as all sequences."""
     if isinstance(x, dict):
         return {key: plain(value) for key, value in x.items()}
     if isinstance(x, list | tuple):
@@ -34,16 +38,13 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize("samples", SAMPLES, ids=str)
-def test_values_are_those_of_pytorch(samples, torch):
-    theirs = torch.utils.data.default_collate(samples)
-    assert plain(default_collate(samples)) == plain(theirs)
+def test_batches_equal_those_of_pytorch(samples, torch):
+    assert plain(default_collate(samples)) == plain(torch.utils.data.default_collate(samples))
 
 
-def test_dtypes_and_containers():
-    assert default_collate([1.5, 2.5]).dtype == xgrad.float32
-    assert default_collate([1, 2]).dtype == xgrad.int64
-    assert default_collate([True, False]).dtype == xgrad.bool
-    assert default_collate([np.float64(1), np.float64(2)]).dtype == xgrad.float64
+def test_batches_have_the_dtype_and_the_container_of_their_samples():
+    for sample, dtype in ((1.5, "float32"), (1, "int64"), (True, "bool"), (np.float64(1), "float64")):
+        assert default_collate([sample, sample]).dtype.name == dtype
     assert default_collate([np.ones(2, np.uint8)] * 3).dtype == xgrad.uint8
     batch = default_collate([Pair(1, "a"), Pair(2, "b")])
     assert type(batch) is Pair and batch.image.tolist() == [1, 2] and batch.label == ["a", "b"]
@@ -51,7 +52,7 @@ def test_dtypes_and_containers():
     assert type(default_collate([OrderedDict(x=1)])) is dict
 
 
-def test_tensors_stay_on_their_device_and_arrays_go_to_the_default_one(device):
+def test_tensors_stay_on_their_device_and_arrays_move_to_the_default_device(device):
     x = xgrad.ones(2, device=device, requires_grad=True)
     batch = default_collate([x, 2 * x])
     assert batch.device is x.device and batch.tolist() == [[1, 1], [2, 2]]
@@ -65,11 +66,7 @@ def test_tensors_stay_on_their_device_and_arrays_go_to_the_default_one(device):
     ("samples", "error", "message"),
     [
         ([], ValueError, "expected at least one sample, got none"),
-        (
-            [np.ones(2), np.ones(3)],
-            ValueError,
-            r"of one shape, got \(2,\) and \(3,\): give collate_fn",
-        ),
+        ([np.ones(2), np.ones(3)], ValueError, r"of one shape, got \(2,\) and \(3,\): give collate_fn"),
         ([xgrad.ones(2), xgrad.ones(())], ValueError, r"of one shape, got \(2,\) and \(\)"),
         ([(1, 2), (1,)], ValueError, "of one length, got 2 and 1"),
         ([{"x": 1}, {}], ValueError, r"of one set of keys, got \{'x'\} and set\(\)"),
@@ -80,6 +77,6 @@ def test_tensors_stay_on_their_device_and_arrays_go_to_the_default_one(device):
         ([np.array("x")], TypeError, "dtype"),
     ],
 )
-def test_samples_that_do_not_make_a_batch_are_refused(samples, error, message):
+def test_incompatible_samples_are_refused(samples, error, message):
     with pytest.raises(error, match=message):
         default_collate(samples)

@@ -1,8 +1,12 @@
+"""Datasets, subsets, concatenation and random splits."""
+
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
 import xgrad
-from xgrad.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset, random_split
+from xgrad.data import ConcatDataset, DataLoader, Dataset, Subset, random_split
 
 
 class Squares(Dataset):
@@ -13,36 +17,53 @@ class Squares(Dataset):
         return index**2
 
 
-def test_a_subset_has_the_samples_at_its_indices():
+class Empty(Dataset):
+    def __len__(self):
+        return 1
+
+
+class Endless(Dataset):
+    def __getitem__(self, index):
+        return index
+
+
+def test_subset_has_the_samples_at_its_indices():
     part = Subset(Squares(), np.array([3, 1, 1]))
     assert len(part) == 3 and [part[i] for i in range(3)] == [9, 1, 1] and part[-1] == 1
     assert [x.tolist() for x in DataLoader(part, 2)] == [[9, 1], [1]]
-    for i in (4, -1):
-        with pytest.raises(IndexError, match=f"Subset: expected indices from 0 to 3, got {i}"):
-            Subset(Squares(), [0, i])
-    with pytest.raises(TypeError):
-        Subset(Squares(), [0.5])
-    with pytest.raises(
-        TypeError, match="Subset: expected numbers of samples, got True: give indices in place of a mask"
-    ):
-        Subset(Squares(), [True, False])
-    with pytest.raises(TypeError, match="Subset: expected a dataset with __len__ and __getitem__, got generator"):
-        Subset((x for x in "ab"), [0])
 
 
-def test_datasets_follow_each_other():
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Subset(Squares(), [0, 4]), IndexError, "Subset: expected indices from 0 to 3, got 4"),
+        (lambda: Subset(Squares(), [0, -1]), IndexError, "Subset: expected indices from 0 to 3, got -1"),
+        (lambda: Subset(Squares(), [0.5]), TypeError, "float"),
+        (lambda: Subset(Squares(), [True]), TypeError, "expected indices of samples, got True: give indices in place"),
+        (
+            lambda: Subset(iter("ab"), [0]),
+            TypeError,
+            "Subset: expected a dataset with __len__ and __getitem__, got ",
+        ),
+        (lambda: ConcatDataset([]), ValueError, "ConcatDataset: expected at least one dataset, got none"),
+        (lambda: ConcatDataset([[1], iter([2])]), TypeError, "ConcatDataset: expected a dataset with __len__"),
+        (lambda: ConcatDataset(["abc"])[3], IndexError, "ConcatDataset: expected an index below its length 3, got 3"),
+        (lambda: ConcatDataset(["abc"])[-4], IndexError, "ConcatDataset: expected an index below its length 3, got -4"),
+        (lambda: list(DataLoader(Empty())), NotImplementedError, "Empty: expected a subclass that defines __getitem__"),
+        (lambda: DataLoader(Endless()), TypeError, "DataLoader: expected a dataset with __len__"),
+    ],
+)
+def test_invalid_datasets_and_indices_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_concatenated_datasets_follow_each_other():
     both = Squares() + range(20, 22) + Subset(Squares(), [2])
     assert isinstance(both, ConcatDataset) and len(both) == 7
     assert [both[i] for i in range(7)] == [0, 1, 4, 9, 20, 21, 4] == [both[i - 7] for i in range(7)]
     assert [x.tolist() for x in DataLoader(both, 4)] == [[0, 1, 4, 9], [20, 21, 4]]
     assert ConcatDataset([[], [1], [], [2]])[1] == 2
-    for i in (7, -8):
-        with pytest.raises(IndexError, match=f"ConcatDataset: expected an index below its length 7, got {i}"):
-            both[i]
-    with pytest.raises(ValueError, match="ConcatDataset: expected at least one dataset, got none"):
-        ConcatDataset([])
-    with pytest.raises(TypeError, match="ConcatDataset: expected a dataset with __len__"):
-        ConcatDataset([[1], iter([2])])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +76,7 @@ def test_datasets_follow_each_other():
         ([1 / 3] * 3, [4, 3, 3]),
     ],
 )
-def test_a_random_split_has_each_sample_once(lengths, sizes):
+def test_random_split_has_each_sample_once_and_depends_on_the_seed(lengths, sizes):
     parts = random_split(range(10), lengths, xgrad.random.Generator(1))
     assert [len(part) for part in parts] == sizes
     samples = [x for part in parts for x in part]
@@ -66,7 +87,7 @@ def test_a_random_split_has_each_sample_once(lengths, sizes):
     assert [part.indices for part in other] != [part.indices for part in parts]
 
 
-def test_a_random_split_is_seeded_as_all_else():
+def test_random_split_is_seeded_by_manual_seed():
     xgrad.manual_seed(3)
     first = [part.indices for part in random_split(range(10), [5, 5])]
     xgrad.manual_seed(3)
@@ -75,32 +96,12 @@ def test_a_random_split_is_seeded_as_all_else():
 
 
 @pytest.mark.parametrize("lengths", [[7, 2], [-1, 11], [0.5, 0.4], [5.0, 5.0], [], [2, -1.0], [float("nan")]])
-def test_a_random_split_needs_lengths_that_add_up(lengths):
+def test_lengths_that_do_not_add_up_are_refused(lengths):
     with pytest.raises(ValueError, match=r"random_split: expected numbers of samples that add up to 10"):
         random_split(range(10), lengths)
 
 
 def test_sizes_of_a_random_split_are_those_of_pytorch(torch):
     for size, lengths in ((10, [1 / 3] * 3), (11, [0.5, 0.5]), (7, [0.1, 0.2, 0.7]), (1, [1]), (5, [1])):
-        theirs = torch.utils.data.random_split(range(size), lengths)
-        assert [len(part) for part in random_split(range(size), lengths)] == [len(part) for part in theirs]
-
-
-def test_a_dataset_without_getitem_says_so():
-    class Empty(Dataset):
-        def __len__(self):
-            return 1
-
-    with pytest.raises(NotImplementedError, match="Empty: expected a subclass that defines __getitem__"):
-        list(DataLoader(Empty()))
-
-    class Endless(Dataset):
-        def __getitem__(self, index):
-            return index
-
-    with pytest.raises(TypeError, match="DataLoader: expected a dataset with __len__"):
-        DataLoader(Endless())
-
-
-def test_tensors_are_a_dataset():
-    assert isinstance(TensorDataset(xgrad.zeros(3)), Dataset)
+        expected = [len(part) for part in torch.utils.data.random_split(range(size), lengths)]
+        assert [len(part) for part in random_split(range(size), lengths)] == expected

@@ -1,4 +1,4 @@
-"""Downloads from hostile servers on this machine: an error of the documented kind, in bounded time and memory."""
+"""Downloads from faulty and hostile servers on this machine, in bounded time and memory."""
 
 import contextlib
 import gzip
@@ -17,7 +17,7 @@ MOST = 10**6
 
 
 class Server:
-    """A server that gives every connection to `answer`, in threads that end with it."""
+    """A server that replies to each connection with the parts that `answer` yields."""
 
     def __init__(self, answer):
         self.answer, self.ended, self.sockets = answer, threading.Event(), []
@@ -43,7 +43,7 @@ class Server:
                     break
                 connection.sendall(part)
             connection.shutdown(socket.SHUT_WR)
-            connection.recv(1)  # until the other end closes
+            connection.recv(1)  # returns when the other end closes
 
     def close(self):
         self.ended.set()
@@ -91,6 +91,11 @@ def slow_drip(of):
     return drip
 
 
+def silent(server):
+    server.ended.wait(5)
+    yield b""
+
+
 def redirect(to):
     def answer(server):
         target = (to or server.url).encode()
@@ -132,7 +137,7 @@ HOSTILE = {
     "redirected to a file": redirect("file:///etc/passwd"),
     "redirected to nonsense": redirect("http://[::1"),
     "redirected to a bad port": redirect("http://127.0.0.1:99999999/"),
-    "redirected to a scheme of nobody": redirect("gopher://x/"),
+    "redirected to an unknown scheme": redirect("gopher://x/"),
     "redirected to FTP": redirect("ftp://127.0.0.1:1/x"),
     "redirected with control characters": redirect("http://127.0.0.1/a b\x01"),
     "endless": endless,
@@ -143,7 +148,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("answer", HOSTILE.values(), ids=HOSTILE)
-def test_a_malformed_reply_is_a_reason_and_the_next_mirror_is_tried(answer, serve, tmp_path):
+def test_malformed_reply_is_reported_and_the_next_mirror_is_tried(answer, serve, tmp_path):
     bad, fine = serve(answer).url, serve(good).url
     tracemalloc.start()
     try:
@@ -158,9 +163,20 @@ def test_a_malformed_reply_is_a_reason_and_the_next_mirror_is_tried(answer, serv
     assert (tmp_path / "file.gz").read_bytes() == GOOD and len(list(tmp_path.iterdir())) == 1
 
 
+def test_reason_names_the_fault(serve, tmp_path, monkeypatch):
+    monkeypatch.setattr(mirrors, "TIMEOUT", 0.1)
+    closed = serve(good)
+    closed.close()
+    servers = [serve(raw(b"HTTP/1.1 404 Not Found\r\n\r\n")), serve(HOSTILE["short body"]), serve(silent), closed]
+    reasons = mirrors.fetch(tmp_path / "file.gz", tuple(server.url for server in servers), check, MOST)
+    expected = ["HTTP Error 404: Not Found", "IncompleteRead(", "timed out", "<urlopen error"]
+    for reason, server, text in zip(reasons, servers, expected, strict=True):
+        assert reason.startswith(f"{server.url}: ") and text in reason
+
+
 @pytest.mark.parametrize("of", [b"", b"HTTP/1.1 200 OK\r\nA: ", OK + b"\r\n", CHUNKED + b"5;"], ids=str)
-def test_a_mirror_that_drips_is_given_up(of, serve, tmp_path, monkeypatch):
-    monkeypatch.setattr(mirrors, "PATIENCE", 0.3)
+def test_mirror_below_the_minimal_rate_is_given_up(of, serve, tmp_path, monkeypatch):
+    monkeypatch.setattr(mirrors, "GRACE", 0.3)
     bad, fine = serve(slow_drip(of)).url, serve(good).url
     start = time.monotonic()
     (reason,) = mirrors.fetch(tmp_path / "file.gz", (bad,), check, MOST)
@@ -168,19 +184,19 @@ def test_a_mirror_that_drips_is_given_up(of, serve, tmp_path, monkeypatch):
     assert mirrors.fetch(tmp_path / "file.gz", (bad, fine), check, MOST) == []
 
 
-def test_a_slow_mirror_that_keeps_sending_is_waited_for(serve, tmp_path, monkeypatch):
+def test_mirror_above_the_minimal_rate_is_not_given_up(serve, tmp_path, monkeypatch):
     def slow(server):
         yield b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(GOOD)
         for i in range(len(GOOD)):
             yield GOOD[i : i + 1]
             time.sleep(0.02)
 
-    monkeypatch.setattr(mirrors, "PATIENCE", 0.2)
-    monkeypatch.setattr(mirrors, "SLOWEST", 5.0)
+    monkeypatch.setattr(mirrors, "GRACE", 0.2)
+    monkeypatch.setattr(mirrors, "MIN_RATE", 5.0)
     assert mirrors.fetch(tmp_path / "file.gz", (serve(slow).url,), check, MOST) == []
 
 
-def test_an_interrupt_is_no_reason_to_try_another_mirror(serve, tmp_path, monkeypatch):
+def test_interrupt_ends_the_download(serve, tmp_path, monkeypatch):
     def interrupt(content):
         raise KeyboardInterrupt
 

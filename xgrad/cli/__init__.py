@@ -11,25 +11,25 @@ from io import TextIOWrapper
 from xgrad import __version__
 from xgrad.cli.arguments import UsageError
 
-#: Each is a module of this package with a function `run`.
+#: Commands; each is a module of this package with a function `run`.
 COMMANDS = {
     "train": "train a network on small images, such as handwritten digits",
-    "predict": "say which class an image shows, such as which digit",
-    "info": "print versions, devices and why one is not usable, and where data is looked for",
-    "parity": "hold one device against another: ops, fused kernels, trainings, seeds",
+    "predict": "predict the class of an image, such as a digit",
+    "info": "print versions, usable devices, and data folders",
+    "parity": "compare devices: ops, fused kernels, training runs, seeds",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    That is 0, 1 for a training that diverged or devices that disagree, 2 for what the user must change, 130 for
-    Ctrl-C, and 141 where nobody reads the output.
+    The status is 0; 1 for a training run that diverged or devices that disagree; 2 for an error of the user; 130 for
+    Ctrl-C; 141 for a closed output.
 
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments; by default those of the process.
+        Arguments; by default those of the process.
     """
     name, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
     if name in ("-h", "--help"):
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name == "--version":
         print(f"xgrad {__version__}")
         return 0
-    if isinstance(sys.stdout, TextIOWrapper):  # paths and names of classes may have what the encoding lacks
+    if isinstance(sys.stdout, TextIOWrapper):  # paths and class names may not be encodable
         sys.stdout.reconfigure(errors="backslashreplace")
     program = f"xgrad {name}" if name in COMMANDS else "xgrad"
     try:
@@ -56,6 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # as in `xgrad info | head -1`; what is still buffered must not raise at exit
+    except BrokenPipeError:  # as in `xgrad info | head -1`; the rest of the buffer must not raise at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

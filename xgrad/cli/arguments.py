@@ -1,4 +1,4 @@
-"""Arguments that are checked when they are read, and refused in one line."""
+"""Parsing of arguments, with errors of one line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 class UsageError(Exception):
-    """Something that the user must change; the message is the one line that they get to see."""
+    """An error of the user; the message is the one line that is printed."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `UsageError`, where argparse prints its usage too."""
+    """An argument parser that raises `UsageError`."""
 
     def __init__(self, command: str, description: str) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def checked(parse: Callable[[str], T], accept: Callable[[T], bool], expected: str) -> Callable[[str], T]:
-    """Return an argument's type: what `parse` makes of the text, if `accept` says yes to it."""
+    """Return an argument type: the value that `parse` returns, if `accept` returns True for it."""
 
     def check(text: str) -> T:
         try:
@@ -49,18 +49,18 @@ def checked(parse: Callable[[str], T], accept: Callable[[T], bool], expected: st
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """Return an argument's type: one of some names."""
+    """Return an argument type: one of some names."""
     return checked(str, names.__contains__, " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]]))
 
 
 def integer(low: int, high: float = float("inf")) -> Callable[[str], int]:
-    """Return an argument's type: an integer from `low` on, and below `high`."""
+    """Return an argument type: an integer of at least `low`, and below `high`."""
     limit = "" if high == float("inf") else f" and below {high:g}"
     return checked(int, lambda n: low <= n < high, f"an integer of {low} or more{limit}")
 
 
 def widths(text: str) -> tuple[int, ...]:
-    """Return layer widths such as ``256,128``; ValueError if the text is something else."""
+    """Return layer widths such as ``256,128``; raise ValueError for other text."""
     sizes = tuple(int(part) for part in text.split(","))
     if min(sizes) < 1:
         raise ValueError(text)

@@ -1,4 +1,4 @@
-"""Images that users give: arrays in .npy files, and pictures such as photos, made as a training set has them."""
+"""Images of users: arrays in .npy files, and pictures such as photos, converted to the form of a training set."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy.typing as npt
 
 from xgrad.cli.arguments import UsageError
 
-FAINTEST = 1 / 8  # of the largest grey value: below it the brightest pixel is taken for one of another scale
+FAINTEST = 1 / 8  # least contrast, or brightest pixel, as a fraction of the largest grey value
 
 
 def read_image(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[Any]:
-    """Return the image in a file, as grey values from 0, the background, to `largest`; UsageError if there is none."""
+    """Return the image in a file, as grey values from 0, the background, to `largest`."""
     if not path.is_file():
-        found = "a folder" if path.is_dir() else "file not found"
-        raise UsageError(f"{found}: {path}: expected an image, a .npy file or a picture such as a PNG or JPEG file")
+        problem = "a folder" if path.is_dir() else "file not found"
+        raise UsageError(f"{problem}: {path}: expected an image, a .npy file or a picture such as a PNG or JPEG file")
     return (_read_array if path.suffix == ".npy" else _read_picture)(path, shape, largest)
 
 
 def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[Any]:
-    """Return an array of grey values: of integers from 0 to `largest`, or of floats from 0 to either 1 or `largest`."""
+    """Return an array of grey values: integers from 0 to `largest`, or floats from 0 to either 1 or `largest`."""
     expected = f"expected a .npy file of grey values from 0 to {largest:g}, or of floats from 0 to 1, of shape {shape}"
     try:
-        image = np.lib.format.open_memmap(path, mode="r")  # of which nothing but the header is read yet
-    except Exception as error:  # NumPy has no list of what it raises for a malformed file
+        image = np.lib.format.open_memmap(path, mode="r")  # reads the header only
+    except Exception as error:  # NumPy documents no list of exceptions for malformed files
         raise UsageError(f"{expected}, got {path}: {error}") from error
     if image.shape != shape or image.dtype.kind not in "uif":
         raise UsageError(f"{expected}, got {image.dtype} of shape {image.shape} in {path}")
@@ -40,17 +40,17 @@ def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArr
         grey *= grey.dtype.type(largest)
     elif 0 < high < FAINTEST * largest:
         raise UsageError(
-            f"{expected}, got {grey.dtype} from {low} to {high} in {path}, which is neither: scale it to one of them"
+            f"{expected}, got {grey.dtype} from {low} to {high} in {path}: scale it to one of these ranges"
         )
     return grey
 
 
 def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[np.float32]:
-    """Return a picture of any size, colours and polarity as the image sets have theirs.
+    """Return a picture of any size, colours and polarity in the form of the image sets.
 
-    That is grey, on a background of 0, with `largest` as the strongest grey value. The background is the median of the
-    outermost pixels: where it is lighter than the middle of the grey values, the picture is inverted. The picture is
-    filled up with background to the proportions of `shape`, and scaled by averaging.
+    It is grey, on a background of 0, with `largest` as the strongest grey value. The background is the median of the
+    outermost pixels; if it is lighter than the middle of the grey values, the picture is inverted. The picture is
+    padded with background to the proportions of `shape`, and scaled by averaging.
     """
     try:
         pillow, ops = import_module("PIL.Image"), import_module("PIL.ImageOps")
@@ -68,9 +68,9 @@ def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDA
             if picture.has_transparency_data:
                 picture = picture.convert("RGBA")
                 picture = pillow.alpha_composite(pillow.new("RGBA", picture.size, "white"), picture)
-            deep = picture.mode.startswith(("I", "F"))  # 16 bits and more, which "L" would cut off
+            deep = picture.mode.startswith(("I", "F"))  # 16 bits and more, which "L" would clip
             grey = picture.convert("I" if picture.mode.startswith("I") else "F" if deep else "L").convert("F")
-    except Exception as error:  # Pillow has no list of what it raises for a malformed file
+    except Exception as error:  # Pillow documents no list of exceptions for malformed files
         raise UsageError(f"expected a picture that Pillow can read, got {path}: {error}") from error
     pixels = np.asarray(grey)
     border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])

@@ -1,4 +1,4 @@
-"""``xgrad info``: what is installed, which devices can be used, and why another cannot."""
+"""``xgrad info``: versions, usable devices, data folders."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ OPTIONAL = "tqdm matplotlib pillow threadpoolctl cupy-cuda12x cupy-cuda13x array
 
 def run(argv: Sequence[str]) -> int:
     """Print the report."""
-    parser = Parser("info", "Print versions, devices and why one is not usable, and where data is looked for.")
-    parser.add_argument("--json", action="store_true", default=False, help="for a program to read")
+    parser = Parser("info", "Print versions, usable devices, why others are not usable, and data folders.")
+    parser.add_argument("--json", action="store_true", default=False, help="print JSON")
     report = gather()
     print(json.dumps(report, indent=2) if parser.parse_args(argv).json else as_text(report))
     return 0
 
 
 def versions() -> dict[str, str | None]:
-    """Return the version of each package that matters, None for one that is not installed."""
-    found: dict[str, str | None] = {"xgrad": xgrad.__version__, "python": platform.python_version()}
+    """Return the versions of xgrad, Python and all packages that xgrad uses, None for missing ones."""
+    installed: dict[str, str | None] = {"xgrad": xgrad.__version__, "python": platform.python_version()}
     for package in (*REQUIRED, *OPTIONAL):
         try:
-            found[package] = metadata.version(package)
+            installed[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
+            installed[package] = None
+    return installed
 
 
 def blas() -> list[dict[str, Any]] | str:
-    """Return name, version and number of threads of each BLAS library in use, or why they are not known."""
+    """Return name, version and number of threads of each BLAS library in use, or why they are unknown."""
     try:
         return [
             {"library": library["internal_api"], "version": library["version"], "threads": library["num_threads"]}
@@ -54,7 +54,7 @@ def blas() -> list[dict[str, Any]] | str:
 
 
 def gather() -> dict[str, Any]:
-    """Return versions, devices and data as JSON has them."""
+    """Return versions, devices and data for JSON."""
     devices: list[dict[str, Any]] = []
     for kind in device_types():
         try:
@@ -69,9 +69,9 @@ def gather() -> dict[str, Any]:
         except DeviceError as error:
             devices.append({"name": kind, "usable": False, "description": str(error).removeprefix(f"{kind}: ")})
     try:
-        found = mnist(download=False)
+        images = mnist(download=False)
         source = os.environ.get("XGRAD_DATA") or "the user's cache"
-        data = f"{len(found.train)} training and {len(found.test)} test images, found in {source}"
+        data = f"{len(images.train)} training and {len(images.test)} test images, found in {source}"
     except (DataError, OSError) as error:
         data = f"not usable: {str(error).partition(';')[0]}"
     return {
@@ -88,19 +88,20 @@ def gather() -> dict[str, Any]:
 
 
 def as_text(report: dict[str, Any]) -> str:
-    """Return the report as a person reads it."""
-    lines = [f"xgrad on {report['platform']}", "", "versions"]
-    lines += [f"  {name:18}{version or 'not installed'}" for name, version in report["versions"].items()]
+    """Return the report as text."""
     libraries = report["blas"]
-    lines += ["", "BLAS"]
     if isinstance(libraries, str):
-        lines.append(f"  {libraries}")
+        blas_lines = [f"  {libraries}"]
     else:
-        lines += [f"  {x['library']:18}{x['version']}, threads: {x['threads']}" for x in libraries]
-    lines += ["", "devices"]
-    for device in report["devices"]:
-        usable = "" if device["usable"] else "not usable: "
-        lines.append(f"  {device['name']:18}{usable}{device['description']}")
-    lines += ["", "data"]
-    lines += [f"  {name:18}{text or 'not set'}" for name, text in report["data"].items()]
+        blas_lines = [f"  {x['library']:18}{x['version']}, threads: {x['threads']}" for x in libraries]
+    devices = [(x["name"], "" if x["usable"] else "not usable: ", x["description"]) for x in report["devices"]]
+    sections = {
+        "versions": [f"  {name:18}{version or 'not installed'}" for name, version in report["versions"].items()],
+        "BLAS": blas_lines,
+        "devices": [f"  {name:18}{problem}{description}" for name, problem, description in devices],
+        "data": [f"  {name:18}{text or 'not set'}" for name, text in report["data"].items()],
+    }
+    lines = [f"xgrad on {report['platform']}"]
+    for title, section in sections.items():
+        lines += ["", title, *section]
     return "\n".join(lines)

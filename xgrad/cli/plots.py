@@ -1,4 +1,4 @@
-"""Pictures of a training: its curves, and the images that it got wrong. They need matplotlib, of the extra ``cli``."""
+"""Pictures of a training run: curves, and misclassified images. They need matplotlib, of the extra ``cli``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
             axes.plot(epochs, values, marker=".", label=part)
         axes.set_xlabel("epoch")
         axes.set_ylabel("cross-entropy [nats]" if what == "loss" else "accuracy [%]")
-        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)  # also of one epoch
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)  # also for one epoch
         axes.grid(alpha=0.3)
         axes.legend()
     return _png(figure)
@@ -33,19 +33,19 @@ def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
 def mistakes(
     images: npt.NDArray[np.uint8], labels: npt.NDArray[np.uint8], probabilities: npt.NDArray[np.float32]
 ) -> bytes:
-    """Return a PNG of misclassified images, the surest mistakes first, each with its true and its predicted label."""
+    """Return a PNG of misclassified images, the most confident first, each with its true and its predicted label."""
     predicted = np.argmax(probabilities, axis=1)
     wrong = np.flatnonzero(predicted != labels)
     shown = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][: COLUMNS * ROWS]
     rows = max(1, -(-len(shown) // COLUMNS))
     height, width = images.shape[1:]
     figure = _figure(1.1 * COLUMNS, 1.3 * rows + 0.5)
-    which = f", the surest {len(shown)}" if len(shown) < len(wrong) else ""
-    figure.suptitle(f"{len(wrong)} of {len(labels)} test images wrong{which}: true → predicted")
-    axes = figure.subplots()  # one for all: forty would take a second
+    part = f", the {len(shown)} most confident" if len(shown) < len(wrong) else ""
+    figure.suptitle(f"{len(wrong)} of {len(labels)} test images wrong{part}: true → predicted")
+    axes = figure.subplots()  # one for all images: forty would take a second
     axes.set_axis_off()
-    for cell, i in enumerate(shown):
-        row, column = divmod(cell, COLUMNS)
+    for position, i in enumerate(shown):
+        row, column = divmod(position, COLUMNS)
         left, top = 1.1 * column + 0.05, 1.3 * row + 0.25
         extent = (left, left + 1, top + height / width, top)
         axes.imshow(images[i], extent=extent, cmap="gray_r", interpolation="nearest", aspect="equal")
@@ -55,9 +55,9 @@ def mistakes(
 
 
 def _figure(width: float, height: float) -> Any:
-    """Return an empty figure of a size in inches; ImportError says what to install."""
+    """Return an empty figure of a size in inches; raise ImportError with the command that installs matplotlib."""
     try:
-        module = import_module("matplotlib.figure")  # no pyplot: it would hold every figure, and may need a display
+        module = import_module("matplotlib.figure")  # not pyplot: it keeps every figure, and may need a display
     except ImportError as error:
         raise ImportError(f"matplotlib is missing ({error}): pip install 'xgrad[cli]'") from error
     return module.Figure(figsize=(width, height), layout="constrained")

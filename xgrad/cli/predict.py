@@ -1,4 +1,4 @@
-"""``xgrad predict``: the class of an image, by the weights that ``xgrad train`` wrote."""
+"""``xgrad predict``: the class of an image, predicted by a network of ``xgrad train``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 import xgrad
 from xgrad import nn
+from xgrad.backend.device import Device
 from xgrad.cli.arguments import Parser, UsageError, integer
 from xgrad.cli.images import read_image
 from xgrad.cli.train import DATASETS, open_device
@@ -21,27 +22,27 @@ from xgrad.data import DataError, digits
 from xgrad.data.images import PUBLISHED
 from xgrad.support.files import read
 
-LARGEST_CONFIG = 2**20  # bytes
+MAX_CONFIG = 2**20  # bytes
 
 
 def run(argv: Sequence[str]) -> int:
     """Print the class of an image and the probability of every class."""
     parser = Parser(
-        "predict", "Say which class an image shows, such as which digit, by a network that `xgrad train` trained."
+        "predict", "Predict the class of an image, such as a digit, by a network that `xgrad train` trained."
     )
     add = parser.add_argument
-    add("folder", type=Path, metavar="DIR", help="what was given to `xgrad train` as --out, such as runs/mnist")
+    add("folder", type=Path, metavar="DIR", help="output folder of `xgrad train`, such as runs/mnist")
     add(
         "image",
         type=Path,
         nargs="?",
         metavar="IMAGE",
         default=None,
-        help="a picture such as photo.png, which is made grey, inverted where its background is light, and scaled; "
-        "or a .npy file of the size of the training images, with 0 for the background",
+        help="a picture such as photo.png, which is converted to grey, inverted if its background is light, and "
+        "scaled; or a .npy file of the size of the training images, with 0 for the background",
     )
-    add("--index", type=integer(0), help="without an image: which test image of the data set (default: 0)")
-    add("--data", metavar="FOLDER", help="without an image: where the data set is, if it is not digits")
+    add("--index", type=integer(0), help="without an image: index of a test image of the data set (default: 0)")
+    add("--data", metavar="FOLDER", help="without an image: folder of the data set, if it is not digits")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
     args = parser.parse_args(argv)
     if args.image and (extra := [f"--{name}" for name in ("index", "data") if name in args]):
@@ -51,38 +52,29 @@ def run(argv: Sequence[str]) -> int:
     config = read_config(args.folder)
     height, width = config["image_shape"]
     sample = None if args.image else from_dataset(args, config)
-    try:
-        sizes = [height * width, *config["hidden"], config["classes"]]
-        weights = xgrad.load(args.folder / WEIGHTS, device=device)
-        expected = sum((m + 1) * n for m, n in pairwise(sizes))
-        if (got := sum(x.size for x in weights.values())) != expected:  # before memory is taken for the network
-            raise ValueError(f"{CONFIG} describes a network of {expected} weights, of other shapes than these {got}")
-        model = nn.MLP(sizes, config["activation"], config.get("dropout", 0.0), device=device)
-        model.load_state_dict(weights)
-    except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
-        raise UsageError(f"expected the weights of `xgrad train` in {args.folder}: {error}") from error
+    model = load_model(args.folder, config, device)
     image, label = sample or (read_image(args.image, (height, width), float(config["grey_values"]["largest"])), None)
     scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are reported once
-        chances = probabilities(model, scaling(image[None], device))[0]
-    if not np.isfinite(chances).all():
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are reported once
+        predicted = probabilities(model, scaling(image[None], device))[0]
+    if not np.isfinite(predicted).all():
         raise UsageError(
-            f"expected weights in {args.folder} that give finite probabilities, got {chances}: train again"
+            f"expected weights in {args.folder} that give finite probabilities, got {predicted}: train again"
         )
-    best = int(np.argmax(chances))
-    names = config.get("class_names") or [str(number) for number in range(len(chances))]
-    known = "" if label is None else f"; the label is {names[label]}"
-    print(f"{names[best]}, with a probability of {chances[best]:.2%}{known}")
+    best = int(np.argmax(predicted))
+    names = config.get("class_names") or [str(number) for number in range(len(predicted))]
+    truth = "" if label is None else f"; the label is {names[label]}"
+    print(f"{names[best]}, with a probability of {predicted[best]:.2%}{truth}")
     width = max(map(len, names))
-    for name, chance in zip(names, chances, strict=True):
-        print(f"  {name:{width}}  {chance:7.2%}  {'#' * round(40 * float(chance))}".rstrip())
+    for name, p in zip(names, predicted, strict=True):
+        print(f"  {name:{width}}  {p:7.2%}  {'#' * round(40 * float(p))}".rstrip())
     return 0
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return what `xgrad train` wrote about a training."""
+    """Return the configuration that `xgrad train` wrote; raise UsageError if it is damaged."""
     try:
-        config: dict[str, Any] = json.loads(read(folder / CONFIG, LARGEST_CONFIG))
+        config: dict[str, Any] = json.loads(read(folder / CONFIG, MAX_CONFIG))
         missing = {"dataset", "hidden", "activation", "classes", "image_shape", "grey_values"} - config.keys()
         if missing:
             raise ValueError(f"{CONFIG} lacks {', '.join(sorted(missing))}")
@@ -103,10 +95,25 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def load_model(folder: Path, config: dict[str, Any], device: Device) -> nn.Module:
+    """Return the network of a training run with its weights."""
+    height, width = config["image_shape"]
+    sizes = [height * width, *config["hidden"], config["classes"]]
+    try:
+        weights = xgrad.load(folder / WEIGHTS, device=device)
+        expected = sum((m + 1) * n for m, n in pairwise(sizes))
+        if (got := sum(x.size for x in weights.values())) != expected:  # before memory is allocated for the network
+            raise ValueError(f"{CONFIG} describes a network of {expected} weights, of other shapes than these {got}")
+        model = nn.MLP(sizes, config["activation"], config.get("dropout", 0.0), device=device)
+        model.load_state_dict(weights)
+    except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+        raise UsageError(f"expected the weights of `xgrad train` in {folder}: {error}") from error
+    return model
+
+
 def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
-    """Return a test image of the data set that the network was trained on, and its label."""
-    name, index = config["dataset"], getattr(args, "index", 0)
-    folder = getattr(args, "data", None)
+    """Return a test image of the data set of the training run, and its label."""
+    name, index, folder = config["dataset"], getattr(args, "index", 0), getattr(args, "data", None)
     if folder is not None and name not in PUBLISHED:
         raise UsageError(f"--data: expected a network that was trained on files, got one of {name}, and {folder!r}")
     try:

@@ -1,28 +1,17 @@
-"""How far an epoch has come: a bar where tqdm is installed, else a line now and then."""
+"""Progress of an epoch: a bar if tqdm is installed, else occasional lines."""
 
 from __future__ import annotations
 
 import sys
 import time
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
-BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two looks at the figures
+BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two updates
 
 
 class Progress:
-    """Progress of one epoch on stderr, shown seldom, since the figures to show are on the device.
-
-    Parameters
-    ----------
-    label : str
-        What goes on, such as ``epoch 1/5``.
-    total : int
-        The number of images.
-    quiet : bool
-        Whether to show nothing.
-    """
+    """Progress of one epoch on standard error, updated rarely, since reading the figures waits for the device."""
 
     def __init__(self, label: str, total: int, quiet: bool) -> None:
         self.label, self.total, self.quiet = label, total, quiet
@@ -40,29 +29,22 @@ class Progress:
                     desc=label, total=total, unit="img", leave=False, dynamic_ncols=True, mininterval=0, miniters=1
                 )
 
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.close()
 
     def due(self) -> bool:
-        """Return whether it is time to show something."""
+        """Return whether it is time for an update."""
         return not self.quiet and time.perf_counter() - self.shown >= self.interval
 
     def show(self, seen: int, loss: float, accuracy: float) -> None:
         """Show the figures of the first `seen` images."""
         self.shown = time.perf_counter()
+        figures = f"loss {loss:.4f}, accuracy {accuracy:.2%}"
         if self.bar is not None:
-            self.bar.set_postfix_str(f"loss {loss:.4f}, accuracy {accuracy:.2%}", refresh=False)
+            self.bar.set_postfix_str(figures, refresh=False)
             self.bar.update(seen - self.bar.n)
         else:
             rate = seen / (self.shown - self.start)
-            print(
-                f"{self.label}: {seen}/{self.total} images, loss {loss:.4f}, accuracy {accuracy:.2%}, "
-                f"{rate:.0f} images/s",
-                file=sys.stderr,
-            )
+            print(f"{self.label}: {seen}/{self.total} images, {figures}, {rate:.0f} images/s", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``xgrad train``: learn handwritten digits, evaluate after each epoch, and write what came of it."""
+"""``xgrad train``: train a network on an image set, evaluate it after each epoch, and write the results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import tempfile
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,14 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
-from xgrad.cli.training import Options, Training, note
+from xgrad.cli.training import Options, TrainingRun, note
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
+from xgrad.data.catalog import SETS
 from xgrad.data.images import PUBLISHED
-from xgrad.data.published import SETS
 from xgrad.support.files import DISK_FULL
 
-#: What is good for each data set, those of MNIST for all of its kind; the learning rate and the weight decay by
-#: optimizer. Those of the digits were chosen by cross-validation within the training images.
+#: Default options of data sets, those of MNIST for all published ones; learning rate and weight decay by optimizer.
+#: Those of the digits were chosen by cross-validation within the training images.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
         "hidden": (256, 128),
@@ -60,42 +61,40 @@ def parser() -> Parser:
         help=f"{', '.join(PUBLISHED)}; digits (1797 images that come with xgrad); or auto: mnist if it is on this "
         "machine, else digits",
     )
-    add("--data", metavar="FOLDER", help="where the data set is; by default XGRAD_DATA, else the user's cache")
-    add("--no-download", action="store_true", default=False, help="use only what is on this machine")
-    add("--fallback", type=one_of("digits"), metavar="digits", help="what to train on where the data set is missing")
-    add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda where it can be used, else cpu")
+    add("--data", metavar="FOLDER", help="folder of the data set; by default XGRAD_DATA, else the user's cache")
+    add("--no-download", action="store_true", default=False, help="use local files only")
+    add("--fallback", type=one_of("digits"), metavar="digits", help="data set to use if the other one is missing")
+    add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda if usable, else cpu")
     add("--threads", type=integer(1), metavar="N", help="threads of BLAS; small networks are faster on one")
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
     add("--hidden", type=layers, metavar="N,N", help=f"widths of the hidden layers ({by_dataset('hidden')})")
     add("--activation", type=one_of(*ACTIVATIONS), default="relu", metavar="NAME", help=", ".join(ACTIVATIONS))
     fraction = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
-    add(
-        "--dropout", type=fraction, default=0.0, metavar="P", help="which part of the hidden units each step leaves out"
-    )
+    add("--dropout", type=fraction, default=0.0, metavar="P", help="dropout probability of hidden units")
     names = ", ".join(OPTIMIZERS)
     add("--optimizer", type=one_of(*OPTIMIZERS), metavar="NAME", help=f"{names} ({by_dataset('optimizer')})")
     positive = checked(float, lambda x: 0 < x < math.inf, "a number above 0")
-    add("--lr", type=positive, help=f"the learning rate at the start ({by_dataset('lr')})")
-    add("--momentum", type=fraction, help="of sgd (default: 0)")
+    add("--lr", type=positive, help=f"initial learning rate ({by_dataset('lr')})")
+    add("--momentum", type=fraction, help="momentum of sgd (default: 0)")
     natural = checked(float, lambda x: 0 <= x < math.inf, "a number of 0 or more")
-    add("--weight-decay", type=natural, metavar="DECAY", help=f"({by_dataset('weight_decay')})")
+    add("--weight-decay", type=natural, metavar="DECAY", help=f"weight decay ({by_dataset('weight_decay')})")
     schedules = one_of("cosine", "constant")
-    add("--schedule", type=schedules, default="cosine", metavar="NAME", help="of the learning rate: cosine, constant")
-    add("--batch-size", type=integer(1), metavar="N", help=f"images a step ({by_dataset('batch_size')})")
-    add("--epochs", type=integer(1), metavar="N", help=f"passes over the images ({by_dataset('epochs')})")
-    add("--seed", type=integer(0, 2**64), default=0, help="of the first weights and the order of the images")
+    add("--schedule", type=schedules, default="cosine", metavar="NAME", help="learning rate: cosine, constant")
+    add("--batch-size", type=integer(1), metavar="N", help=f"images in a batch ({by_dataset('batch_size')})")
+    add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
+    add("--seed", type=integer(0, 2**64), default=0, help="seed for initialization and shuffling")
     add(
         "--capture",
         action=BooleanOptionalAction,
-        help="record a step once and replay it, which is sooner and changes no figure (default: where the device can)",
+        help="trace a step once and replay it: faster, with unchanged results (default: if the device supports it)",
     )
-    add("--out", type=Path, metavar="DIR", help="where to write (default: runs/ and the name of the data set)")
+    add("--out", type=Path, metavar="DIR", help="output folder (default: runs/ and the name of the data set)")
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
 
 
 def by_dataset(name: str) -> str:
-    """Return the default values of an option, as its help shows them."""
+    """Return the default values of an option for its help."""
 
     def text(value: Any) -> str:
         if isinstance(value, dict):
@@ -106,7 +105,7 @@ def by_dataset(name: str) -> str:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Train as the arguments say, and return the exit status."""
+    """Train as specified by the arguments, and return the exit status."""
     args = parser().parse_args(argv)
     if hasattr(args, "threads"):
         try:
@@ -115,34 +114,34 @@ def run(argv: Sequence[str]) -> int:
             raise UsageError(f"--threads: {error}") from error
     device = open_device(args.device)
     data = find_data(args)
-    options = fill_in(args, data, device)
+    options = settings(args, data, device)
     can_replay = device.backend.executor is not None
     capture = getattr(args, "capture", can_replay)
     if capture and not can_replay:
         note(f"--capture: steps on {device} cannot be replayed yet: they run eagerly")
     out: Path = getattr(args, "out", Path("runs", data.name))
     try:
-        training = Training(options, data, device, out, args.quiet, capture and can_replay)
+        training = TrainingRun(options, data, device, out, args.quiet, capture and can_replay)
     except (MemoryError, ValueError) as error:
         raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
     try:
-        check_writable(out)
+        out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out).close()  # an OSError before the work
         with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
             return training.run()
-    except BrokenPipeError:  # it is not --out that cannot be written to
+    except BrokenPipeError:  # standard output, not --out
         raise
     except OSError as error:
         if error.errno in DISK_FULL:
-            last = f"epoch {training.kept}" if training.kept else "none"
+            last = f"epoch {training.saved}" if training.saved else "none"
             raise UsageError(
-                f"{error.filename}: {error.strerror}; files in {out} are whole, the last epoch of which all are there: "
-                f"{last}"
+                f"{error.filename}: {error.strerror}; files in {out} are whole, last epoch with all files: {last}"
             ) from error
         raise UsageError(f"--out: expected a folder that can be written to, got {out}: {error}") from error
 
 
 def open_device(name: str) -> Device:
-    """Return the device of a name, which may be ``auto``."""
+    """Return the device of a name, or the default device for ``auto``."""
     try:
         return Device("cuda" if name == "auto" else name)
     except DeviceError as error:
@@ -152,7 +151,7 @@ def open_device(name: str) -> Device:
 
 
 def find_data(args: Namespace) -> TrainTestImages:
-    """Return the data set that was asked for, or the one that comes with xgrad where that is allowed."""
+    """Return the requested data set, or the digits if that is allowed and the requested one is missing."""
     folder: str | None = getattr(args, "data", None)
     if args.dataset == "digits":
         if folder is not None:
@@ -161,18 +160,18 @@ def find_data(args: Namespace) -> TrainTestImages:
     name = "mnist" if args.dataset == "auto" else args.dataset
     title, load = SETS[name].title, PUBLISHED[name]
     chosen = folder or os.environ.get("XGRAD_DATA")
-    anything = args.dataset == "auto" and folder is None
+    automatic = args.dataset == "auto" and folder is None
     try:
         try:
             return load(folder, download=False)
         except DataNotFoundError:
-            if anything or args.no_download or chosen:
+            if automatic or args.no_download or chosen:
                 raise
             size = SETS[name].megabytes
             note(f"{title} is not on this machine yet: downloading it ({size} MB) into the user's cache")
             return load()
     except (DataError, OSError) as error:
-        if not isinstance(error, DataNotFoundError) or not (anything or hasattr(args, "fallback")):
+        if not isinstance(error, DataNotFoundError) or not (automatic or hasattr(args, "fallback")):
             raise UsageError(f"{error}; or `xgrad train digits`") from error
     note(
         f"{title} was not found in {chosen or 'the cache'}: training on the embedded 8x8 digits instead "
@@ -181,30 +180,12 @@ def find_data(args: Namespace) -> TrainTestImages:
     return digits()
 
 
-def fill_in(args: Namespace, data: TrainTestImages, device: Device) -> Options:
-    """Return all that the training depends on."""
-    given, default = vars(args), DEFAULTS.get(data.name, DEFAULTS["mnist"])
-    name = given.get("optimizer", default["optimizer"])
-    if name != "sgd" and "momentum" in given:
-        raise UsageError(f"--momentum: expected --optimizer sgd with it, got {name}")
-    return Options(
-        dataset=data.name,
-        device=str(device),
-        hidden=given.get("hidden", default["hidden"]),
-        activation=args.activation,
-        dropout=args.dropout,
-        optimizer=name,
-        lr=given.get("lr", default["lr"][name]),
-        momentum=given.get("momentum", 0.0),
-        weight_decay=given.get("weight_decay", default["weight_decay"][name]),
-        schedule=args.schedule,
-        batch_size=given.get("batch_size", default["batch_size"]),
-        epochs=given.get("epochs", default["epochs"]),
-        seed=args.seed,
-    )
-
-
-def check_writable(out: Path) -> None:
-    """Make the folder, and raise OSError if files cannot be made in it."""
-    out.mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryFile(dir=out).close()
+def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
+    """Return the settings of the training run: arguments, completed by defaults."""
+    chosen, defaults = vars(args), DEFAULTS.get(data.name, DEFAULTS["mnist"])
+    optimizer = chosen.get("optimizer", defaults["optimizer"])
+    if optimizer != "sgd" and "momentum" in chosen:
+        raise UsageError(f"--momentum: expected --optimizer sgd with it, got {optimizer}")
+    rates = {name: defaults[name][optimizer] for name in ("lr", "weight_decay")}
+    values = {"momentum": 0.0, **defaults, **rates, **chosen, "dataset": data.name, "device": str(device)}
+    return Options(**{field.name: values[field.name] for field in fields(Options)})

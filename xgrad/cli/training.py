@@ -1,4 +1,4 @@
-"""A training of ``xgrad train``: what is learnt from what, and the files that are kept of it."""
+"""A training run of ``xgrad train``: the network, its optimization, and the files of the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,13 @@ from xgrad.support.files import write, write_together
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
 
+Sums = tuple[Tensor, Tensor]  # sum of the losses of images, and number of correct predictions, on the device
+Step = Callable[[Tensor, Tensor, Tensor, Tensor], Sums]
+
 
 @dataclass(frozen=True)
 class Options:
-    """What a training depends on, with every default filled in."""
+    """Settings of a training run, defaults included."""
 
     dataset: str
     device: str
@@ -49,99 +54,62 @@ class Options:
 
 
 def note(text: str) -> None:
-    """Say in one line what the user did not ask for."""
+    """Print a remark on standard error, in one line."""
     print(f"xgrad train: {text}", file=sys.stderr)
 
 
-Sums = tuple[Tensor, Tensor]  # of the losses of images, and of how many were classified right
-
-
-class Tally:
-    """Loss and accuracy, added up on the device: to read them is to wait for it, so that is done seldom.
-
-    Attributes
-    ----------
-    count : int
-        How many images were counted.
-    sums : tuple of two tensors
-        The sum of their losses, and the number of those that were classified right.
-    """
-
-    def __init__(self, device: Device) -> None:
-        self.count = 0
-        self.sums: Sums = xgrad.asarray(0.0, device=device), xgrad.asarray(0, device=device)
-
-    def add(self, count: int, sums: Sums) -> None:
-        """Count a batch, given what the sums are with it."""
-        self.count += count
-        self.sums = sums
-
-    def read(self) -> tuple[float, float]:
-        """Return the mean loss and the accuracy so far."""
-        loss, right = self.sums
-        return loss.item() / self.count, right.item() / self.count
-
-
 @xgrad.no_grad()
-def summed(logits: Tensor, labels: Tensor, mean_loss: Tensor, losses: Tensor, right: Tensor) -> Sums:
-    """Return the sums with those of a batch added."""
-    return losses + mean_loss * len(labels), right + xgrad.sum(xgrad.argmax(logits, axis=1) == labels)
+def add_batch(logits: Tensor, labels: Tensor, mean_loss: Tensor, losses: Tensor, correct: Tensor) -> Sums:
+    """Return the sums with a batch added."""
+    return losses + mean_loss * len(labels), correct + xgrad.sum(xgrad.argmax(logits, axis=1) == labels)
+
+
+def means(sums: Sums, count: int) -> tuple[float, float]:
+    """Return mean loss and accuracy. This waits for the device."""
+    loss, correct = sums
+    return loss.item() / count, correct.item() / count
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Grey values made to have mean 0 and standard deviation 1 over the training images."""
+    """Standardization of grey values to mean 0 and standard deviation 1 over the training images."""
 
     mean: float
     std: float
 
     @classmethod
     def of(cls, split: Split) -> Scaling:
-        """Return that of the training images."""
+        """Return the scaling of training images."""
         flat = split.images.reshape(-1)
         mean = int(flat.sum(dtype=np.int64)) / flat.size
         squares = int(np.einsum("i,i->", flat, flat, dtype=np.int64))  # exact, and without a copy of the images
         return cls(mean, math.sqrt(squares / flat.size - mean**2))
 
     def __call__(self, images: np.ndarray, device: Device) -> Tensor:
-        """Return images on a device, one row each."""
+        """Return scaled images on a device, one row each."""
         rows = images.reshape(len(images), -1).astype(np.float32)
         rows -= self.mean
         rows /= self.std
         return xgrad.asarray(rows, device=device)
 
 
-def network(options: Options, pixels: int, classes: int, device: Device) -> nn.MLP:
-    """Return the network, with new weights."""
-    return nn.MLP([pixels, *options.hidden, classes], options.activation, options.dropout, device=device)
-
-
-def optimizer(options: Options, model: nn.Module) -> optim.Optimizer:
-    """Return what takes the steps."""
-    parameters, decay = model.parameters(), options.weight_decay
-    if options.optimizer == "sgd":
-        return optim.SGD(parameters, lr=options.lr, momentum=options.momentum, weight_decay=decay)
-    kind = optim.Adam if options.optimizer == "adam" else optim.AdamW
-    return kind(parameters, lr=options.lr, weight_decay=decay)
-
-
 @xgrad.no_grad()
 def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
-    """Return the probability of every class, of shape (images, classes)."""
+    """Return the probabilities of all classes, of shape (images, classes)."""
     model.eval()
     batches = DataLoader(TensorDataset(images), batch_size=1000)
     return xgrad.concat([nn.functional.softmax(model(rows), axis=1) for (rows,) in batches]).cpu().numpy()
 
 
-class Training:
-    """One run of the command: what is learnt, and the files that are kept of it.
+class TrainingRun:
+    """One run of the command, with its files.
 
-    After each epoch all files are replaced together: whenever the process is killed, the weights in the folder are
-    those that its configuration and the last line of its metrics describe. A kill within the replacement may leave no
-    weights: see `write_together`.
+    After each epoch all files are replaced together. Whenever the process is killed, the configuration and the last
+    line of the metrics in the folder are those of its weights. A kill within the replacement may leave no weights: see
+    `write_together`.
 
-    Numbers that the seed determines go to other files than times, so that the former can be compared. Whether steps are
-    replayed is a matter of time alone.
+    Numbers that the seed determines are in other files than times, so that they can be compared. Whether steps are
+    captured affects times only.
     """
 
     def __init__(
@@ -156,14 +124,22 @@ class Training:
             for split in (data.train, data.test)
         )
         xgrad.manual_seed(options.seed)
-        self.model = network(options, self.train.tensors[0].shape[1], data.classes, device)
-        self.optimizer = optimizer(options, self.model)
+        sizes = [self.train.tensors[0].shape[1], *options.hidden, data.classes]
+        self.model = nn.MLP(sizes, options.activation, options.dropout, device=device)
+        optimizers: dict[str, Callable[..., optim.Optimizer]] = {
+            "sgd": partial(optim.SGD, momentum=options.momentum),
+            "adam": optim.Adam,
+            "adamw": optim.AdamW,
+        }
+        self.optimizer = optimizers[options.optimizer](
+            self.model.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        )
         self.loader = DataLoader(self.train, options.batch_size, shuffle=True)
-        self.step: Callable[[Tensor, Tensor, Tensor, Tensor], Sums] = self.learn_batch
-        self.check: Callable[[Tensor, Tensor, Tensor, Tensor], Sums] = self.check_batch
+        self.step: Step = self.train_batch
+        self.check: Step = self.test_batch
         if capture:
             self.step, self.check = xgrad.capture(self.step), xgrad.capture(self.check)
-        self.kept = 0  # the last epoch of which all files were written
+        self.saved = 0  # the last epoch with all files written
         self.metrics: list[dict[str, float]] = []
         self.timing: list[dict[str, float]] = []
 
@@ -176,32 +152,30 @@ class Training:
                     return 1
             self.draw()
         except KeyboardInterrupt:
-            kept = f"{self.out} holds what epoch {self.kept} left" if self.kept else "nothing was written"
-            note(f"interrupted: {kept}")
+            note(f"interrupted: {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}")
             return 130
-        last, tested = self.metrics[-1], len(self.data.test)
-        right = round(last["test_accuracy"] * tested)
-        print(f"test accuracy {last['test_accuracy']:.2%} ({right} of {tested}); see {self.out}{os.sep}")
+        accuracy, count = self.metrics[-1]["test_accuracy"], len(self.data.test)
+        print(f"test accuracy {accuracy:.2%} ({round(accuracy * count)} of {count}); see {self.out}{os.sep}")
         return 0
 
     def headline(self) -> str:
-        """Return what is trained on what."""
-        parts = list(self.model.parameters())
-        sizes = "-".join(str(n) for n in (parts[0].shape[1], *(p.shape[0] for p in parts[::2])))
-        count = sum(p.size for p in parts)
-        where = self.device.backend.describe(self.device.index)
+        """Return a summary of data, network and device."""
+        parameters = list(self.model.parameters())
+        sizes = "-".join(str(n) for n in (parameters[0].shape[1], *(p.shape[0] for p in parameters[::2])))
+        description = self.device.backend.describe(self.device.index)
         return (
             f"{self.data.name}: {len(self.train)} training and {len(self.test)} test images; "
-            f"MLP {sizes}, {count} parameters, {self.options.optimizer} on {self.device} ({where})"
+            f"MLP {sizes}, {sum(p.size for p in parameters)} parameters, "
+            f"{self.options.optimizer} on {self.device} ({description})"
         )
 
     def say(self, text: str) -> None:
-        """Print a line that is not the last."""
+        """Print a line unless only the last line is wanted."""
         if not self.quiet:
             print(text, flush=True)
 
     def epoch(self, number: int) -> bool:
-        """Learn from every image once, evaluate, and write; return whether the losses are finite."""
+        """Train on every image once, evaluate, and write the files; return whether the losses are finite."""
         start = time.perf_counter()
         train_loss, train_accuracy = self.learn(number)
         trained = time.perf_counter()
@@ -239,62 +213,64 @@ class Training:
         )
         return True
 
+    def zero_sums(self) -> Sums:
+        """Return the sums of no images."""
+        return xgrad.asarray(0.0, device=self.device), xgrad.asarray(0, device=self.device)
+
     def learn(self, epoch: int) -> tuple[float, float]:
-        """Take the steps of one epoch, and return the mean loss and the accuracy on the way."""
+        """Take the steps of one epoch; return mean loss and accuracy during training."""
         self.model.train()
-        tally = Tally(self.device)
+        sums, seen = self.zero_sums(), 0
         first = (epoch - 1) * len(self.loader)
-        with Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet) as progress:
+        with closing(Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet)) as progress:
             for step, (images, labels) in enumerate(self.loader, first):
                 self.set_rate(step / (self.options.epochs * len(self.loader)))
-                tally.add(len(labels), self.step(images, labels, *tally.sums))
+                sums, seen = self.step(images, labels, *sums), seen + len(labels)
                 if progress.due():
-                    progress.show(tally.count, *tally.read())
-            return tally.read()
+                    progress.show(seen, *means(sums, seen))
+            return means(sums, seen)
 
-    def learn_batch(self, images: Tensor, labels: Tensor, losses: Tensor, right: Tensor) -> Sums:
-        """Take a step, and return the sums with those of its images added."""
+    def train_batch(self, images: Tensor, labels: Tensor, losses: Tensor, correct: Tensor) -> Sums:
+        """Take a step; return the sums with its images added."""
         logits = self.model(images)
         loss = nn.functional.cross_entropy(logits, labels)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        return summed(logits, labels, loss, losses, right)
+        return add_batch(logits, labels, loss, losses, correct)
 
     def evaluate(self) -> tuple[float, float]:
-        """Return the mean loss and the accuracy on the test images."""
+        """Return mean loss and accuracy on the test images."""
         self.model.eval()
-        tally = Tally(self.device)
+        sums = self.zero_sums()
         for images, labels in DataLoader(self.test, batch_size=1000):
-            tally.add(len(labels), self.check(images, labels, *tally.sums))
-        return tally.read()
+            sums = self.check(images, labels, *sums)
+        return means(sums, len(self.test))
 
     @xgrad.no_grad()
-    def check_batch(self, images: Tensor, labels: Tensor, losses: Tensor, right: Tensor) -> Sums:
-        """Return the sums with those of a batch added."""
+    def test_batch(self, images: Tensor, labels: Tensor, losses: Tensor, correct: Tensor) -> Sums:
+        """Return the sums with a batch added."""
         logits = self.model(images)
-        return summed(logits, labels, nn.functional.cross_entropy(logits, labels), losses, right)
+        return add_batch(logits, labels, nn.functional.cross_entropy(logits, labels), losses, correct)
 
     def set_rate(self, done: float) -> None:
-        """Choose the learning rate, given which part of the steps is done."""
+        """Set the learning rate, given the fraction of the steps taken so far."""
         if self.options.schedule == "cosine":
             for group in self.optimizer.param_groups:
                 group["lr"] = self.options.lr * (1 + math.cos(math.pi * done)) / 2
 
     def write(self) -> None:
-        """Write the files of the run together: weights never stand beside figures or a configuration of others."""
-        figures = {
-            name: "".join(json.dumps(line) + "\n" for line in lines).encode()
-            for name, lines in ((METRICS, self.metrics), (TIMING, self.timing))
-        }
+        """Write the files of the run together, so that weights, metrics and configuration belong to one epoch."""
         files: dict[str, bytes | None] = {WEIGHTS: serialized(self.model.state_dict())}  # first: see write_together
-        files |= {CONFIG: (json.dumps(self.config(), indent=2) + "\n").encode()} | figures
-        files |= dict.fromkeys(PICTURES)  # of earlier weights
+        files[CONFIG] = (json.dumps(self.config(), indent=2) + "\n").encode()
+        for name, lines in ((METRICS, self.metrics), (TIMING, self.timing)):
+            files[name] = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        files |= dict.fromkeys(PICTURES)  # pictures of earlier weights are removed
         write_together({str(self.out / name): content for name, content in files.items()})
-        self.kept = len(self.metrics)
+        self.saved = len(self.metrics)
 
     def config(self) -> dict[str, Any]:
-        """Return all that is needed to repeat the training, and to use the weights."""
+        """Return what is needed to repeat the run and to use the weights."""
         return asdict(self.options) | {
             "image_shape": self.data.train.images.shape[1:],
             "classes": self.data.classes,
@@ -307,12 +283,12 @@ class Training:
         }
 
     def draw(self) -> None:
-        """Draw the pictures, or say what it takes."""
+        """Write the pictures, or note that matplotlib is missing."""
         title = f"{self.data.name}, {self.options.optimizer}, seed {self.options.seed}"
-        certain = probabilities(self.model, self.test.tensors[0])
+        predictions = probabilities(self.model, self.test.tensors[0])
         test = self.data.test
         try:
             write(self.out / "curves.png", plots.curves(self.metrics, title))
-            write(self.out / "mistakes.png", plots.mistakes(test.images, test.labels, certain))
+            write(self.out / "mistakes.png", plots.mistakes(test.images, test.labels, predictions))
         except ImportError as error:
             note(f"pictures are left out: {error}")

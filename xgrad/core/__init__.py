@@ -1,1 +1,1 @@
-"""The tensor, the op that is applied to it, the graph that it records and the engine that walks it backwards."""
+"""Tensors, ops, the recorded graph, and the engine of the backward pass."""

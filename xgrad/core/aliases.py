@@ -1,7 +1,4 @@
-"""PyTorch's names of methods, each for a function of the namespace that means the same; docs/pytorch.md has the others.
-
-Parameters are named as PyTorch names them (`dim`, `keepdim`), where the functions have `axis` and `keepdims`.
-"""
+"""Methods with PyTorch's names, and its names of parameters (`dim`, `keepdim`); docs/pytorch.md lists other differences."""
 
 from __future__ import annotations
 
@@ -36,15 +33,15 @@ def _cast(name: str) -> Callable[..., Tensor]:
 
 
 def _in_place(name: str) -> Callable[..., Tensor]:
-    """Return a function of the namespace as a method that changes the tensor to the result."""
+    """Return a function of the namespace as a method that gives the tensor the value of the result."""
 
     def method(x: Any, *others: Any, **options: Any) -> Any:
-        new = x._write(lambda x, others: getattr(namespace, name)(x, *others, **options), others)
+        new = x._inplace(lambda x, others: getattr(namespace, name)(x, *others, **options), others)
         if new is not x:
             x._data, x._edge = new._data, new._edge
         return x
 
-    return _named(method, f"Change this tensor to the result of `xgrad.{name}`, and return it.")
+    return _named(method, f"Give this tensor the value of `xgrad.{name}`, and return it.")
 
 
 def _assign(x: Any, value: Any, key: Any = ...) -> Any:
@@ -53,7 +50,7 @@ def _assign(x: Any, value: Any, key: Any = ...) -> Any:
 
 
 def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return numbers that are given one by one, or as one sequence."""
+    """Return a shape given as numbers or as one sequence."""
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
 
 
@@ -62,12 +59,12 @@ def _tensor(op: str, x: Any) -> Any:
 
 
 class Aliases(Operators, HintedTensor):
-    """The part of `Tensor` that has PyTorch's names."""
+    """Methods with PyTorch's names."""
 
     __slots__ = ()
 
     # fmt: off
-    # Functions of one tensor
+    # Unary functions
     absolute = Operators.abs
     acos = _function("acos")
     acosh = _function("acosh")
@@ -100,7 +97,7 @@ class Aliases(Operators, HintedTensor):
     trunc = _function("trunc")
     def rsqrt(self) -> Tensor: return namespace.reciprocal(self.sqrt())
 
-    # Functions of two, and of a tensor and a number
+    # Binary functions
     add = Operators.__add__
     atan2 = _function("atan2")
     bitwise_and = Operators.__and__
@@ -158,7 +155,7 @@ class Aliases(Operators, HintedTensor):
     def unbind(self: Any, dim: int = 0) -> tuple[Tensor, ...]: return namespace.unstack(self, axis=dim)
 
     def gather(self: Any, dim: int, index: Tensor) -> Tensor:
-        """Return the elements of the first ``index.shape`` that the indices choose along an axis."""
+        """Return the elements at the indices along an axis, within the first ``index.shape`` elements."""
         dim = range(self.ndim)[dim]
         first = tuple([slice(None if i == dim else n) for i, n in enumerate(_tensor("gather", index).shape)])
         return namespace.take_along_axis(self[first], index, axis=dim)
@@ -181,8 +178,8 @@ class Aliases(Operators, HintedTensor):
     def expand(self: Any, *sizes: Any) -> Tensor:
         """Return this tensor broadcast to a shape, in which -1 keeps a length."""
         shape = _shape(sizes)
-        saved = (None,) * (len(shape) - self.ndim) + self.shape
-        return namespace.broadcast_to(self, tuple(old if n == -1 else n for n, old in zip(shape, saved, strict=False)))
+        lengths = (None,) * (len(shape) - self.ndim) + self.shape
+        return namespace.broadcast_to(self, tuple(m if n == -1 else n for n, m in zip(shape, lengths, strict=False)))
 
     def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Return this tensor with the axes from `start_dim` to `end_dim` as one."""
@@ -229,7 +226,7 @@ class Aliases(Operators, HintedTensor):
     def masked_fill_(self: Any, mask: Any, value: Any) -> Tensor: return cast("Tensor", _assign(self, value, mask))
     def zero_(self: Any) -> Tensor: return cast("Tensor", _assign(self, 0))
 
-    # Dtypes: last, for annotations above mean Python's types
+    # Dtypes: last, since annotations above mean Python's types
     bool = _cast("bool")
     double = _cast("float64")
     float = _cast("float32")

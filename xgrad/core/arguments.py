@@ -1,4 +1,4 @@
-"""What users give to ops in the place of tensors: NumPy's arrays and scalars, and those of backends."""
+"""Arguments of ops: conversion to tensors, and checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xgrad.support.hints import shown
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:
-    """Return an argument as a tensor, an array copied where it is; TypeError names the op and the argument."""
+    """Return an argument as a tensor, a copy of an array on its device; TypeError names the op and the argument."""
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (str, bytes, list, tuple, dict, set)) or not hasattr(x, "__array__"):
@@ -53,19 +53,19 @@ def as_int(op: str, name: str, value: Any) -> int:
 
 
 def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
-    """Make tensors of the arrays among the inputs of a call, and of its first scalar where there are only scalars."""
-    lifted = []
+    """Convert arrays among the inputs of a call to tensors, and the first scalar if there are only scalars."""
+    tensors = []
     trace = tracing.get()
     for name, x in op.named(inputs):
         if trace is not None:
             x = trace.read_numbers(x)
         if isinstance(x, np.generic):
-            x = x.item()  # weak, as Python's scalars are: a NumPy float64 does not promote either
+            x = x.item()  # NumPy's scalars do not promote arrays either
         if type(x) in SCALARS:
             x, scalars = (namespace.asarray(x) if scalars else x), False
         elif x is not None or not op.nullable:
             x = as_tensor(op.name, name, x)
-        lifted.append(x)
+        tensors.append(x)
     if scalars:
         raise TypeError(f"{op.name}{op.signature}: expected at least one tensor, got none")
-    return lifted
+    return tensors

@@ -1,4 +1,4 @@
-"""Data types: the standard's names, the defaults, and what happens where kinds are mixed."""
+"""Dtypes by the names of the standard, default dtypes, and kinds of numbers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
 BOOLEAN, INTEGER, FLOATING, COMPLEX = 0, 1, 2, 3
 NAMES = ("bools", "integers or bools", "real numbers", "numbers")
 
-_STANDARD = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
-_STANDARD.add(float16)  # which the standard does not have, but GPUs do
-
+_SUPPORTED = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
+_SUPPORTED.add(float16)  # not in the standard, but on GPUs
 
 #: The dtype of floats for which none is given.
 default_dtype: ContextVar[np.dtype] = ContextVar("xgrad_default_dtype", default=float32)
@@ -51,7 +50,7 @@ def defaults() -> tuple[np.dtype, ...]:
 
 
 class _Setting(Scope[np.dtype]):
-    """A scope that was entered when it was made."""
+    """A scope that is entered before its ``with`` block."""
 
     @before_signals
     def __enter__(self) -> np.dtype:
@@ -61,14 +60,14 @@ class _Setting(Scope[np.dtype]):
 def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
     """Set the dtype of floats for which none is given: for good, or within a ``with`` block.
 
-    That of Python's floats, of `zeros` and the other creation functions, of random numbers and of the parameters of
-    layers, and what integers are promoted to where floats are needed; complex numbers follow. Arrays and tensors keep
-    their dtypes, and Python scalars promote none of them. The setting belongs to the thread or task that made it.
+    It applies to Python floats, creation functions such as `zeros`, random numbers, parameters of layers, and integers
+    that are promoted to floats; the default complex dtype follows. Arrays and tensors keep their dtypes, and Python
+    scalars promote none of them. The setting belongs to the thread or task that made it.
 
     Parameters
     ----------
     dtype : dtype
-        float32, which is the default at first, or float64.
+        float32, the initial default, or float64.
 
     Raises
     ------
@@ -93,21 +92,21 @@ def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
 
 
 def is_complex(dtype: Any) -> builtins.bool:
-    """Return whether a dtype, of any library, is one of complex numbers: all of them call those so."""
-    return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)  # NumPy's take 2 us to say
+    """Return whether a dtype of any library is complex."""
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)  # str of NumPy's takes 2 us
 
 
 def check_standard(dtype: np.dtype) -> None:
-    """Raise TypeError of what is no dtype of ours, such as NumPy's strings and objects."""
-    if dtype not in _STANDARD:
+    """Raise TypeError for an unsupported dtype, for example of strings or objects."""
+    if dtype not in _SUPPORTED:
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype}")
 
 
 def standard(dtype: Any) -> np.dtype:
-    """Return the dtype that is meant by one, or by its name; TypeError if there is none of ours."""
+    """Return a supported dtype, given as a dtype or by its name; TypeError for others."""
     try:
-        found = np.dtype("object" if dtype is None else dtype)
+        converted = np.dtype("object" if dtype is None else dtype)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {shown(dtype)}") from error
-    check_standard(found)
-    return found
+    check_standard(converted)
+    return converted

@@ -1,4 +1,4 @@
-"""The backward walk: from results to leaves through the recorded graph, freeing it on the way."""
+"""The backward pass: from results to leaves through the recorded graph, which it frees."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ def run_backward(
     are recorded themselves.
     """
     needed = None if wanted is None else _reachable(wanted, gradients)
-    adds = wanted is None and not create_graph  # then rules may write where an optimizer keeps the gradient of a leaf
-    found: dict[Edge, Tensor] = {}
+    accumulates = wanted is None and not create_graph  # rules may then write where an optimizer keeps the gradient
+    results: dict[Edge, Tensor] = {}
     leaves: list[tuple[Leaf, Any]] = []
     pending: dict[Edge, Any] = {edge: g if create_graph else g._data for edge, g in gradients.items()}
-    newest = sorted([(-edge.order, edge) for edge in gradients])
+    queue = sorted([(-edge.order, edge) for edge in gradients])
     replaced: list[Edge] = []  # inputs of which no value is left: see `Function.replaces`
-    sums: set[Edge] = set()  # whose pending gradient is an array made here, that nothing else sees
-    running = [True]  # emptied at the end: what slots are reserved by
-    recording, here, guard = grad_enabled.get(), None, None
+    owned: set[Edge] = set()  # edges with a pending gradient in an array made here, that nothing else sees
+    running = [True]  # emptied at the end: slots are reserved by it
+    recording, device = grad_enabled.get(), None
+    context: Any = None
     try:
         grad_enabled.set(create_graph)
-        while newest:
-            node: Any = heappop(newest)[1]
+        while queue:
+            node: Any = heappop(queue)[1]
             g = pending.pop(node)
             if node.hooks:
                 g = _run_hooks(node, g, create_graph)
             if wanted is not None and node in wanted:
-                found[node] = _tensor(node, g)
+                results[node] = _tensor(node, g)
             if type(node) is Leaf:
                 leaves.append((node, g))
                 continue
@@ -61,27 +62,29 @@ def run_backward(
                 parent: Any = saved[0]
                 if parent not in pending:
                     pending[parent] = [None] * len(parent.shape)
-                    heappush(newest, (-parent.order, parent))
+                    heappush(queue, (-parent.order, parent))
                 pending[parent][node.slot] = g
                 continue
             if clock.last_change > node.order:
                 errors.check_unchanged(node)
-            if node.placement.device is not here:
-                here = node.placement.device
-                if (trace := tracing.get()) is not None and here is not trace.device:
+            if node.placement.device is not device:
+                device = node.placement.device
+                if (trace := tracing.get()) is not None and device is not trace.device:
                     trace.refuse("a graph from before the step is walked")
-                if guard is not None:
-                    left, guard = guard, None
-                    left.__exit__(None, None, None)
-                if here.device_context is not None:
-                    guard = here.device_context()
-                    guard.__enter__()
-                xp = namespace if create_graph else here.xp
+                previous, context = context, None
+                if previous is not None:
+                    previous.__exit__(None, None, None)
+                if device.device_context is not None:
+                    context = device.device_context()
+                    context.__enter__()
+                xp = namespace if create_graph else device.xp
             spec = node.spec
             values = spec.tensors(node) if create_graph else saved
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
-            vjp_calls = _shared(node, spec.vjp_calls[0][1](g, xp, values, None)) if spec.joint else spec.vjp_calls
+            vjp_calls = spec.vjp_calls
+            if spec.joint:
+                vjp_calls = _split_joint_gradients(node, vjp_calls[0][1](g, xp, values, None))
             if spec.op.replaces and node.edges[0] is not None:
                 replaced.append(node.edges[0])
             for i, rule, writes in vjp_calls:
@@ -89,69 +92,74 @@ def run_backward(
                 if needed is not None and edge not in needed:
                     continue
                 into = None
-                if adds and writes and edge not in pending and type(edge) is Leaf and edge.slot and not edge.hooks:
-                    with _lock:  # what a hook is given may be kept
+                if (
+                    accumulates
+                    and writes
+                    and edge not in pending
+                    and type(edge) is Leaf
+                    and edge.slot
+                    and not edge.hooks
+                ):
+                    with _lock:  # not where hooks, which may keep their gradient, run
                         into = edge.slot.reserve(edge, running)
                 result = rule(g, xp, values, into)
                 if result.shape != edge.shape or result.dtype is not edge.placement.dtype:
                     result = _unbroadcast_and_cast(node, edge, result, xp)
                 if edge not in pending:
                     pending[edge] = result
-                    heappush(newest, (-edge.order, edge))
-                    continue
-                if edge.placement.device is not here:  # of a transfer
+                    heappush(queue, (-edge.order, edge))
+                elif edge.placement.device is not device:  # of a transfer
                     with edge.placement.device.active():
                         pending[edge] = pending[edge] + result
-                elif edge in sums:
+                elif edge in owned:
                     pending[edge] += result
                 else:
                     pending[edge] = pending[edge] + result
                     if not create_graph:
-                        sums.add(edge)
+                        owned.add(edge)
             if not retain_graph:
                 node.saved = None
         if replaced:
-            _add_zeros(replaced, found, leaves, wanted, retain_graph)
+            _add_zeros(replaced, results, leaves, wanted, retain_graph)
         if wanted is None:
             _accumulate(leaves)
     except Exception as error:
         error.add_note(f"in the backward pass, at {node!r}")
         raise
-    finally:  # in an order in which signal handlers, that run after a call, leave out nothing
+    finally:  # in an order that is complete wherever a signal handler, which runs after a call, raises
         del running[:]
         try:
-            if guard is not None:
-                guard.__exit__(None, None, None)
+            if context is not None:
+                context.__exit__(None, None, None)
         finally:
             grad_enabled.set(recording)
-    return found
+    return results
 
 
 def _add_zeros(
     replaced: list[Edge],
-    found: dict[Edge, Tensor],
+    results: dict[Edge, Tensor],
     leaves: list[tuple[Leaf, Any]],
     wanted: Collection[Edge] | None,
     retain_graph: bool,
 ) -> None:
-    """Give zeros to what results depend on only through values that were replaced.
+    """Add zero gradients for edges that results depend on only through values that were replaced.
 
-    No rule runs: where a derivative is infinite, it would make NaN of zeros.
+    No rule runs: where a derivative is infinite, it would turn zeros into NaN.
     """
-    seen: set[Edge] = {leaf for leaf, _ in leaves} | found.keys()
-    for edge in replaced:  # which grows on the way
+    seen: set[Edge] = {leaf for leaf, _ in leaves} | results.keys()
+    for edge in replaced:  # a list that grows in the loop
         if edge in seen:
             continue
         seen.add(edge)
         if type(edge) is Leaf if wanted is None else edge in wanted:
-            device, shape = edge.placement.device, edge.shape
-            with device.active():
-                zeros: Any = device.xp.zeros(shape, dtype=edge.placement.dtype, device=device.native)
+            with edge.placement.device.active():
+                zeros = _zero_array(edge.shape, edge.placement)
             zeros = _run_hooks(edge, zeros, False) if edge.hooks else zeros
             if type(edge) is Leaf and wanted is None:
                 leaves.append((edge, zeros))
             else:
-                found[edge] = from_placement(zeros, edge.placement)
+                results[edge] = from_placement(zeros, edge.placement)
         replaced += [behind for behind in edge.edges if behind is not None]
         if not retain_graph and isinstance(edge, Node) and type(edge) is not OutputEdge:
             edge.saved = None
@@ -161,13 +169,13 @@ def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
     """Return the edges behind the roots from which a wanted one can be reached; the others need no gradient."""
     nodes = list(roots)
     seen = set(nodes)
-    oldest = min((edge.order for edge in wanted), default=0)  # what is older cannot depend on it
-    for node in nodes:  # which grows on the way
+    oldest = min((edge.order for edge in wanted), default=0)  # older edges cannot depend on it
+    for node in nodes:  # a list that grows in the loop
         for edge in node.edges:
             if edge is not None and edge.order >= oldest and edge not in seen:
                 seen.add(edge)
                 nodes.append(edge)
-    # A node that was freed may have led there: the walk is to come to it, and refuse.
+    # A freed node may have led to a wanted edge: the pass must reach it, and refuse.
     needed = {*wanted, *(node for node in nodes if not isinstance(node, Leaf) and node.saved is None)}
     for node in sorted(nodes, key=attrgetter("order")):
         if not needed.isdisjoint(node.edges):
@@ -175,22 +183,26 @@ def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
     return needed
 
 
-def _shared(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
-    """Return the steps of a node whose one rule has returned the gradients of all inputs: each hands over its own."""
+def _split_joint_gradients(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
+    """Return calls that hand over the gradients of all inputs, which one rule has returned, one by one."""
     results = results if isinstance(results, (tuple, list)) else (results,)
     edges = node.edges
     if len(results) != len(edges) or not all(r is None or hasattr(r, "dtype") for r in results):
         got = [None if r is None else type(r).__name__ for r in results]
         raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(edges)}")
-    found = enumerate(zip(edges, results, strict=True), node.spec.first)
-    return [(i, lambda *_, result=r: result, False) for i, (edge, r) in found if not (edge is None or r is None)]
+    indexed = enumerate(zip(edges, results, strict=True), node.spec.first)
+    return [(i, lambda *_, result=r: result, False) for i, (edge, r) in indexed if not (edge is None or r is None)]
 
 
 def _zeros(node: Any, i: int, create_graph: bool) -> Any:
     """Return the gradient of a result that nothing depends on."""
     placement: Placement = node.placements[i]
-    raw = placement.device.xp.zeros(node.shape[i], dtype=placement.dtype, device=placement.device.native)
-    return from_placement(raw, placement) if create_graph else raw
+    zeros = _zero_array(node.shape[i], placement)
+    return from_placement(zeros, placement) if create_graph else zeros
+
+
+def _zero_array(shape: tuple[int, ...], placement: Placement) -> Any:
+    return placement.device.xp.zeros(shape, dtype=placement.dtype, device=placement.device.native)
 
 
 def _unbroadcast_and_cast(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
@@ -229,14 +241,14 @@ def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
 
 def _tensor(node: Edge, g: Any) -> Tensor:
     if isinstance(g, Tensor):
-        return from_placement(g._data, g._placement, g._edge)  # one of its own, that may be assigned to
+        return from_placement(g._data, g._placement, g._edge)  # a separate tensor, which may be assigned to
     device = node.placement.device
     return from_placement(g if type(g) is device.array_type else device.as_array(g), node.placement)
 
 
 def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:
-    """Add the gradients that reached leaves to those that they have."""
-    with _lock:  # two threads may get here with one leaf
+    """Add gradients to the ``.grad`` of leaves."""
+    with _lock:  # two threads may have gradients of one leaf
         for leaf, g in leaves:
             if leaf.slot is not None and not isinstance(g, Tensor):
                 leaf.slot.receive(leaf, g)

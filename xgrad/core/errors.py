@@ -1,4 +1,4 @@
-"""What errors say: what was expected, what was got, and what to do, naming the op and its arguments."""
+"""Errors that name the op and its arguments: what was expected, what was got, and what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CaptureWarning(UserWarning):
 
 
 class CaptureError(RuntimeError):
-    """A replay differs from the eager step, as ``verify`` finds; or another thread's step is traced with a tensor."""
+    """A replay differs from the eager step under ``verify``, or a tensor belongs to the trace of another thread."""
 
 
 def _describe(op: Op, inputs: Sequence[Any]) -> str:
@@ -28,11 +28,6 @@ def _describe(op: Op, inputs: Sequence[Any]) -> str:
         f"{name} of shape {x.shape}, {x.dtype}" if isinstance(x, Tensor) else f"{name} {x!r}"
         for name, x in op.named(inputs)
     )
-
-
-def mixed_devices(op: Op, inputs: Sequence[Any]) -> str:
-    devices = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
-    return f"{op.name}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)"
 
 
 def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -45,7 +40,10 @@ def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
             "or give each thread tensors of its own"
         )
     if admitted is None:
-        raise DeviceError(mixed_devices(op, inputs))
+        devices = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
+        raise DeviceError(
+            f"{op.name}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)"
+        )
     return admitted
 
 
@@ -79,7 +77,7 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
 
 
 def check_unchanged(node: Node) -> None:
-    """Refuse to use a saved value if the tensor that it came from has since been given another."""
+    """Raise RuntimeError if a value that a node saved has since been changed in its tensor."""
     spec, names, edges, saved = node.spec, list(node.inputs), node.edges, node.saved or ()
     for edge in edges:
         if type(edge) is Leaf and edge.moved > node.order:

@@ -1,7 +1,6 @@
-"""The short way through the most frequent calls: of one tensor, of two of one place, or of one and a number.
+"""Fast paths of the most frequent calls: of one tensor, of two with one placement, or of one and a number.
 
-What stands here is `Function.__call__` unrolled, and does the same. Whatever is out of the ordinary, an error of the
-kernel included, is left to it.
+They are `Function.__call__` unrolled, with the same results. Other calls, and errors of kernels, take the slow path.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ from xgrad.core.views import Views, is_view, link
 _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
 
 
-_NONE: Any = {1: None, 2: None, 3: None}  # plans of ops without rules, which are not recorded
+_NONE: Any = {1: None, 2: None, 3: None}  # specs of ops without rules, which are not recorded
 
 
 def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) -> Callable[..., Any]:
-    """Return a call of one input, of this name, which finds its function when it has to."""
-    ways: dict[Any, Any] = {}  # what is to be known in a place
+    """Return a call of one input; `find` returns its function, for the slow path."""
+    cache: dict[Any, Any] = {}  # by placement
 
-    def call_with_one(x: Any, /, *more: Any, **given: Any) -> Any:
+    def call_unary(x: Any, /, *more: Any, **named: Any) -> Any:
         try:
             a, placement, edge = x._data, x._placement, x._edge
-            kernel, specs, array_type, tensor, function = ways[placement]
+            kernel, specs, array_type, tensor, function = cache[placement]
             if (trace := _tracing()) is not None and placement.device is not trace.device:
                 raise LookupError
             options = function.defaults
-            if more or given:
-                if (more and given) or len(more) > len(function.positional) or "dtype" in given:
+            if more or named:
+                if (more and named) or len(more) > len(function.positional) or "dtype" in named:
                     raise LookupError
-                options = {**options, **(given or dict(zip(function.positional, more, strict=False)))}
+                options = {**options, **(named or dict(zip(function.positional, more, strict=False)))}
             if len(options) != len(function.options):
                 raise LookupError
             out = kernel(a, **options) if options else kernel(a)
@@ -42,7 +41,7 @@ def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) ->
                 raise LookupError
             spec = None if edge is None or not _recording() else specs[1]
         except Exception:
-            pass  # whatever it is, the long way meets it again, and explains
+            pass  # the slow path meets the error again, and explains it
         else:
             result = _new(tensor)
             if type(out) is not array_type:
@@ -56,20 +55,20 @@ def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) ->
             if views and (views is True or is_view(x, out)):
                 link(x, result, function, options)
             return result
-        return _slow_path(find(), ways, (x, *more), given)
+        return _slow_path(find(), cache, (x, *more), named)
 
-    call_with_one.__name__ = call_with_one.__qualname__ = name
-    return call_with_one
+    call_unary.__name__ = call_unary.__qualname__ = name
+    return call_unary
 
 
 def binary_fast_path(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
-    """Return a call of two inputs, of which the second may be a number."""
-    ways: dict[Any, Any] = {}
+    """Return a call of two inputs, the second a tensor or a number; `find` returns its function."""
+    cache: dict[Any, Any] = {}
 
-    def call_with_two(x1: Any, x2: Any, /) -> Any:
+    def call_binary(x1: Any, x2: Any, /) -> Any:
         try:
             a, placement, e1 = x1._data, x1._placement, x1._edge
-            kernel, specs, array_type, tensor, dtype = ways[placement]
+            kernel, specs, array_type, tensor, dtype = cache[placement]
             if (trace := _tracing()) is not None and placement.device is not trace.device:
                 raise LookupError
             kind = type(x2)
@@ -101,21 +100,21 @@ def binary_fast_path(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
                 node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
-        return _slow_path(find(), ways, (x1, x2), {})
+        return _slow_path(find(), cache, (x1, x2), {})
 
-    call_with_two.__name__ = call_with_two.__qualname__ = name
-    return call_with_two
+    call_binary.__name__ = call_binary.__qualname__ = name
+    return call_binary
 
 
-def _slow_path(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Call a function the long way, and remember the short one for the next time.
+def _slow_path(function: Any, cache: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a function, and add an entry to the cache if the next call may take the fast path.
 
-    There is one if the result is in the place of the inputs, or, of an op without rules, if no promotion precedes it.
-    What is remembered has no place in it, for capture replaces those of a trace in any tuple.
+    It may if the result has the placement of the inputs, or, for an op without rules, if no promotion precedes it.
+    Entries contain no placement, since capture replaces placements of a trace in any tuple.
     """
     result = function(*inputs, **options)
     placement: Any = getattr(inputs[0], "_placement", None)
-    if placement is None or placement in ways or type(result) is tuple:
+    if placement is None or placement in cache or type(result) is tuple:
         return result
     device, made = placement.device, result._placement
     rules = any(function.rules)
@@ -130,5 +129,5 @@ def _slow_path(function: Any, ways: dict[Any, Any], inputs: tuple[Any, ...], opt
     ):
         specs = function.specs[placement.complex and function.holomorphic] if rules else _NONE
         last = function if len(function.inputs) == 1 else made.dtype
-        ways[placement] = function.kernel(device, not placement.complex), specs, device.array_type, type(result), last
+        cache[placement] = function.kernel(device, not placement.complex), specs, device.array_type, type(result), last
     return result

@@ -1,4 +1,4 @@
-"""How an op is declared and applied: one forward rule, and one derivative rule for each input."""
+"""Declaration and call of ops: one forward rule, and one derivative rule for each input."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Function(Op):
       after it are options, which can be given in the constructor or in the call.
     - ``backward(xp, g, ...)``: returns the gradient for the input, or a tuple with one for each input (None
       where there is none), from the gradient `g` of the result. The names of its other parameters say what
-      is kept for it: an input, an option, ``out`` for the result, ``x_shape`` or ``x_device`` of an input x.
+      is saved for it: an input, an option, ``out`` for the result, ``x_shape`` or ``x_device`` of an input x.
 
     Under ``create_graph=True`` the same `backward` runs on tensors, so a `Function` can be differentiated to
     any order if its `backward` uses nothing but its arguments. Gradients are summed over broadcast axes, and
@@ -68,9 +68,9 @@ class Function(Op):
     (Tensor(12., grad_fn=<multiply>), (Tensor(12.),))
     """
 
-    _given: dict[str, Any] | None = None
+    _presets: dict[str, Any] | None = None  # the options of the constructor
     backward: Rule
-    public: Callable[..., Any]  # of one of ours, what users call
+    public: Callable[..., Any]  # the callable of an op of the library
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -81,7 +81,7 @@ class Function(Op):
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
-        """Raise TypeError: PyTorch's call of a function, which is here the call of an instance."""
+        """Raise TypeError: functions of xgrad are called as instances, not by PyTorch's ``apply``."""
         form = hints.FUNCTION.format(name=cls.__name__)
         raise TypeError(f"{cls.__name__}: expected a call of an instance, got .apply: write{form}")
 
@@ -89,14 +89,14 @@ class Function(Op):
         for method in ("forward", "backward"):
             if not hasattr(self, method):
                 raise TypeError(f"{type(self).__name__}: expected a static method {method}(xp, ...)")
-        self._given = options
+        self._presets = options
         self._declare(getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True)
         reads(self, self.backward)  # which raises TypeError for unknown parameters
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._given is None:  # one of ours, found by its name
+        if self._presets is None:  # an op of the library, pickled by its name
             return attrgetter("function"), (self.public,)
-        return partial(type(self), **self._given), ()
+        return partial(type(self), **self._presets), ()
 
     @classmethod
     def of(cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any) -> Function:
@@ -153,8 +153,7 @@ class Function(Op):
                 with device.device_context():
                     out = kernel(*raws, **options)
         except Exception as error:
-            explained = errors.explain(self, error, inputs)
-            if explained is error:
+            if (explained := errors.explain(self, error, inputs)) is error:
                 raise
             raise explained from error
         if self.residual:
@@ -162,7 +161,7 @@ class Function(Op):
         if self.cross_device:
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
-            out = _settle(self, out, device)
+            out = _as_device_arrays(self, out, device)
 
         mask &= self._differentiable
         if type(out) is tuple:
@@ -193,12 +192,12 @@ class Function(Op):
         return spec
 
 
-def _settle(function: Function, out: Any, device: Device) -> Any:
-    """Return a result, or each of several, as the device's own kind of array."""
+def _as_device_arrays(function: Function, out: Any, device: Device) -> Any:
+    """Return a result, or each of several, as an array of the type of the device."""
     if hasattr(out, "dtype"):
         return out if type(out) is device.array_type else device.as_array(out)
     if isinstance(out, (tuple, list)):
-        return tuple([_settle(function, part, device) for part in out])
+        return tuple([_as_device_arrays(function, part, device) for part in out])
     if type(out) in SCALARS:
         return namespace.asarray(out, device=device)._data
     raise TypeError(f"{function.name}: expected an array, or a tuple of them, of forward, got {type(out).__name__}")

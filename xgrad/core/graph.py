@@ -14,13 +14,13 @@ N = TypeVar("N", bound="Node")
 
 
 class Clock:
-    """One running number for recordings and changes, so that comparing two tells which came first."""
+    """One counter of recordings and changes, which orders them."""
 
     def __init__(self) -> None:
         self.numbers, self.last_change = count(1), 0
 
     def change(self) -> int:
-        """Note that a value changed behind the graph's back, and return when."""
+        """Return the number of a change of a value behind the graph's back."""
         self.last_change = next(self.numbers)
         return self.last_change
 
@@ -29,7 +29,7 @@ clock = Clock()
 
 
 class Leaf:
-    """Where the gradients of a tensor that the user made end up; it keeps them, and never the tensor."""
+    """The end of the graph at a tensor that the user made: it holds the gradient, never the tensor."""
 
     __slots__ = ("changed", "grad", "hooks", "moved", "order", "placement", "shape", "slot", "viewed")
     name = "leaf"
@@ -39,7 +39,7 @@ class Leaf:
         self.order = -next(clock.numbers)  # before every recording
         self.shape, self.placement = shape, placement
         self.grad: Any = None
-        self.slot: Any = None  # where an optimizer keeps the gradient
+        self.slot: Any = None  # the `GradientSlot` of an optimizer
         self.hooks: dict[Any, Hook] | None = None
         self.changed = self.moved = 0
         self.viewed = False  # whether the tensor may have views, or be one
@@ -48,26 +48,26 @@ class Leaf:
         return f"<leaf {self.shape}>"
 
     def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Follow a tensor to another value; its gradient goes along to another device or dtype, not shape."""
+        """Note a new value of the tensor; its gradient moves to another device or dtype, and is dropped for a shape."""
         if shape != self.shape or placement is not self.placement:
             grad = None
             if self.grad is not None and shape == self.shape:
                 grad = self.grad.detach().to(placement.device, dtype=placement.dtype)
             if shape != self.shape or placement.device is not self.placement.device:
                 self.moved = when
-            self.grad, self.slot = grad, None  # with no call from here on, after which a signal handler could run
+            self.grad, self.slot = grad, None  # no call, after which a signal handler could run, from here on
         self.shape, self.placement, self.changed = shape, placement, when
 
 
 class Node:
-    """One recorded call of a function: what its rules need, and where their results go.
+    """One recorded call of a function: the values that its rules need, and the edges of its inputs.
 
     `saved` is one tuple: the values for the rules, weak references to those of them that are constants, and an
-    edge for each input, None where no gradient is needed. The walk lets go of it. A node holds arrays and other
+    edge for each input, None where no gradient is needed. The backward pass frees it. A node holds arrays and other
     nodes, never its own output, so a graph has no reference cycle.
     """
 
-    # One tuple, not several, and few slots: Python's collector visits them all.
+    # One tuple and few slots: the garbage collector visits them all.
     __slots__ = ("changed", "hooks", "order", "placement", "saved", "shape", "spec")
 
     spec: Any
@@ -80,7 +80,7 @@ class Node:
 
     @property
     def edges(self) -> tuple[Edge | None, ...]:
-        """Where the gradients of the inputs go, none once the node was freed."""
+        """The edges of the inputs, none once the node was freed."""
         return () if self.saved is None else self.saved[self.spec.first :]
 
     @property
@@ -98,7 +98,7 @@ class Node:
         return f"<{self.name} {self.shape}: {inputs or 'freed'}>"
 
     def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Note when the result was given another value."""
+        """Note the time of a new value of the result."""
         if shape != self.shape or placement is not self.placement:
             raise ValueError(
                 f"data: expected shape {tuple(self.shape)}, {self.placement} for a computed tensor, got "
@@ -115,7 +115,7 @@ def record(node: N, spec: Any, saved: tuple[Any, ...], shape: Any, placement: Pl
 
 
 class MultiOutputNode(Node):
-    """A call that had several results. It knows their edges while they live, to find them again."""
+    """A call with several results. It has weak references to their edges."""
 
     __slots__ = ("outputs", "placements")
     outputs: list[Callable[[], OutputEdge | None]]
@@ -132,7 +132,7 @@ class MultiOutputNode(Node):
 
 
 class OutputEdge(Node):
-    """One result of a function that has several: it passes its gradient on to its place in the node's."""
+    """One result of a `MultiOutputNode`: it passes on its gradient to the node."""
 
     __slots__ = ("__weakref__", "slot")
     saved: tuple[MultiOutputNode]
@@ -154,7 +154,7 @@ class OutputEdge(Node):
         return self.saved[0].inputs
 
     def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Note when this result was given another value."""
+        """Note the time of a new value of this result."""
         super().change(shape, placement, when)
         self.saved[0].changed = when
 
@@ -163,7 +163,7 @@ Edge = Node | Leaf
 
 
 class RetainedGradient:
-    """The last hook of a computed tensor whose gradients are to be kept: it adds them up. Its key is this class."""
+    """The last hook of a tensor after `Tensor.retain_grad`: it adds up gradients. Its key is this class."""
 
     __slots__ = ("grad",)
 
@@ -175,7 +175,7 @@ class RetainedGradient:
 
 
 class HookHandle:
-    """What `Tensor.register_hook` returns: it takes the hook away again."""
+    """A registered hook, as `Tensor.register_hook` returns it."""
 
     def __init__(self, edge: Edge, hook: Hook) -> None:
         self._hooks = edge.hooks = {} if edge.hooks is None else edge.hooks
@@ -185,5 +185,5 @@ class HookHandle:
             self._hooks[RetainedGradient] = retained
 
     def remove(self) -> None:
-        """Take the hook away; a second call does nothing."""
+        """Remove the hook; a second call does nothing."""
         self._hooks.pop(self, None)

@@ -1,4 +1,4 @@
-"""What the namespace says about itself."""
+"""Inspection of the namespace: capabilities, devices and dtypes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xgrad.core.dtypes import defaults
 
 
 class Info:
-    """What `__array_namespace_info__` returns, all of which is known of the device it is asked for.
+    """Capabilities, devices and dtypes, as `__array_namespace_info__` returns them.
 
     Examples
     --------
@@ -23,12 +23,11 @@ class Info:
     """
 
     def capabilities(self) -> dict[str, bool | int | None]:
-        """Return what the default device's library can do: the standard's three keys."""
-        found: dict[str, bool | int | None] = dict(_library(current_device()).capabilities())
-        return found
+        """Return the capabilities of the library of the default device, under the three keys of the standard."""
+        return dict(_library(current_device()).capabilities())
 
     def default_device(self) -> Device:
-        """Return where new tensors are made: see `xgrad.default_device`."""
+        """Return the device of new tensors: see `xgrad.default_device`."""
         return current_device()
 
     def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, np.dtype]:
@@ -40,22 +39,22 @@ class Info:
     def dtypes(
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
-        """Return the standard's dtypes, by name, that a device has; of some kinds: see `xgrad.isdtype`."""
+        """Return the dtypes of the standard that a device supports, by name; for kinds see `xgrad.isdtype`."""
         target = current_device() if device is None else Device(device)
         return {name: np.dtype(name) for name in _library(target).dtypes(device=target.native, kind=kind)}
 
     def devices(self) -> tuple[Device, ...]:
-        """Return every device that can be used, the CPU first: see `xgrad.devices`."""
+        """Return all usable devices, the CPU first: see `xgrad.devices`."""
         return tuple(devices())
 
 
 def _library(device: Device) -> Any:
-    """Return the same of the library of a device."""
+    """Return the inspection object of the library of a device."""
     return device.xp.__array_namespace_info__()
 
 
 def __array_namespace_info__() -> Info:
-    """Return what the standard's inspection functions are found in.
+    """Return the object with the inspection functions of the standard.
 
     Returns
     -------

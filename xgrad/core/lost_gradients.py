@@ -9,22 +9,21 @@ from types import FrameType
 
 from xgrad.support.scopes import Mode
 
-_OURS = frozenset({"xgrad", "numpy"})
+_LIBRARIES = frozenset({"xgrad", "numpy"})
 
 _warns: ContextVar[bool] = ContextVar("xgrad_warns_of_lost_gradients", default=False)
 
 
 class LostGradientWarning(UserWarning):
-    """A tensor with a gradient was made a number, which has none: see `warn_lost_gradients`."""
+    """A tensor with a gradient was converted to a number without one: see `warn_lost_gradients`."""
 
 
 class warn_lost_gradients(Mode[bool]):
     """Warn where a tensor that needs a gradient becomes a number, within a ``with`` block or a decorated function.
 
-    That is what `float`, `complex`, ``.item()`` and ``.tolist()`` do: what is computed of the number is a constant to
-    the graph. The `LostGradientWarning` names the line of code. Nothing is lost by `bool` and `int`, whose derivative
-    is 0 wherever there is one, and nothing is said of tensors under `no_grad`. The setting belongs to the thread or
-    task that made it.
+    `float`, `complex`, ``.item()`` and ``.tolist()`` do so: the graph sees the number as a constant.
+    The `LostGradientWarning` names the line of code. There is no warning for `bool` and `int`, which have derivative 0
+    wherever there is one, nor under `no_grad`. The setting belongs to the thread or task that made it.
 
     Examples
     --------
@@ -44,7 +43,7 @@ class warn_lost_gradients(Mode[bool]):
 
 
 def warn_lost_gradient(how: str) -> None:
-    """Warn that a gradient is lost by a conversion, if that is wanted."""
+    """Warn of a gradient lost by a conversion, within `warn_lost_gradients`."""
     if _warns.get():
         message = (
             f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()"
@@ -53,8 +52,8 @@ def warn_lost_gradient(how: str) -> None:
 
 
 def warn_missing_gradient() -> None:
-    """Warn that a computed tensor has no ``.grad``, unless it is a library that looks through the attributes."""
-    if _module(sys._getframe(2)) not in _OURS | {"inspect", "pydoc"}:
+    """Warn that a computed tensor has no ``.grad``, unless a library inspects its attributes."""
+    if _module(sys._getframe(2)) not in _LIBRARIES | {"inspect", "pydoc"}:
         warn_user(
             "grad: expected a leaf, got a computed tensor, which keeps no gradient: call retain_grad() on it before "
             "the backward pass, or use xgrad.autograd.grad",
@@ -63,25 +62,24 @@ def warn_missing_gradient() -> None:
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the line of code that is neither ours nor NumPy's."""
-    warnings.warn(message, category, stacklevel=_caller()[1])
+    """Warn at the line of the user's code: neither of xgrad nor of NumPy."""
+    warnings.warn(message, category, stacklevel=_user_frame()[1])
 
 
 def user_location() -> str:
-    """Return the line of code that is neither ours nor NumPy's, as ``file:line``."""
-    frame = _caller()[0]
+    """Return the line of the user's code, as ``file:line``."""
+    frame = _user_frame()[0]
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _caller() -> tuple[FrameType, int]:
-    """Return the innermost frame that is neither ours nor NumPy's, and how far it is above who asks."""
+def _user_frame() -> tuple[FrameType, int]:
+    """Return the innermost frame of the user's code, and its distance from the caller."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _module(frame) in _OURS:
+    while frame.f_back is not None and _module(frame) in _LIBRARIES:
         frame, level = frame.f_back, level + 1
     return frame, level
 
 
 def _module(frame: FrameType) -> str:
-    """Return the root of the module that a frame is of."""
-    name: str = frame.f_globals.get("__name__", "")
-    return name.partition(".")[0]
+    """Return the name of the package of a frame."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

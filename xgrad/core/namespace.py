@@ -1,7 +1,7 @@
-"""The one import against the order of the layers: functions of the namespace, as methods of tensors call them.
+"""The functions of the namespace for methods of tensors: the one import against the order of the layers.
 
-The functions are written in terms of tensors, so modules below `tensor` look them up when they are called, and take
-the type `Tensor` from here for annotations.
+The functions are written in terms of tensors, so modules below `tensor` look them up at each call, and import the type
+`Tensor` from here for annotations.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["Tensor", "dlpack", "namespace", "namespace_of", "numpy_protocol"]
 
 
 def numpy_protocol() -> Any:
-    """Return the module of NumPy's protocols, which is loaded at its first use."""
+    """Return the module of NumPy's protocols, loaded at its first use."""
     return import_module("xgrad.core.numpy_protocol")
 
 
 def dlpack() -> Any:
-    """Return the module of the exchange by DLPack, which is loaded at its first use."""
+    """Return the module of the exchange by DLPack, loaded at its first use."""
     return import_module("xgrad.ops.dlpack")
 
 

@@ -1,8 +1,7 @@
-"""NumPy's functions on tensors, answered by the functions of xgrad that mean the same.
+"""Functions of NumPy on tensors, through ``__array_ufunc__`` and ``__array_function__``; loaded at the first call.
 
-NumPy asks for them by its protocols ``__array_ufunc__`` and ``__array_function__``; this module is loaded at the first
-such call. What xgrad lacks, a function, an option or ``out=``, NumPy computes itself of the values of tensors. Where
-one of them requires a gradient, which would be lost, TypeError names what is missing.
+Each is computed by its counterpart in xgrad. Where a function, an option or ``out=`` has no counterpart, NumPy computes
+it on the values of the tensors, or, if one of them requires a gradient, TypeError names what is missing.
 """
 
 from __future__ import annotations
@@ -23,61 +22,62 @@ from xgrad.support.trees import leaves, rebuild
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Return what a ufunc of NumPy or SciPy gives of tensors: see `Tensor.__array_ufunc__`."""
+    """Call a ufunc of NumPy or SciPy on tensors: see `Tensor.__array_ufunc__`."""
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
 
-    def ours() -> Any:
+    def differentiable() -> Any:
         if "out" in options:
             raise TypeError(
                 f"{name}: expected no out=, since an array of NumPy has no gradient: for array += tensor write "
                 "array = array + tensor, or array += tensor.detach().numpy()"
             )
-        found, inputs, named = _find(ufunc.__name__ if method == "outer" else name), args, options
+        counterpart, inputs, named = _find(ufunc.__name__ if method == "outer" else name), args, options
         if method == "outer":
             a, b = args
             inputs = (namespace.reshape(a, (*a.shape, *[1] * np.ndim(b))) if np.ndim(a) else a, b)
         elif method in ("reduce", "accumulate"):
             named = {"axis": 0, **options}
-        return found(*inputs, **_checked(name, named, found))
+        return counterpart(*inputs, **_checked(name, named, counterpart))
 
-    return _ours_or_numpys(ours, getattr(ufunc, method), args, options)
+    return _with_fallback(differentiable, getattr(ufunc, method), args, options)
 
 
 def call_function(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Return what another function of NumPy gives of tensors: see `Tensor.__array_function__`."""
+    """Call another function of NumPy on tensors: see `Tensor.__array_function__`."""
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
 
-    def ours() -> Any:
-        found = _find(name)
-        inputs, named = _translated(function, found, args, options)
-        return found(*inputs, **_checked(name, named, found))
+    def differentiable() -> Any:
+        counterpart = _find(name)
+        inputs, named = _translated(function, counterpart, args, options)
+        return counterpart(*inputs, **_checked(name, named, counterpart))
 
-    return _ours_or_numpys(ours, function, args, options)
+    return _with_fallback(differentiable, function, args, options)
 
 
-def _ours_or_numpys(
-    ours: Callable[[], Any], numpys: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+def _with_fallback(
+    differentiable: Callable[[], Any], function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
+    """Return the result of xgrad, or after a TypeError that of NumPy where no gradient would be lost."""
     try:
-        return ours()
+        return differentiable()
     except TypeError:
         tree = (list(args), dict(options))
         values = [x for _, x in leaves(tree)]
         if any(isinstance(x, Tensor) and x.requires_grad for x in values):
             raise
     args, options = rebuild(tree, [np.asarray(x) if isinstance(x, Tensor) else x for x in values])
-    return numpys(*args, **options)
+    return function(*args, **options)
 
 
 def _find(name: str) -> Callable[..., Any]:
-    """Return our counterpart of a function of NumPy, or of a ufunc of SciPy; TypeError if there is none."""
-    ours = _COUNTERPARTS.get(name, name)
-    if callable(ours):
-        return ours
-    module, _, short = ours.rpartition(".")
-    for place in [getattr(namespace, module, None)] if module else [namespace, namespace.special]:
-        if short in getattr(place, "__all__", ()) and callable(found := getattr(place, short)):
-            return found  # type: ignore[no-any-return]
+    """Return the counterpart in xgrad of a function of NumPy, or of a ufunc of SciPy; TypeError if there is none."""
+    counterpart = _COUNTERPARTS.get(name, name)
+    if callable(counterpart):
+        return counterpart
+    module, _, short = counterpart.rpartition(".")
+    for source in [getattr(namespace, module, None)] if module else [namespace, namespace.special]:
+        if short in getattr(source, "__all__", ()) and callable(function := getattr(source, short)):
+            return function  # type: ignore[no-any-return]
     raise TypeError(
         f"{name}: xgrad has no counterpart of this function, and a gradient would be lost: compute it by functions of "
         f"xgrad, or give .detach().numpy(), at {user_location()}"
@@ -85,23 +85,23 @@ def _find(name: str) -> Callable[..., Any]:
 
 
 def _translated(
-    function: Callable[..., Any], found: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+    function: Callable[..., Any], counterpart: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return arguments for ours: inputs in NumPy's order, whatever it calls them, and the options that are given."""
-    ours = _parameters(found)
+    """Return arguments for a counterpart: inputs by their order, and options that differ from NumPy's defaults."""
+    parameters = _parameters(counterpart)
     try:
-        theirs = _parameters(function)
+        of_numpy = _parameters(function)
     except ValueError:  # of functions in C, before NumPy 2.4
-        theirs = ours
-    if any(p.kind == p.VAR_POSITIONAL for p in theirs.values()):
-        inputs, named, given = args, {}, dict(options)
+        of_numpy = parameters
+    if any(p.kind == p.VAR_POSITIONAL for p in of_numpy.values()):
+        inputs, named, rest = args, {}, dict(options)
     else:
-        first = dict(zip(theirs, [n for n, p in ours.items() if p.kind < p.VAR_POSITIONAL], strict=False))
-        given = {**dict(zip(theirs, args, strict=False)), **options}
-        named = {first[n]: given.pop(n) for n in first if n in given}
-        inputs = [named.pop(n) for n in list(named) if ours[n].kind == Parameter.POSITIONAL_ONLY]
-    for n, value in given.items():
-        default = theirs[n].default if n in theirs else Parameter.empty
+        positional = dict(zip(of_numpy, [n for n, p in parameters.items() if p.kind < p.VAR_POSITIONAL], strict=False))
+        rest = {**dict(zip(of_numpy, args, strict=False)), **options}
+        named = {positional[n]: rest.pop(n) for n in positional if n in rest}
+        inputs = [named.pop(n) for n in list(named) if parameters[n].kind == Parameter.POSITIONAL_ONLY]
+    for n, value in rest.items():
+        default = of_numpy[n].default if n in of_numpy else Parameter.empty
         if value is not default and (type(value) is not type(default) or value != default):
             named[_OPTIONS.get(n, n)] = value
     return inputs, named
@@ -112,9 +112,10 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     return inspect.signature(function).parameters
 
 
-def _checked(name: str, options: Mapping[str, Any], found: Callable[..., Any]) -> Mapping[str, Any]:
+def _checked(name: str, options: Mapping[str, Any], counterpart: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return options that a counterpart has; TypeError for another."""
     for option in options:
-        if option not in _parameters(found):
+        if option not in _parameters(counterpart):
             raise TypeError(
                 f"{name}: xgrad has no counterpart of NumPy's option {option}=, and a gradient would be lost: leave it "
                 f"out, or give .detach().numpy(), at {user_location()}"
@@ -122,21 +123,16 @@ def _checked(name: str, options: Mapping[str, Any], found: Callable[..., Any]) -
     return options
 
 
-# Functions of NumPy that are several of ours, or whose defaults differ, with NumPy's parameters
+# Counterparts composed of several functions of xgrad, or with other defaults; their parameters are NumPy's
 
 
 def _cumulative(name: str) -> Callable[..., Any]:
     def cumulative(a: Any, /, axis: int | None = None, dtype: Any = None) -> Any:
-        return getattr(namespace, name)(a if axis is not None else _ravel(a), axis=axis or 0, dtype=dtype)
+        return getattr(namespace, name)(
+            a if axis is not None else namespace.reshape(a, (-1,)), axis=axis or 0, dtype=dtype
+        )
 
     return cumulative
-
-
-def _diagonal(name: str) -> Callable[..., Any]:
-    def diagonal(a: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        return getattr(namespace.linalg, name)(namespace.moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset)
-
-    return diagonal
 
 
 def _divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
@@ -169,10 +165,6 @@ def _norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) 
     return namespace.moveaxis(norm, (-2, -1), axis) if keepdims else norm
 
 
-def _ravel(a: Any, /) -> Any:
-    return namespace.reshape(a, (-1,))
-
-
 def _split(ary: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     length, ends = ary.shape[axis], indices_or_sections
     if isinstance(ends, int):
@@ -183,14 +175,8 @@ def _split(ary: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     return [ary[*key, slice(start, stop), ...] for start, stop in zip((0, *ends), (*ends, length), strict=True)]
 
 
-def _squeeze(a: Any, /, axis: Any = None) -> Any:
-    return namespace.squeeze(a, tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else axis)
-
-
-def _swapaxes(a: Any, axis1: int, axis2: int, /) -> Any:
-    axes = list(range(a.ndim))
-    axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
-    return namespace.permute_dims(a, tuple(axes))
+def _trace(a: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return namespace.sum(namespace.diagonal(a, offset, axis1, axis2), axis=-1)
 
 
 def _transpose(a: Any, /, axes: Any = None) -> Any:
@@ -211,7 +197,7 @@ def _with_axes(name: str, x: Any, count: int) -> Any:
     return namespace.reshape(x, (1,) * (count - x.ndim) + x.shape)
 
 
-#: What stands for a function of NumPy, in `xgrad` unless a module is named; all others have the same name in both.
+#: Counterparts of functions of NumPy, in `xgrad` unless a module is named; all others have the same name in both.
 _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "absolute": "abs",
     "add.accumulate": "cumulative_sum",
@@ -228,11 +214,10 @@ _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "around": "round",
     "concatenate": "concat",
     "conjugate": "conj",
-    "copy": lambda a, /: namespace.asarray(a, copy=True),
+    "copy": Tensor.clone,
     "cross": "linalg.cross",
     "cumprod": _cumulative("cumulative_prod"),
     "cumsum": _cumulative("cumulative_sum"),
-    "diagonal": _diagonal("diagonal"),
     "divmod": _divmod,
     "dot": _dot,
     "hstack": _hstack,
@@ -247,20 +232,20 @@ _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "multiply.accumulate": "cumulative_prod",
     "multiply.reduce": "prod",
     "ndim": lambda a, /: a.ndim,
-    "outer": lambda a, b, /: namespace.linalg.outer(_ravel(a), _ravel(b)),
+    "outer": lambda a, b, /: namespace.outer(namespace.reshape(a, (-1,)), namespace.reshape(b, (-1,))),
     "power": "pow",
-    "ravel": _ravel,
+    "ravel": Tensor.ravel,
     "right_shift": "bitwise_right_shift",
     "rint": "round",
-    "save": "",  # ours has another meaning
+    "save": "",  # another function in xgrad
     "shape": lambda a, /: a.shape,
     "size": lambda a, axis=None, /: a.size if axis is None else a.shape[axis],
     "split": _split,
-    "squeeze": _squeeze,
-    "swapaxes": _swapaxes,
-    "trace": _diagonal("trace"),
+    "squeeze": Tensor.squeeze,
+    "swapaxes": Tensor.swapaxes,
+    "trace": _trace,
     "transpose": _transpose,
-    "vdot": lambda a, b, /: namespace.vecdot(_ravel(a), _ravel(b)),
+    "vdot": lambda a, b, /: namespace.vecdot(namespace.reshape(a, (-1,)), namespace.reshape(b, (-1,))),
     "vstack": _vstack,
     "where": _where,
 }

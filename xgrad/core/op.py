@@ -20,28 +20,28 @@ class Op:
     """The name of an op, its inputs and options, and the rules for its result and gradients; `Function` applies it.
 
     `inputs` are the names of the arrays that it takes, or of the one parameter for all of them if it is `variadic`;
-    `options` those of everything else, of which `positional` may be given without a name, and `defaults` are the
-    values that need not be given. `rules` has a derivative rule or None for each input, or, if they are `joint`, one
-    for all. `nullable` tells whether an input may be None.
+    `options` are the names of the other arguments, the `positional` ones among them may be given without a name, and
+    `defaults` are their default values. `rules` has a derivative rule or None for each input, or, if they are `joint`,
+    one for all. `nullable` tells whether an input may be None.
     """
 
     name: str
     forward: Callable[..., Any]
-    of_bools: str | None = None  # the op that it is of bools alone
+    of_bools: str | None = None  # the op that replaces it where all inputs are bools
     lowest: int | None = None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
     highest = COMPLEX  # the highest kind that it takes
     scipy_promotion = False  # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`
     broadcasts = False  # whether inputs must broadcast against each other
     cross_device = False  # whether the result goes to another device, given by the option `device`
-    residual = ""  # the rules' name for what forward returns beside its result, which is None in a recorded pass
+    residual = ""  # the name in rules of a second value that forward returns, None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
     _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
-    replaces = False  # whether of the first input no value is left in the result: what is behind it gets zeros
+    replaces = False  # whether the result has no value of the first input, which then has zero gradients
     views: Views = False  # whether the result is a view, or where it shares memory
     native = False  # whether the namespace's function of the same name is the whole forward rule
     native_of_reals = False  # ... of real numbers
 
-    def _declare(self, name: str, rules: tuple[Rule | None, ...], given: dict[str, Any], joint: bool) -> None:
+    def _declare(self, name: str, rules: tuple[Rule | None, ...], presets: dict[str, Any], joint: bool) -> None:
         positional, keywords, defaults, self.variadic = parameters(self.forward)
         positional = positional[1:]  # without xp
         if self.variadic and len(positional) > 1:
@@ -50,17 +50,17 @@ class Op:
         count = len(positional) if self.joint else len(rules)
         self.inputs, self.positional = positional[:count], positional[count:]
         self.options = (*self.positional, *(self._keywords or keywords))
-        if unknown := given.keys() - set(self.options):
+        if unknown := presets.keys() - set(self.options):
             raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
         self.nullable = any(defaults.get(n, n) is None for n in self.inputs)
-        defaults = {**defaults, **self._keywords, **given}
+        defaults = {**defaults, **self._keywords, **presets}
         self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
         self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
-        self._exempt = ~self._differentiable if any(rules) else 0  # indices, conditions, which need not be of one kind
+        self._exempt = ~self._differentiable if any(rules) else 0  # indices and conditions, of any kind
         self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
-        # By a bit mask of the inputs that need a gradient, those of calls that need no conjugates and of those that do
+        # `BackwardSpec`s by a bit mask of the inputs that need a gradient, for real results and for complex ones
         self.specs: tuple[dict[int, Any], dict[int, Any]] = {}, {}
 
     @cached_property
@@ -69,30 +69,30 @@ class Op:
         return public_signature(self.forward, self.defaults, self._keywords)
 
     def kernel(self, device: Device, reals: bool = False) -> Callable[..., Any]:
-        """Return what computes the forward rule on a device, of `reals` alone: the backend's fused kernel, if any."""
+        """Return the forward rule on a device, for `reals` alone: the fused kernel of the backend, if it has one."""
         if reals and self.native_of_reals:
             return getattr(device.xp, self.name)  # type: ignore[no-any-return]
         fused = None if self.joint else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
 
     def named(self, inputs: Sequence[Any]) -> list[tuple[str, Any]]:
-        """Return the inputs of a call, or what belongs to each, with their names, as errors and `grad_fn` give them."""
+        """Return the inputs of a call, or values that belong to them, with the names of the inputs."""
         names = [f"{self.inputs[0]}[{i}]" for i in range(len(inputs))] if self.variadic else self.inputs
         return list(zip(names, inputs, strict=False))
 
-    def bind(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
-        if len(args) == count or not given:
-            options = {**self.defaults, **given}
+        if len(args) == count or not named:
+            options = {**self.defaults, **named}
             if len(args) > count:
                 options.update(zip(self.positional, args[count:], strict=False))
             if count <= len(args) <= count + len(self.positional) and options.keys() == self._names:
                 return args[:count], options
         try:
-            bound = self.signature.bind(*args, **given)
+            bound = self.signature.bind(*args, **named)
         except TypeError as error:
-            instead = hints.keywords(given, self.options)
-            raise TypeError(f"{self.name}{self.signature}: {error}{instead}") from None
+            hint = hints.keywords(named, self.options)
+            raise TypeError(f"{self.name}{self.signature}: {error}{hint}") from None
         bound.apply_defaults()
         return tuple([bound.arguments[n] for n in self.inputs]), {n: bound.arguments[n] for n in self.options}

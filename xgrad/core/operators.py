@@ -1,4 +1,4 @@
-"""A tensor's operators, and the methods that habit demands: all of them functions of its namespace."""
+"""Operators and common methods of tensors, each a function of the namespace."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 
 def _one(name: str) -> Callable[[Any], Tensor]:
-    """Return an op as a method: the op itself, without a call around it."""
+    """Return a unary op as a method, without a call around it."""
     return unary_fast_path(name, lambda: getattr(namespace, name).function)
 
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
+    """Return a binary op as a method, without a call around it."""
     return binary_fast_path(name, lambda: getattr(namespace, name).function)
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
-    """Return an op with its operands the other way round: the first is a number, and no short way takes that."""
+    """Return a binary op with its operands exchanged: the first is a number, for which there is no fast path."""
     return lambda self, other: getattr(namespace, name).function(other, self)
 
 
@@ -31,7 +32,7 @@ Axis = int | tuple[int, ...] | None
 
 
 class Operators:
-    """The part of `Tensor` that forwards to functions."""
+    """Operators and methods that forward to functions."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -83,7 +84,7 @@ class Operators:
     __abs__ = _one("abs")
     def __invert__(self) -> Tensor: return namespace.bitwise_invert(self)
 
-    # The methods that habit demands: the functions of the same names
+    # Functions of the same names
     exp = _one("exp")
     log = _one("log")
     sqrt = _one("sqrt")
@@ -94,7 +95,7 @@ class Operators:
     relu = _one("relu")
     def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
     def squeeze(self: Any, axis: Axis = None) -> Tensor: return namespace.squeeze(self, tuple([i for i, n in enumerate(self.shape) if n == 1]) if axis is None else axis)
-    # ... which also take other options, or refuse them
+    # ... with other options
     def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.sum, **more) if more else namespace.sum)(self, axis=axis, keepdims=keepdims)
     def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.mean, **more) if more else namespace.mean)(self, axis=axis, keepdims=keepdims)
     def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.prod, **more) if more else namespace.prod)(self, axis=axis, keepdims=keepdims)

@@ -1,4 +1,4 @@
-"""Promotion: the dtype in which an op computes where dtypes and kinds of its inputs are mixed."""
+"""Promotion: the dtype of a computation with mixed dtypes and kinds of inputs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from xgrad.core.op import Op
 
 
 def promote(op: Op, raws: list[Any], device: Device, exempt: tuple[int, ...] = ()) -> list[Any]:
-    """Give the arrays among the inputs of a call one dtype, by the standard's tables.
+    """Convert the arrays among the inputs of a call to one dtype, by the tables of the standard.
 
-    Where those leave it undefined, for arrays of different kinds, bools become integers, integers floats, and reals
-    complex, as soon as another operand is, or where the op starts at the kind ``op.lowest``. The dtype is then
-    that of the operands of the highest kind, or the default one where those are Python scalars: so float32
-    stays float32 on every device. But floats that become complex keep their precision. Inputs at `exempt`, such as
-    indices and conditions, take no part. Of an op whose ``scipy_promotion`` is set, arrays of all kinds decide,
-    by NumPy's table, in which float32 and int64 make float64; those at `exempt` do, and stay as they are.
+    The standard leaves arrays of different kinds undefined. Here the kind is the highest of the operands, at least
+    ``op.lowest``: bools become integers, integers floats, reals complex. The dtype is that of the operands of the
+    highest kind, or the default one where those are Python scalars, so float32 stays float32 on every device; floats
+    that become complex keep their precision. Inputs at `exempt`, for example indices and conditions, have no part in
+    it. With ``op.scipy_promotion``, arrays of all kinds decide, by NumPy's table, in which float32 and int64 make
+    float64; those at `exempt` do, but are not converted.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def promote(op: Op, raws: list[Any], device: Device, exempt: tuple[int, ...] = (
 
 
 def are_bools(raws: Sequence[Any], device: Device) -> bool:
-    """Return whether the arrays and scalars of a call are bools alone."""
+    """Return whether all arrays and scalars of a call are bools."""
     arrays = [x for x in raws if type(x) is not bool]
     return all(hasattr(x, "dtype") and device.backend.numpy_dtype(x.dtype).kind == "b" for x in arrays)
 
@@ -58,7 +58,7 @@ def _casts(
     of_all_kinds: bool,
     default: tuple[np.dtype, ...],
 ) -> tuple[int, Any]:
-    """Return the highest kind among inputs of these dtypes and types, and which of them are to be cast, to what."""
+    """Return the highest kind among inputs of these dtypes and types, and pairs of an input to cast and its dtype."""
     scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
     others = {i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)}
     dtypes = {i: backend.numpy_dtype(t) for i, t in others.items()}

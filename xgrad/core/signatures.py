@@ -1,4 +1,4 @@
-"""Parameters of rules, read from their code objects, and signatures that are made when they are first used."""
+"""Parameters of rules, read from their code objects, and signatures made at their first use."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any
 
-#: Names of positional parameters and of the others, the defaults of those that have one, and whether the last of the
-#: positional ones is ``*name``.
+#: Names of positional parameters, names of other parameters, defaults, and whether the last positional is ``*name``.
 Parameters = tuple[tuple[str, ...], tuple[str, ...], dict[str, Any], bool]
 
 
 def parameters(function: Callable[..., Any]) -> Parameters:
     """Return the parameters of a function, those of its `__signature__` if it has one."""
     if not inspect.isfunction(function) or vars(function):
-        found = inspect.signature(function).parameters.values()
-        positional = tuple([p.name for p in found if p.kind <= p.VAR_POSITIONAL])
-        keywords = tuple([p.name for p in found if p.kind > p.VAR_POSITIONAL])
-        defaults = {p.name: p.default for p in found if p.default is not p.empty}
-        return positional, keywords, defaults, any(p.kind == p.VAR_POSITIONAL for p in found)
+        each = inspect.signature(function).parameters.values()
+        positional = tuple([p.name for p in each if p.kind <= p.VAR_POSITIONAL])
+        keywords = tuple([p.name for p in each if p.kind > p.VAR_POSITIONAL])
+        defaults = {p.name: p.default for p in each if p.default is not p.empty}
+        return positional, keywords, defaults, any(p.kind == p.VAR_POSITIONAL for p in each)
     code, last = function.__code__, function.__defaults__ or ()
     names, count, end = code.co_varnames, code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     variadic, rest = bool(code.co_flags & inspect.CO_VARARGS), bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -29,13 +28,7 @@ def parameters(function: Callable[..., Any]) -> Parameters:
 
 
 class LazySignature(Signature):
-    """A signature made when it is first looked at, which `inspect.signature` finds as a function's `__signature__`.
-
-    Parameters
-    ----------
-    function : object
-        Has the signature as its attribute `signature`.
-    """
+    """The ``__signature__`` of a function, which it makes at the first use from the attribute `signature`."""
 
     __slots__ = ("_function",)
     return_annotation = Signature.empty
@@ -61,21 +54,14 @@ class LazySignature(Signature):
 def public_signature(
     forward: Callable[..., Any], defaults: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> Signature:
-    """Return the signature of a forward rule without the namespace and annotations.
+    """Return the signature of a forward rule without the namespace, which is its first parameter, and annotations.
 
-    Parameters
-    ----------
-    forward : callable
-        The rule, whose first parameter is the namespace.
-    defaults : mapping
-        Defaults that take the place of those of `forward`.
-    keywords : mapping
-        The options, with their defaults, that `forward` takes as ``**name``; where there are none, that stays.
+    `defaults` replace those of `forward`, and `keywords`, options with their defaults, its ``**name``.
     """
-    found = []
+    public = []
     for p in list(inspect.signature(forward).parameters.values())[1:]:
         if keywords and p.kind == p.VAR_KEYWORD:
-            found += [Parameter(name, Parameter.KEYWORD_ONLY, default=keywords[name]) for name in keywords]
+            public += [Parameter(name, Parameter.KEYWORD_ONLY, default=keywords[name]) for name in keywords]
         else:
-            found.append(p.replace(default=defaults.get(p.name, p.default), annotation=p.empty))
-    return Signature(found)
+            public.append(p.replace(default=defaults.get(p.name, p.default), annotation=p.empty))
+    return Signature(public)

@@ -1,4 +1,4 @@
-"""The tensor: an array, the device that it is on, and its edge into the recorded graph."""
+"""The tensor: an array, its device and dtype, and its edge in the recorded graph."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from xgrad.support.hints import shown
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _new: Any = object.__new__
-#: What to write where a conversion of one element meets several.
-_OF_ALL = "take one, as x[0], a reduction, as x.sum(), or all by .tolist() or .numpy()"
-_OF_SEVERAL = {
+#: Advice for conversions of one element that get several: in general, and for some conversions.
+_ONE_OR_ALL = "take one, as x[0], a reduction, as x.sum(), or all by .tolist() or .numpy()"
+_ADVICE = {
     "bool": "use .any() or .all(); compare tensors with `is`, as in any(p is q for q in tensors) for p in tensors",
     "format": "format each of .tolist(), or write f'{x}' without a format",
 }
 
 
 class Tensor(Aliases):
-    """An array on a device that knows how it was computed.
+    """An array on a device, with the recorded graph of its computation.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ class Tensor(Aliases):
     device : str or Device, optional
         By default that of `data`, or the `default_device` for values from the host.
     requires_grad : bool, default False
-        Whether gradients are wanted: floating dtypes only.
+        Whether the tensor is a leaf that gets gradients: floating dtypes only.
 
     Raises
     ------
     TypeError
-        If `data` is not numeric, or gradients are wanted of integers or bools.
+        If `data` is not numeric, or a gradient is required for integers or bools.
     ValueError
-        If tensors in `data` require a gradient, which would not reach them: `xgrad.asarray` keeps their graph.
+        If tensors in `data` require a gradient: `xgrad.asarray` keeps their graph.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -61,15 +61,15 @@ class Tensor(Aliases):
     Tensor([2., 4.])
     """
 
-    # _view and _views are set by `views.link`, _changed by writes behind the graph's back, _frozen by
+    # Set on demand: _view and _views by `views.link`, _changed by writes that bypass autograd, _saved_leaf by
     # requires_grad_(False).
-    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_frozen", "_placement", "_view", "_views")
+    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_placement", "_saved_leaf", "_view", "_views")
 
-    _updates_out_of_place = True  # whether the graph need not know of writes under no_grad() to what has no gradient
+    _out_of_place_updates = True  # whether the graph ignores writes under no_grad() to tensors without gradient
     _data: Any
     _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
-    _frozen: Leaf
+    _saved_leaf: Leaf
     _view: tuple[Any, Any, dict[str, Any]] | None  # the base, function and options of a view; None for an element
     _views: list[ref[Tensor]]
     _changed: int
@@ -77,13 +77,13 @@ class Tensor(Aliases):
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
     ) -> None:
-        made = namespace.asarray(data, dtype=dtype, device=device, copy=True)
-        if made._edge is not None:
+        copied = namespace.asarray(data, dtype=dtype, device=device, copy=True)
+        if copied._edge is not None:
             raise ValueError(
                 f"{type(self).__name__}: expected values, got tensors that require a gradient, from which this one "
                 "would be cut off: use xgrad.asarray, which keeps the graph, or .detach()"
             )
-        self._data, self._placement, self._edge = made._data, made._placement, None
+        self._data, self._placement, self._edge = copied._data, copied._placement, None
         self.requires_grad_(requires_grad)
 
     # fmt: off
@@ -94,13 +94,13 @@ class Tensor(Aliases):
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype, as one of `xgrad`'s own, whatever the device."""
+        """The dtype, the same object on every device."""
         dtype: np.dtype = self.device.backend.numpy_dtype(self._data.dtype)
         return dtype
 
     @property
     def device(self) -> Device:
-        """Where the data is."""
+        """The device of the data."""
         return self._placement.device
 
     @property
@@ -170,7 +170,7 @@ class Tensor(Aliases):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Ask for gradients of this leaf, or no longer, and return it; TypeError unless it is floating."""
+        """Start or stop requiring gradients of this leaf, and return it; TypeError unless it is floating."""
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
@@ -181,13 +181,13 @@ class Tensor(Aliases):
             if not self.is_leaf:
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
             if self._edge is not None:
-                self._frozen, self._edge = self._edge, None  # type: ignore[assignment]
-                self._frozen.viewed = True  # views of a constant are not noted
+                self._saved_leaf, self._edge = self._edge, None  # type: ignore[assignment]
+                self._saved_leaf.viewed = True  # views of a constant are not noted
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it, rather than a recorded op."""
+        """Whether this tensor is not the result of a recorded op."""
         return self._edge is None or type(self._edge) is Leaf
 
     @property
@@ -197,9 +197,9 @@ class Tensor(Aliases):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradients that backward passes have added up for a leaf, None before the first.
+        """The sum of the gradients of backward passes for a leaf, None before the first.
 
-        Of a computed tensor None, with a warning, unless `retain_grad` was called before.
+        None for a computed tensor, with a warning, unless `retain_grad` was called.
         """
         leaf = self._leaf
         holder: Leaf | RetainedGradient | None = leaf
@@ -224,7 +224,7 @@ class Tensor(Aliases):
     @property
     def _leaf(self) -> Leaf | None:
         edge = self._edge
-        return getattr(self, "_frozen", None) if edge is None else edge if type(edge) is Leaf else None
+        return getattr(self, "_saved_leaf", None) if edge is None else edge if type(edge) is Leaf else None
 
     @property
     def _retained_gradient(self) -> RetainedGradient | None:
@@ -232,9 +232,7 @@ class Tensor(Aliases):
         return hooks and hooks.get(RetainedGradient)  # type: ignore[no-any-return]
 
     def retain_grad(self) -> None:
-        """Keep the gradients of this computed tensor in ``.grad``, as those of a leaf are, which needs no call.
-
-        They are kept as hooks leave them: see `register_hook`.
+        """Keep the gradients of this computed tensor in ``.grad``, as for leaves, after its hooks.
 
         Raises
         ------
@@ -269,7 +267,7 @@ class Tensor(Aliases):
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False) -> None:
         """Add the gradients of this tensor to the ``.grad`` of every leaf behind it: see `xgrad.autograd.backward`.
 
-        `gradient` is that of this tensor, like it in shape, dtype and device, and may be left out for a scalar.
+        `gradient` is the gradient of this tensor, of the same shape, dtype and device; the default for a scalar is 1.
         """
         namespace.autograd.backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph)
 
@@ -290,14 +288,14 @@ class Tensor(Aliases):
         return HookHandle(self._edge, hook)
 
     def detach(self) -> Tensor:
-        """Return the same values without their history, which later writes do not change."""
+        """Return the same values without history; later writes to this tensor do not change them."""
         return from_placement(self._data, self._placement)
 
     @property
     def data(self) -> Tensor:
-        """The values without their history, a view: writing here changes this tensor behind the graph's back.
+        """A view of the values without history: writes to it bypass autograd.
 
-        A backward pass that would need the value from before is then refused.
+        A backward pass that needs the earlier value is then refused.
         """
         base, view = base_of(self), self.detach()
         _, function, options = (base is not None and self._view) or (None, None, {})
@@ -305,7 +303,7 @@ class Tensor(Aliases):
             link(self, view, None, {})
         elif function is None:
             return base.data
-        else:  # of the base, which outlives this
+        else:  # linked to the base, which outlives this tensor
             link(base.data, view, function, options)
         return view
 
@@ -316,23 +314,23 @@ class Tensor(Aliases):
             raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
         namespace.ops.writing.set_data(self, new)
 
-    def _write(self, compute: Callable[..., Tensor], other: Any) -> Tensor:
-        """Return what an operator in place makes of this tensor."""
+    def _inplace(self, compute: Callable[..., Tensor], other: Any) -> Tensor:
+        """Return this tensor after an operator in place."""
         updated: Tensor = namespace.ops.writing.update(self, compute, other)
         return updated
 
     # Conversions
 
     def _to_host(self) -> np.ndarray:
-        """Return the values as a NumPy array, in shared memory where that is possible."""
+        """Return the values as a NumPy array, in shared memory where possible."""
         if (trace := tracing.get()) is not None:
             trace.refuse("the value of a tensor is read")
         host: np.ndarray = self.device.backend.to_host(self._data)
         return host
 
     def to(self, device: str | Device | None = None, *, dtype: Any = None) -> Tensor:
-        """Return this tensor on another device, in another dtype, or both; gradients come back the same way."""
-        if not isinstance(device, (str, Device, type(None))):  # to(float32), as PyTorch has it
+        """Return this tensor on another device, in another dtype, or both; differentiable."""
+        if not isinstance(device, (str, Device, type(None))):  # to(float32), as in PyTorch
             device, dtype = None, device
         moved = self if device is None else namespace.to_device(self, device)
         return moved if dtype is None else namespace.astype(moved, dtype, copy=False)
@@ -346,7 +344,7 @@ class Tensor(Aliases):
     def cpu(self) -> Tensor: return self.to("cpu")
 
     def numpy(self) -> np.ndarray:
-        """Return the values as a NumPy array, on the CPU a read-only view; needs ``.detach()`` of a gradient first."""
+        """Return the values as a NumPy array, on the CPU a read-only view; with a gradient, ``.detach()`` first."""
         if self._edge is not None:
             raise RuntimeError(
                 "NumPy conversion: this tensor needs a gradient, which would be lost: use .detach(), or a function of "
@@ -370,28 +368,28 @@ class Tensor(Aliases):
         return self._to_host().tolist()
 
     def item(self) -> Any:
-        """Return the only element as a Python scalar; ValueError if there is another number of them."""
-        return self._number("item")
+        """Return the only element as a Python scalar; ValueError unless there is exactly one."""
+        return self._to_scalar("item")
 
-    def _number(self, how: str) -> Any:
-        """Return the only element for a conversion, of which `bool`, `int` and `format` lose no gradient."""
+    def _to_scalar(self, how: str) -> Any:
+        """Return the only element for a conversion; all but `bool`, `int` and `format` lose its gradient."""
         if self._edge is not None and how in ("item", "float", "complex"):
             warn_lost_gradient(how)
         host = self._to_host()
         if host.size != 1:
-            raise ValueError(f"{how}: expected one element, got shape {self.shape}: {_OF_SEVERAL.get(how, _OF_ALL)}")
+            raise ValueError(f"{how}: expected one element, got shape {self.shape}: {_ADVICE.get(how, _ONE_OR_ALL)}")
         return host.item()
 
-    def __format__(self, spec: str) -> str: return format(self._number("format") if spec else str(self), spec)
-    def __bool__(self) -> bool: return bool(self._number("bool"))
-    def __int__(self) -> int: return int(self._number("int"))
-    def __float__(self) -> float: return float(self._number("float"))
-    def __complex__(self) -> complex: return complex(self._number("complex"))
+    def __format__(self, spec: str) -> str: return format(self._to_scalar("format") if spec else str(self), spec)
+    def __bool__(self) -> bool: return bool(self._to_scalar("bool"))
+    def __int__(self) -> int: return int(self._to_scalar("int"))
+    def __float__(self) -> float: return float(self._to_scalar("float"))
+    def __complex__(self) -> complex: return complex(self._to_scalar("complex"))
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError(f"index: expected a 0-d tensor of integers, got shape {self.shape}, {self.dtype}")
-        return int(self._number("index"))
+        return int(self._to_scalar("index"))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -400,7 +398,7 @@ class Tensor(Aliases):
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 1 or (self._edge is not None and grad_enabled.get() and self.ndim):
-            return iter(namespace.ops.unstack(self))  # of rows taken one by one, each gradient is as large as the whole
+            return iter(namespace.ops.unstack(self))  # one gradient for all rows, not one of full size for each
         return (self[i, ...] if self.ndim > 1 else self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -417,34 +415,34 @@ class Tensor(Aliases):
     def __setitem__(self, key: Any, value: Any) -> None:
         namespace.ops.writing.write(self, key, value)
 
-    def __iadd__(self, other: Any) -> Tensor: return self._write(namespace.add, other)
-    def __isub__(self, other: Any) -> Tensor: return self._write(namespace.subtract, other)
-    def __imul__(self, other: Any) -> Tensor: return self._write(namespace.multiply, other)
-    def __itruediv__(self, other: Any) -> Tensor: return self._write(namespace.divide, other)
-    def __ipow__(self, other: Any) -> Tensor: return self._write(namespace.pow, other)
-    def __imatmul__(self, other: Any) -> Tensor: return self._write(namespace.matmul, other)
-    def __iand__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_and, other)
-    def __ior__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_or, other)
-    def __ixor__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_xor, other)
-    def __ilshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_left_shift, other)
-    def __irshift__(self, other: Any) -> Tensor: return self._write(namespace.bitwise_right_shift, other)
-    def __ifloordiv__(self, other: Any) -> Tensor: return self._write(namespace.floor_divide, other)
-    def __imod__(self, other: Any) -> Tensor: return self._write(namespace.remainder, other)
+    def __iadd__(self, other: Any) -> Tensor: return self._inplace(namespace.add, other)
+    def __isub__(self, other: Any) -> Tensor: return self._inplace(namespace.subtract, other)
+    def __imul__(self, other: Any) -> Tensor: return self._inplace(namespace.multiply, other)
+    def __itruediv__(self, other: Any) -> Tensor: return self._inplace(namespace.divide, other)
+    def __ipow__(self, other: Any) -> Tensor: return self._inplace(namespace.pow, other)
+    def __imatmul__(self, other: Any) -> Tensor: return self._inplace(namespace.matmul, other)
+    def __iand__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_and, other)
+    def __ior__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_or, other)
+    def __ixor__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_xor, other)
+    def __ilshift__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_left_shift, other)
+    def __irshift__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_right_shift, other)
+    def __ifloordiv__(self, other: Any) -> Tensor: return self._inplace(namespace.floor_divide, other)
+    def __imod__(self, other: Any) -> Tensor: return self._inplace(namespace.remainder, other)
     # fmt: on
 
 
 def from_array(raw: Any, device: Device, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
-    """Return a tensor around an array that is on `device` already."""
+    """Return a tensor of an array on `device`."""
     return from_placement(raw, device.placements[raw.dtype], edge, cls)
 
 
 def from_placement(raw: Any, placement: Placement, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
-    """Return a tensor around an array that is known to be of a device and a dtype."""
+    """Return a tensor of an array with a known placement."""
     tensor: Tensor = _new(cls)
     tensor._data, tensor._placement, tensor._edge = raw, placement, edge
     return tensor
 
 
 def _rebuild(cls: type[Tensor], host: np.ndarray, device: Device, requires_grad: bool) -> Tensor:
-    made = namespace.asarray(host, device=device)
-    return from_array(made._data, device, cls=cls).requires_grad_(requires_grad)
+    raw = namespace.asarray(host, device=device)._data
+    return from_array(raw, device, cls=cls).requires_grad_(requires_grad)

@@ -1,4 +1,4 @@
-"""Links between tensors and their views, by which a write to one reaches the others.
+"""Links between tensors and their views: a write to one reaches the others.
 
 A view holds its base, and the function and options that took it; a base has weak references to its views.
 """
@@ -18,9 +18,9 @@ Views = bool | Literal["shared"]
 
 
 def is_view(x: Any, out: Any) -> bool:
-    """Return whether a result is a view of a tensor: of its memory, or of a parameter that an optimizer has packed.
+    """Return whether a result is a view of a tensor: of its memory, or of a parameter packed by an optimizer.
 
-    A packed parameter has other strides than before: what is a view does not depend on it.
+    Packing changes strides, on which the answer must not depend.
     """
     if getattr(out, "base", None) is x._data:
         return True
@@ -45,16 +45,15 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
 
 
 def unlink(x: Tensor) -> Tensor:
-    """Make a view a value of its own, and return it."""
+    """Make a view an independent tensor, and return it."""
     if (base := base_of(x)) is not None:
-        others = [reference for reference in base._views if reference() is not x]
-        base._views[:] = others
+        base._views[:] = [reference for reference in base._views if reference() is not x]
         del x._view
     return x
 
 
 def base_of(x: Tensor) -> Tensor | None:
-    """Return what a tensor is a view of."""
+    """Return the tensor that a tensor is a view of, or None."""
     view = getattr(x, "_view", None)
     if not view:
         return None
@@ -66,17 +65,17 @@ def views_of(x: Tensor) -> list[Tensor]:
     """Return the views of a tensor that still exist."""
     views = [view for reference in getattr(x, "_views", ()) if (view := reference()) is not None]
     if not views and hasattr(x, "_views"):
-        del x._views  # what was updated in place looks for views at each step
+        del x._views  # updates in place look for views at each step
     return views
 
 
 def with_views(x: Tensor) -> list[Tensor]:
     """Return a tensor, its views, and the views of those."""
-    found = [x]
-    for member in found:  # which grows on the way
+    family = [x]
+    for member in family:  # a list that grows in the loop
         if hasattr(member, "_views"):
-            found += views_of(member)
-    return found
+            family += views_of(member)
+    return family
 
 
 def family_of(x: Tensor) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Samples made into a batch."""
+"""Collation of samples into a batch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, stack
 
 _HINT = "give collate_fn, a function of the list of samples"
+_ARRAY = np.ndarray | np.generic
+_NUMBER = bool | int | float | complex
+_TEXT = str | bytes
+_KINDS: tuple[Any, ...] = (Tensor, _ARRAY, _NUMBER, _TEXT, Mapping, Sequence)  # np.float64 is an array, and a number
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Make a batch of a list of samples, with a new first axis.
+    """Collate a list of samples into a batch, with a new first axis.
 
     ========================== ==========================================================================
     samples                    their batch
@@ -28,7 +32,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     mappings                   a dict, of the batches of their values
     ========================== ==========================================================================
 
-    It is PyTorch's ``default_collate``, except that a tuple remains one, and a float becomes float32.
+    As PyTorch's ``default_collate``, except that a tuple remains a tuple, and a float becomes float32.
 
     Parameters
     ----------
@@ -45,7 +49,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     TypeError
         If samples are none of the above, or of different types.
     ValueError
-        If there is none; or shapes, lengths or keys differ; or samples are nested too deep.
+        If there is no sample; or shapes, lengths or keys differ; or samples are nested too deep.
     DeviceError
         If tensors are on several devices.
 
@@ -58,55 +62,47 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if not isinstance(batch, Iterable) or isinstance(batch, (Mapping, str)):
         raise TypeError(f"default_collate: expected a sequence of samples, got {type(batch).__name__}")
     try:
-        return _collated(batch)
+        return _collate(batch)
     except RecursionError:
         raise ValueError(
             f"default_collate: expected samples not nested hundreds deep, or in themselves: {_HINT}"
         ) from None
 
 
-def _collated(batch: Sequence[Any]) -> Any:
+def _collate(batch: Sequence[Any]) -> Any:
     if not batch:
         raise ValueError("default_collate: expected at least one sample, got none")
     first = batch[0]
-    if isinstance(first, Tensor):
-        _check_types(batch, Tensor)
-        _check_equal("shape", [x.shape for x in batch])
-        return stack(batch)
-    if isinstance(first, np.ndarray | np.generic):
-        _check_types(batch, np.ndarray | np.generic)
-        _check_equal("shape", [x.shape for x in batch])
-        return asarray(np.stack(batch))
-    if isinstance(first, bool | int | float | complex):
-        _check_types(batch, bool | int | float | complex)
-        return asarray(list(batch))
-    if isinstance(first, str | bytes):
-        _check_types(batch, str | bytes)
-        return list(batch)
-    if isinstance(first, Mapping):
-        _check_types(batch, Mapping)
-        _check_equal("set of keys", [set(sample) for sample in batch])
-        return {key: _collated([sample[key] for sample in batch]) for key in first}
-    if isinstance(first, Sequence):
-        _check_types(batch, Sequence)
-        _check_equal("length", [len(sample) for sample in batch])
-        fields = [_collated(field) for field in zip(*batch, strict=True)]
-        if not isinstance(first, tuple):
-            return fields
-        return type(first)(*fields) if hasattr(first, "_fields") else tuple(fields)
-    raise TypeError(
-        f"default_collate: expected tensors, arrays, numbers, strings, or tuples, sequences or mappings of them, "
-        f"got {type(first).__name__}: {_HINT}"
-    )
-
-
-def _check_types(batch: Sequence[Any], kind: Any) -> None:
+    kind = next((kind for kind in _KINDS if isinstance(first, kind)), None)
+    if kind is None:
+        raise TypeError(
+            f"default_collate: expected tensors, arrays, numbers, strings, or tuples, sequences or mappings of them, "
+            f"got {type(first).__name__}: {_HINT}"
+        )
     for sample in batch:
         if not isinstance(sample, kind):
             raise TypeError(
-                f"default_collate: expected samples of one type, got {type(batch[0]).__name__} and "
+                f"default_collate: expected samples of one type, got {type(first).__name__} and "
                 f"{type(sample).__name__}: {_HINT}"
             )
+    if kind is Tensor:
+        _check_equal("shape", [x.shape for x in batch])
+        return stack(batch)
+    if kind is _ARRAY:
+        _check_equal("shape", [x.shape for x in batch])
+        return asarray(np.stack(batch))
+    if kind is _NUMBER:
+        return asarray(list(batch))
+    if kind is _TEXT:
+        return list(batch)
+    if kind is Mapping:
+        _check_equal("set of keys", [set(sample) for sample in batch])
+        return {key: _collate([sample[key] for sample in batch]) for key in first}
+    _check_equal("length", [len(sample) for sample in batch])
+    fields = [_collate(field) for field in zip(*batch, strict=True)]
+    if not isinstance(first, tuple):
+        return fields
+    return type(first)(*fields) if hasattr(first, "_fields") else tuple(fields)
 
 
 def _check_equal(what: str, values: Sequence[Any]) -> None:

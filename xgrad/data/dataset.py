@@ -1,4 +1,4 @@
-"""Datasets: samples by number, parts of a dataset, and several datasets as one."""
+"""Datasets: samples by index, subsets, concatenation, random splits."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class SizedDataset(Protocol[T_co]):
 
 
 class Dataset(Generic[T_co]):
-    """Base class of datasets, whose samples are read by number.
+    """Base class of datasets of samples by index.
 
-    A subclass defines ``__getitem__(index)``, and ``__len__()``, which is not defined here, as in PyTorch. A
-    `DataLoader` takes anything that has these two methods, of this class or not. ``a + b`` is a `ConcatDataset`.
+    A subclass defines ``__getitem__(index)`` and ``__len__()``. A `DataLoader` takes any object with these two methods.
+    ``a + b`` is a `ConcatDataset`.
 
     Examples
     --------
@@ -52,17 +52,17 @@ class Dataset(Generic[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tensors whose first axes run over the same samples.
+    """Samples along the first axes of tensors.
 
     Parameters
     ----------
     *tensors : Tensor
-        At least one; of one length, and on one device.
+        At least one, of equal lengths, and on one device.
 
     Raises
     ------
     ValueError
-        If there is no tensor, or their lengths differ.
+        If there is no tensor, or lengths differ.
     DeviceError
         If they are on several devices.
 
@@ -81,7 +81,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         shapes = [x.shape for x in tensors]
         if not tensors or () in shapes or len({shape[0] for shape in shapes}) > 1:
             raise ValueError(
-                "TensorDataset: expected one or more tensors whose first axes have one length, got shapes "
+                "TensorDataset: expected one or more tensors with first axes of one length, got shapes "
                 f"{shapes}: give each a row for every sample"
             )
         if len({x.device for x in tensors}) > 1:
@@ -95,7 +95,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return len(self.tensors[0])
 
     def __getitem__(self, key: int | slice | Tensor) -> tuple[Tensor, ...]:
-        """Return what each tensor has at a key: of one sample, of a slice, or of a tensor of indices."""
+        """Return the rows of each tensor: of one sample, of a slice, or of a tensor of indices."""
         if isinstance(key, Tensor):
             return tuple([take(x, key, axis=0) for x in self.tensors])
         return tuple([x[key, ...] for x in self.tensors])
@@ -107,9 +107,9 @@ class Subset(Dataset[T_co]):
     Parameters
     ----------
     dataset : Dataset or sequence
-        Where the samples are.
+        Source of the samples.
     indices : sequence of int
-        The number in `dataset` of each sample of the subset, each from 0 to ``len(dataset) - 1``.
+        Index in `dataset` of each sample of the subset, from 0 to ``len(dataset) - 1``.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class Subset(Dataset[T_co]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """The samples of several datasets, one dataset after the other.
+    """Several datasets, one after the other.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class ConcatDataset(Dataset[T_co]):
     TypeError
         If a dataset has no length.
     ValueError
-        If there is none.
+        If there is no dataset.
 
     Examples
     --------
@@ -188,22 +188,22 @@ def random_split(
     Parameters
     ----------
     dataset : Dataset or sequence
-        What to split.
+        Dataset to split.
     lengths : sequence of int or float
-        The numbers of samples, which add up to ``len(dataset)``; or fractions that add up to 1, whose numbers are
-        rounded down, and what is left over is given to the first subsets, one each.
+        Numbers of samples that add up to ``len(dataset)``; or fractions that add up to 1. Fractions give numbers that
+        are rounded down; the remaining samples go to the first subsets, one each.
     generator : xgrad.random.Generator, optional
-        Source of the random order; by default the one that `xgrad.manual_seed` seeds. Equal seeds give equal subsets.
+        Source of the random order; by default that of `xgrad.manual_seed`. Equal seeds give equal subsets.
 
     Returns
     -------
     list of Subset
-        One for each of the lengths.
+        One for each length.
 
     Raises
     ------
     TypeError
-        If the dataset has no length, or `generator` is not xgrad's.
+        If the dataset has no length, or `generator` is not one of xgrad.
     ValueError
         If the lengths are negative or do not add up.
 
@@ -232,15 +232,15 @@ def random_split(
 
 
 def check_sized(caller: str, dataset: Any) -> None:
-    """Raise TypeError unless a dataset has a length and samples by number."""
+    """Raise TypeError unless a dataset has a length and samples by index."""
     if not (isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")):
         raise TypeError(f"{caller}: expected a dataset with __len__ and __getitem__, got {type(dataset).__name__}")
 
 
 def check_index(caller: str, i: Any, size: int) -> int:
-    """Return the number of a sample as an int; raise unless a dataset of this size has the sample."""
+    """Return the index of a sample as an int; raise unless a dataset of this size has the sample."""
     if isinstance(i, bool):
-        raise TypeError(f"{caller}: expected numbers of samples, got {i}: give indices in place of a mask")
+        raise TypeError(f"{caller}: expected indices of samples, got {i}: give indices in place of a mask")
     number = index(i)
     if not 0 <= number < size:
         raise IndexError(f"{caller}: expected indices from 0 to {size - 1}, got {number}")

@@ -1,4 +1,4 @@
-"""The IDX file format, in which MNIST and its relatives are published."""
+"""The IDX file format of MNIST and similar image sets."""
 
 import gzip
 import io
@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 _DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-PIECE = 2**20  # bytes that are read at a time
+CHUNK = 2**20  # bytes read at a time
 
 
 class DataError(ValueError):
-    """A data file does not hold what it should."""
+    """A data file is damaged, or has unexpected contents."""
 
 
 class DataNotFoundError(DataError, FileNotFoundError):
-    """A data file or data set is in none of the places where it may be."""
+    """A data file or data set is not found."""
 
 
 def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
@@ -41,8 +41,8 @@ def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     DataNotFoundError
         If there is no such file.
     DataError
-        If it is not an IDX file, or is damaged, truncated or too long. No more is read, or decompressed, than its
-        header promises.
+        If it is not an IDX file, or is damaged, truncated or too long. At most the size in its header is read and
+        decompressed.
     OSError
         If it cannot be read.
 
@@ -62,30 +62,27 @@ def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     except FileNotFoundError as error:
         raise DataNotFoundError(f"file not found: {name}: expected an IDX file; check the path") from error
     with file:
-        return parse_idx(_unpacked(file, name), name)
+        return parse_idx(_decompressing(file, name), name)
 
 
-def decompress(content: bytes, name: str, most: int) -> bytes:
-    """Return the content of a file, given its bytes, decompressed where they are gzip or the name ends so.
+def decompress(content: bytes, name: str, limit: int) -> bytes:
+    """Return the content of a file, given its bytes, decompressed if it is gzip or its name ends in ``.gz``.
 
-    DataError if it is damaged, or has over `most` bytes, of which no more are then decompressed.
+    Raise DataError if it is damaged, or has over `limit` bytes; no more are decompressed.
     """
-    data = _take(_unpacked(io.BufferedReader(io.BytesIO(content)), name), most + 1, name)
-    if len(data) > most:
-        raise DataError(f"{name}: expected at most {most} bytes, got more; delete it and fetch it again")
+    data = _read_at_most(_decompressing(io.BufferedReader(io.BytesIO(content)), name), limit + 1, name)
+    if len(data) > limit:
+        raise DataError(f"{name}: expected at most {limit} bytes, got more; delete it and fetch it again")
     return bytes(data)
 
 
 def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
-    """Return the array that an uncompressed IDX file describes, having read its header and no more than that promises.
-
-    `name` is for error messages.
-    """
+    """Return the array in an uncompressed IDX file; `name` is for error messages. At most its stated size is read."""
     start = 0
 
     def take(size: int, what: str) -> bytearray:
         nonlocal start
-        content = _take(file, size, name)
+        content = _read_at_most(file, size, name)
         if len(content) < size:
             raise DataError(
                 f"{name}: expected {start + size} bytes for {what}, got {start + len(content)}: "
@@ -105,9 +102,9 @@ def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
     dtype = np.dtype(_DTYPES[code])
     described = f"{dtype.name} of shape {shape}"
     content = take(math.prod(shape) * dtype.itemsize, described)
-    if extra := len(_take(file, PIECE, name)):
+    if extra := len(_read_at_most(file, CHUNK, name)):
         raise DataError(
-            f"{name}: expected {start} bytes for {described}, got {start + extra}{' or more' * (extra == PIECE)}: "
+            f"{name}: expected {start} bytes for {described}, got {start + extra}{' or more' * (extra == CHUNK)}: "
             "the file is too long; delete it and fetch it again"
         )
     try:
@@ -119,17 +116,17 @@ def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _unpacked(file: io.BufferedReader, name: str) -> io.BufferedIOBase:
-    """Return a file, decompressed where its content is gzip or its name ends so."""
+def _decompressing(file: io.BufferedReader, name: str) -> io.BufferedIOBase:
+    """Return a file, decompressing if its content is gzip or its name ends in ``.gz``."""
     packed = file.peek(2)[:2] == b"\x1f\x8b" or name.endswith(".gz")
     return gzip.GzipFile(fileobj=file) if packed else file
 
 
-def _take(file: io.BufferedIOBase, size: int, name: str) -> bytearray:
-    """Return the next bytes of a file, `size` at most: memory grows with what there is, not with what is promised."""
+def _read_at_most(file: io.BufferedIOBase, size: int, name: str) -> bytearray:
+    """Return the next bytes of a file, at most `size`, in memory that grows with the actual content."""
     content = bytearray()
     try:
-        while part := file.read(min(PIECE, size - len(content))):
+        while part := file.read(min(CHUNK, size - len(content))):
             content += part
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(

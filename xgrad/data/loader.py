@@ -22,54 +22,53 @@ from xgrad.ops import asarray
 from xgrad.random import manual_seed, randint, randperm
 from xgrad.support.hints import shown
 
-_END: Any = object()  # the result of a job that found no more samples
+_END: Any = object()  # result of a job after the last sample
 
 
 class DataLoader:
     """Batches of a dataset, in order or shuffled anew at each iteration.
 
-    Batches of a `TensorDataset`, or of a `Subset` of one, are gathered on the device of its tensors, at once: its
-    samples are not read one by one, nothing passes through the host, and no workers are needed or used. Of any other
-    dataset the samples are read by number, or by iteration where they have no numbers, and `collate_fn` makes a batch
-    of them. Equal seeds give equal batches on every device and with any number of workers, also where the dataset
-    draws numbers from `xgrad.random`: each batch is loaded in a copy of the context with a seed of its own, for which
-    each iteration draws a number from `generator`. (Those of NumPy's and Python's global generators depend on the order
-    in which threads draw them.)
+    Batches of a `TensorDataset`, or of a `Subset` of one, are gathered on the device of its tensors, without workers.
+    Samples of any other dataset are read by index, or by iteration if it has no indices, and `collate_fn` makes a batch
+    of them. Equal seeds give equal batches on every device and with any number of workers, also if the dataset draws
+    numbers from `xgrad.random`: each batch is loaded in a copy of the context with a seed of its own, derived from a
+    number that each iteration draws from `generator`. (Numbers of NumPy's and Python's global generators depend on the
+    order in which threads draw them.)
 
     Parameters
     ----------
     dataset : TensorDataset, Dataset, sequence, or iterable
-        Anything with ``__len__`` and ``__getitem__``, such as a `Dataset` or a list; else an iterable.
+        Any object with ``__len__`` and ``__getitem__``, such as a `Dataset` or a list; else an iterable.
     batch_size : int, default 1
-        The number of samples in a batch.
+        Number of samples in a batch.
     shuffle : bool, default False
         Whether every iteration draws a new order.
     sampler : iterable of int, optional
-        The numbers of the samples, in order, in place of `shuffle`.
+        Indices of the samples, in order, in place of `shuffle`.
     num_workers : int, default 0
-        The number of threads that load batches ahead; with 0 each is loaded when it is asked for. Threads need no
-        pickling and share memory. They work in parallel where the dataset reads files, decodes images or calls NumPy,
-        which release Python's lock. The elements of an iterable are read by one thread.
+        Number of threads that load batches ahead; with 0, each is loaded on request. Threads need no pickling and share
+        memory. They work in parallel in file reading, image decoding and NumPy, which release Python's lock. One thread
+        reads the elements of an iterable.
     collate_fn : callable, optional
-        Makes a batch of a list of samples; by default `default_collate`.
+        Function that makes a batch of a list of samples; by default `default_collate`.
     drop_last : bool, default False
-        Whether to leave out a last batch of fewer samples.
+        Whether to omit a last batch of fewer samples.
     generator : xgrad.random.Generator, optional
-        Source of the random order; by default the one that `xgrad.manual_seed` seeds.
+        Source of the random order; by default that of `xgrad.manual_seed`.
     prefetch_factor : int, default 2
-        The number of batches that each worker loads ahead.
+        Number of batches that each worker loads ahead.
 
     Yields
     ------
-    tuple of Tensor, or what `collate_fn` returns
+    tuple of Tensor, or result of `collate_fn`
         A batch.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of the above, or the dataset is an iterator that an earlier iteration used up.
+        If an argument is none of the above, or the dataset is an iterator that an earlier iteration exhausted.
     Exception
-        What the dataset or `collate_fn` raises, at the batch, with a note of the number of the sample.
+        Any exception of the dataset or `collate_fn`, at the batch, with a note of the index of the sample.
 
     Examples
     --------
@@ -94,10 +93,10 @@ class DataLoader:
         generator: random.Generator | None = None,
         prefetch_factor: int = 2,
     ) -> None:
-        numbered = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__") and not isinstance(dataset, Mapping)
-        if not (numbered or isinstance(dataset, Iterable)) or isinstance(dataset, Mapping):
+        indexed = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__") and not isinstance(dataset, Mapping)
+        if not (indexed or isinstance(dataset, Iterable)) or isinstance(dataset, Mapping):
             raise TypeError(
-                "DataLoader: expected a dataset with __len__ and __getitem__(number), or an iterable, got "
+                "DataLoader: expected a dataset with __len__ and __getitem__(index), or an iterable, got "
                 f"{type(dataset).__name__}: of arrays, make one with xgrad.data.TensorDataset(images, labels)"
             )
         for name, value, low in (
@@ -112,7 +111,7 @@ class DataLoader:
                 raise TypeError(f"DataLoader: expected True or False for {name}, got {shown(flag)}")
         if shuffle and sampler is not None:
             raise ValueError("DataLoader: expected either shuffle or a sampler, got both: leave out shuffle")
-        if not numbered and (shuffle or sampler is not None):
+        if not indexed and (shuffle or sampler is not None):
             name = "shuffle" if shuffle else "sampler"
             raise ValueError(
                 f"DataLoader: expected a dataset with __len__ and __getitem__ for {name}, got an iterable, "
@@ -129,14 +128,14 @@ class DataLoader:
         self.drop_last = drop_last
         self.generator = generator
         self.prefetch_factor = prefetch_factor
-        self._numbered = numbered
-        self._used_up = False
+        self._indexed = indexed
+        self._exhausted = False
 
     def __len__(self) -> int:
         """Return the number of batches of one iteration; TypeError if the dataset or the sampler has no length."""
         samples = self.dataset if self.sampler is None else self.sampler
         if not isinstance(samples, Sized):
-            raise TypeError(f"DataLoader: expected a length, which {type(samples).__name__} has not")
+            raise TypeError(f"DataLoader: {type(samples).__name__} has no length")
         size = len(samples)
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
 
@@ -150,46 +149,46 @@ class DataLoader:
         jobs = self._jobs()
         if not self.num_workers:
             return _run(jobs)
-        workers = self.num_workers if self._numbered else 1  # an iterator is read by one thread at a time
+        workers = self.num_workers if self._indexed else 1  # one thread at a time reads an iterator
         return _prefetch(jobs, workers, self.num_workers * self.prefetch_factor)
 
     def _gather(self, dataset: TensorDataset, indices: list[int] | None) -> Iterator[tuple[Tensor, ...]]:
-        """Yield the batches of tensors, of all samples or of those at some indices."""
+        """Yield batches of tensors, of all samples or of those at the indices of a subset."""
         size, device = len(dataset), dataset.tensors[0].device
         if indices is None and self.sampler is None:
             order = randperm(size, device=device, generator=self.generator) if self.shuffle else None
             for start in range(0, len(self) * self.batch_size, self.batch_size):
-                rows = slice(start, min(start + self.batch_size, size))  # the standard knows no slices beyond the end
+                rows = slice(start, min(start + self.batch_size, size))  # the standard has no slices beyond the end
                 yield dataset[rows if order is None else order[rows]]
             return
-        for numbers in self._numbers():
-            numbers = [check_index("DataLoader: sampler", i, len(self.dataset)) for i in numbers]
-            numbers = numbers if indices is None else [indices[i] for i in numbers]
-            yield dataset[asarray(numbers, device=device)]
+        for chosen in self._batched_indices():
+            chosen = [check_index("DataLoader: sampler", i, len(self.dataset)) for i in chosen]
+            chosen = chosen if indices is None else [indices[i] for i in chosen]
+            yield dataset[asarray(chosen, device=device)]
 
-    def _numbers(self) -> Iterator[list[Any]]:
-        """Yield the numbers of the samples of each batch."""
+    def _batched_indices(self) -> Iterator[list[Any]]:
+        """Yield the indices of the samples of each batch."""
         if self.sampler is not None:
             order = self._start(self.sampler)
         elif self.shuffle:
             order = iter(randperm(len(self.dataset), device="cpu", generator=self.generator).tolist())
         else:
             order = iter(range(len(self.dataset)))
-        while numbers := list(islice(order, self.batch_size)):
-            if any(isinstance(number, bool) for number in numbers):
-                raise TypeError("DataLoader: expected numbers of samples from the sampler, got bools: give indices")
-            if len(numbers) == self.batch_size or not self.drop_last:
-                yield numbers
+        while indices := list(islice(order, self.batch_size)):
+            if any(isinstance(i, bool) for i in indices):
+                raise TypeError("DataLoader: expected indices of samples from the sampler, got a mask of bools")
+            if len(indices) == self.batch_size or not self.drop_last:
+                yield indices
 
     def _jobs(self) -> Generator[Callable[[], Any], None, None]:
-        """Yield for each batch a function that loads it, in a copy of the context with a seed that is drawn here."""
-        if self._numbered:
-            for number, indices in enumerate(self._numbers()):
-                if number == 0:  # after the order is drawn, so that it is that of a TensorDataset
+        """Yield for each batch a function that loads it, in a copy of the context with a seed drawn here."""
+        if self._indexed:
+            for number, indices in enumerate(self._batched_indices()):
+                if number == 0:  # after the order is drawn, as for a TensorDataset
                     seed = self._seed()
                 yield partial(copy_context().run, self._load, seed + number, number, indices)
             return
-        context = copy_context()  # one for all: an iterator may enter a context in one step and leave it in another
+        context = copy_context()  # one for all batches: a `with` block of an iterator may span several
         items = context.run(self._start, self.dataset)
         context.run(manual_seed, self._seed())
         try:
@@ -233,20 +232,20 @@ class DataLoader:
             raise
 
     def _start(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Return an iterator from the first item on, which an iterator that was used has no more."""
+        """Return an iterator from the first item on; raise ValueError if `items` is an exhausted iterator."""
         iterator = iter(items)
         if iterator is items:
-            if self._used_up:
+            if self._exhausted:
                 raise ValueError(
                     f"DataLoader: expected an iterable that can start anew, got {type(items).__name__}, an iterator "
-                    "that an earlier iteration used up: give a list, or an object with __iter__"
+                    "that an earlier iteration exhausted: give a list, or an object with __iter__"
                 )
-            self._used_up = True
+            self._exhausted = True
         return iterator
 
 
 def _run(jobs: Generator[Callable[[], Any], None, None]) -> Iterator[Any]:
-    """Yield the results of jobs, each when it is asked for."""
+    """Yield the results of jobs, each run on request."""
     with closing(jobs):
         for job in jobs:
             if (batch := job()) is _END:
@@ -255,18 +254,19 @@ def _run(jobs: Generator[Callable[[], Any], None, None]) -> Iterator[Any]:
 
 
 def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahead: int) -> Iterator[Any]:
-    """Yield the results of jobs in order, while a number of further ones is under way in threads.
+    """Yield the results of jobs in order, while threads run a number of further ones.
 
-    A thread of its own uses the pool and starts threads: a signal handler, which runs in the main thread alone, leaves
-    threads waiting for ever where it raises within their locks. Queues, which are of C, are all that is shared.
+    A signal handler, which runs in the main thread, may raise within a lock of Python code, and so leave other threads
+    waiting forever. Therefore the main thread shares with others only queues, which are implemented in C, and a thread
+    of its own starts the workers and uses the pool.
     """
     tasks: SimpleQueue[Any] = SimpleQueue()
-    wanted, started = [True], Lock()
-    server = Thread(target=_serve, args=(tasks, workers, wanted), daemon=True)
-    # The calls at the end, made by one of C: no signal handler runs before or between them.
-    end: Any = partial(deque, starmap(call, [(wanted.clear,), (tasks.put, None)]), 0)
+    active, started = [True], Lock()
+    dispatcher = Thread(target=_dispatch, args=(tasks, workers, active), daemon=True)
+    # The last two calls, made by one C function: no signal handler runs before or between them.
+    end: Any = partial(deque, starmap(call, [(active.clear,), (tasks.put, None)]), 0)
 
-    def submitted(number: int) -> Iterator[SimpleQueue[Any]]:
+    def submit(number: int) -> Iterator[SimpleQueue[Any]]:
         for job in islice(jobs, number):
             outcome: SimpleQueue[Any] = SimpleQueue()
             tasks.put((job, outcome))
@@ -276,25 +276,25 @@ def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahea
         started.acquire()
         try:
             try:
-                start_new_thread(_start, (server, tasks, started))
-            except RuntimeError:  # there is no thread to wait for
+                start_new_thread(_start, (dispatcher, tasks, started))
+            except RuntimeError:  # no thread to wait for
                 started.release()
                 raise
-            pending = deque(submitted(ahead))
+            pending = deque(submit(ahead))
             while pending and (batch := _result(pending.popleft())) is not _END:
-                pending.extend(submitted(1))
+                pending.extend(submit(1))
                 yield batch
-        finally:  # also where the loop is left early, and this generator closed
+        finally:  # also if the loop ends early, and closes this generator
             end()
             with started:
-                if server.ident is not None:
-                    server.join()
+                if dispatcher.ident is not None:
+                    dispatcher.join()
 
 
-def _start(server: Thread, tasks: SimpleQueue[Any], started: Any) -> None:
-    """Start a thread, or answer each job from a queue, up to None, with the reason why that failed."""
+def _start(dispatcher: Thread, tasks: SimpleQueue[Any], started: Any) -> None:
+    """Start a thread; on failure, answer each job from a queue, up to None, with the error."""
     try:
-        server.start()
+        dispatcher.start()
     except RuntimeError as error:
         while (task := tasks.get()) is not None:
             task[1].put((None, error))
@@ -302,22 +302,22 @@ def _start(server: Thread, tasks: SimpleQueue[Any], started: Any) -> None:
         started.release()
 
 
-def _serve(tasks: SimpleQueue[Any], workers: int, wanted: list[bool]) -> None:
-    """Hand jobs from a queue, up to None, to a pool of threads."""
+def _dispatch(tasks: SimpleQueue[Any], workers: int, active: list[bool]) -> None:
+    """Submit jobs from a queue, up to None, to a pool of threads."""
     from concurrent.futures import ThreadPoolExecutor  # not at the top: slow to import
 
     with ThreadPoolExecutor(workers, thread_name_prefix="xgrad-data") as pool:
         while (task := tasks.get()) is not None:
             job, outcome = task
             try:
-                pool.submit(_deliver, job, outcome, wanted)
+                pool.submit(_execute, job, outcome, active)
             except RuntimeError as error:  # no thread could be started
                 outcome.put((None, error))
 
 
-def _deliver(job: Callable[[], Any], outcome: SimpleQueue[Any], wanted: list[bool]) -> None:
-    """Run a job, while that is wanted, and put its result, or what it raises, into a queue."""
-    if wanted:
+def _execute(job: Callable[[], Any], outcome: SimpleQueue[Any], active: list[bool]) -> None:
+    """Run a job if the iteration is still active, and put its result or exception into a queue."""
+    if active:
         try:
             outcome.put((job(), None))
         except BaseException as error:
@@ -330,5 +330,5 @@ def _result(outcome: SimpleQueue[Any]) -> Any:
         try:
             raise error
         finally:
-            del error  # which refers to this frame
+            del error  # it refers to this frame
     return batch

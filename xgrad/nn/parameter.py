@@ -38,7 +38,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _updates_out_of_place = False  # `p -= step` under no_grad() is an update, frozen or not
+    _out_of_place_updates = False  # `p -= step` under no_grad() is an update, frozen or not
 
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True

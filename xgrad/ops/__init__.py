@@ -1,9 +1,16 @@
 """The ops: each with its derivative beside it, one file a subject."""
 
-from xgrad.ops import standard
+from xgrad.ops.creation import *
+from xgrad.ops.dtype_functions import *
+from xgrad.ops.elementwise import *
+from xgrad.ops.indexing import *
 from xgrad.ops.indexing import getitem, index_add, scatter, setitem
+from xgrad.ops.manipulation import *
+from xgrad.ops.matrix_products import *
 from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax
-from xgrad.ops.standard import *
+from xgrad.ops.searching import *
+from xgrad.ops.statistical import *
+from xgrad.ops.tensor_conversion import *
 from xgrad.ops.writing import put
 from xgrad.support import hints
 
@@ -11,5 +18,7 @@ __all__ = [
     "cross_entropy", "getitem", "index_add", "linear", "log_softmax", "mse_loss", "put", "scatter", "setitem",
     "softmax",
 ]  # fmt: skip
-__all__ += [name for name in vars(standard) if not name.startswith("_")]
+#: The functions of the namespace that are loaded with it.
+STANDARD = [name for name, value in globals().items() if callable(value) and name[0] != "_" and name not in __all__]
+__all__ += STANDARD
 hints.install(__name__)

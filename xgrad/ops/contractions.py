@@ -10,54 +10,39 @@ from string import ascii_letters
 
 import numpy as np
 
-from xgrad.backend import DeviceError
-from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.linalg import diagonal
+from xgrad.ops.manipulation import on_one_device
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
+
+__all__ = ["einsum"]
 
 #: A tensor, and a letter for each of its axes.
 Labelled = tuple[Tensor, str]
 
 
+@documented()
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     """Multiply tensors and sum over axes, by the Einstein summation convention.
 
-    Parameters
-    ----------
-    subscripts : str
-        For each operand one letter per axis, separated by commas, and after ``->`` those of the result:
+    subscripts : str -- For each operand one letter per axis, separated by commas, and after ``->`` those of the result:
         ``"ij,jk->ik"`` is a matrix product. Axes of one letter are multiplied element by element; letters that are not
         in the result are summed over. A letter repeated in one operand takes its diagonal. ``...`` stands for any
-        number of axes, which broadcast. Without ``->``, the result has the axes of ``...``, then the letters that
-        occur once, in alphabetical order.
-    *operands : Tensor
-        Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of length 1.
+        number of axes, which broadcast. Without ``->``, the result has the axes of ``...``, then the letters that occur
+        once, in alphabetical order.
+    *operands : Tensor -- Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of
+        length 1.
+    returns Tensor -- Of the dtype that the operands promote to.
+    raises ValueError -- If the subscripts are malformed, or do not fit the shapes.
+    raises TypeError -- If `subscripts` is not a string.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Of the dtype that the operands promote to.
-
-    Raises
-    ------
-    ValueError
-        If the subscripts are malformed, or do not fit the shapes.
-    TypeError
-        If `subscripts` is not a string.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
     Differentiable to any order. Two operands are one call of `matmul`. Of three and more, the order of pairs that
     takes the fewest operations is searched for by ``numpy.einsum_path``, exhaustively for up to four operands. As
     ``numpy.einsum`` and ``torch.einsum``, but that sums of integers are of their own dtype.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x, y = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 10.0])
     >>> xgrad.einsum("ij,j->i", x, y)
     Tensor([21., 43.])
@@ -67,12 +52,9 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     if not isinstance(subscripts, str):
         got = type(subscripts).__name__
         raise TypeError(f"einsum: expected a string of subscripts first, such as 'ij,jk->ik', got {got}")
-    tensors = [as_tensor("einsum", f"operands[{i}]", x) for i, x in enumerate(operands)]
+    tensors = on_one_device("einsum", "operands", operands)
     shapes = tuple([x.shape for x in tensors])
-    terms, result, sizes = _parsed(subscripts, shapes)
-    if any(x.device != tensors[0].device for x in tensors):
-        devices = ", ".join([str(x.device) for x in tensors])
-        raise DeviceError(f"einsum: expected operands on one device, got {devices}: move them with .to(device)")
+    terms, result, sizes = _parse_subscripts(subscripts, shapes)
     dtype = namespace.result_type(*tensors)
     dtype = namespace.int64 if dtype.kind == "b" else dtype
     parts = [
@@ -81,20 +63,20 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     for i, (x, term) in enumerate(parts):
         others = {*result, *(letter for j, part in enumerate(parts) if j != i for letter in part[1])}
         if summed := tuple([axis for axis, letter in enumerate(term) if letter not in others]):
-            parts[i] = namespace.sum(x, axis=summed, dtype=dtype), _without(term, summed)
+            parts[i] = namespace.sum(x, axis=summed, dtype=dtype), _drop_letters(term, summed)
     for step in _path(tuple([labels for _, labels in parts]), result, tuple(sizes.items())):
         chosen = [parts[i] for i in step]
         parts = [part for i, part in enumerate(parts) if i not in step]
         while len(chosen) > 1:
             kept = {*result, *(letter for _, labels in (*parts, *chosen[2:]) for letter in labels)}
-            chosen[:2] = [_contracted(chosen[0], chosen[1], kept, sizes)]
+            chosen[:2] = [_contract_pair(chosen[0], chosen[1], kept, sizes)]
         parts += chosen
     ((x, labels),) = parts
     return namespace.permute_dims(x, tuple([labels.index(letter) for letter in result]))
 
 
 @lru_cache(256)
-def _parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], str, dict[str, int]]:
+def _parse_subscripts(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], str, dict[str, int]]:
     """Return letters for all axes of each operand and of the result, those of ``...`` among them, and their lengths."""
 
     def wrong(what: str) -> ValueError:
@@ -147,12 +129,12 @@ def _diagonals(x: Tensor, term: str, sizes: dict[str, int]) -> Labelled:
     """Take the diagonals of axes that share a letter, and drop axes of length 1 that broadcast."""
     while repeated := [letter for letter in term if term.count(letter) > 1]:
         pair = term.index(repeated[0]), term.rindex(repeated[0])
-        x, term = diagonal(namespace.moveaxis(x, pair, (-2, -1))), _without(term, pair) + repeated[0]
+        x, term = diagonal(namespace.moveaxis(x, pair, (-2, -1))), _drop_letters(term, pair) + repeated[0]
     dropped = tuple([i for i, letter in enumerate(term) if x.shape[i] == 1 != sizes[letter]])
-    return namespace.squeeze(x, axis=dropped) if dropped else x, _without(term, dropped)
+    return namespace.squeeze(x, axis=dropped) if dropped else x, _drop_letters(term, dropped)
 
 
-def _without(term: str, positions: Sequence[int]) -> str:
+def _drop_letters(term: str, positions: Sequence[int]) -> str:
     return "".join([letter for i, letter in enumerate(term) if i not in positions])
 
 
@@ -167,7 +149,7 @@ def _path(terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...
     return path
 
 
-def _contracted(first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]) -> Labelled:
+def _contract_pair(first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]) -> Labelled:
     """Multiply two operands, and sum over what is in both of them and not kept, in one product of matrices."""
     (x1, term1), (x2, term2) = first, second
     shared = [letter for letter in term1 if letter in term2]

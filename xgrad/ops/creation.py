@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import cleandoc
 from operator import index
 from typing import Any, TypeVar
 
 import numpy as np
 
-from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
@@ -17,10 +17,11 @@ from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
-from xgrad.ops.conversion import asarray, astype, check_cast, check_range, native_dtype
-from xgrad.ops.data_types import result_type
 from xgrad.ops.declare import make_callable
-from xgrad.ops.manipulation import broadcast_to, reshape
+from xgrad.ops.dtype_functions import result_type
+from xgrad.ops.manipulation import broadcast_to, on_one_device, reshape
+from xgrad.ops.tensor_conversion import asarray, astype, check_cast, check_range, native_dtype
+from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import explained, shown
 
 __all__ = [
@@ -33,35 +34,16 @@ Number = bool | int | float | complex | Tensor
 
 _DOC = """{summary}
 
-Parameters
-----------
 {parameters}
-dtype : dtype, optional
-    By default {dtype}.
-device : str or Device, optional
-    By default {device}.
-requires_grad : bool, default False
-    Whether gradients are wanted of it, as a leaf.
+dtype : dtype, optional -- By default {dtype}.
+device : str or Device, optional -- By default {device}.
+requires_grad
+returns Tensor -- Of shape {shape}.
+raises TypeError -- If there is no such dtype, or gradients are wanted of one that is not floating.
+raises DeviceError -- If the device is unknown or cannot be used.
 
-Returns
--------
-Tensor
-    Of shape {shape}.
+{notes}
 
-Raises
-------
-TypeError
-    If there is no such dtype, or gradients are wanted of one that is not floating.
-DeviceError
-    If the device is unknown or cannot be used.
-
-Notes
------
-{notes}Python array API standard, creation functions: ``{name}``.
-
-Examples
---------
->>> import xgrad
 >>> xgrad.{example}
 """
 
@@ -79,26 +61,26 @@ def _creation(
     """
 
     def declare(function: F) -> F:
-        summary, _, parameters = (function.__doc__ or "").strip().replace("\n    ", "\n").partition("\n\n")
-        function.__doc__ = _DOC.format(
-            name=function.__name__,
+        summary, _, parameters = cleandoc(function.__doc__ or "").partition("\n\n")
+        text = _DOC.format(
             summary=summary,
             parameters=parameters,
             shape=shape,
             dtype=dtype,
             device=device,
-            notes=notes and notes + " ",
+            notes=notes,
             example=example.replace(" -> ", "\n"),
         )
+        function.__doc__ = write_out(text, function.__name__, "creation functions")
         return explained(function)
 
     return declare
 
 
-_of_x = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
+_LIKE_X = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
 
 
-def _make(
+def _create(
     name: str, *args: Any, dtype: Any, device: str | Device | None, requires_grad: bool, **options: Any
 ) -> Tensor:
     """Call the creation function of a device's namespace, with the device as the current one."""
@@ -134,10 +116,9 @@ def zeros(
 ) -> Tensor:
     """Return zeros.
 
-    shape : int or tuple of int
-        The length of each axis.
+    shape
     """
-    return _make("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @_creation("`shape`", "ones((1, 2)) -> Tensor([[1., 1.]])")
@@ -146,10 +127,9 @@ def ones(
 ) -> Tensor:
     """Return ones.
 
-    shape : int or tuple of int
-        The length of each axis.
+    shape
     """
-    return _make("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @_creation("`shape`", "empty((1, 2)).shape -> (1, 2)")
@@ -158,10 +138,9 @@ def empty(
 ) -> Tensor:
     """Return whatever the memory holds.
 
-    shape : int or tuple of int
-        The length of each axis.
+    shape
     """
-    return _make("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @_creation(
@@ -181,10 +160,8 @@ def full(
 ) -> Tensor:
     """Return one value, repeated.
 
-    shape : int or tuple of int
-        The length of each axis.
-    fill_value : scalar or 0-d Tensor
-        The value.
+    shape
+    fill_value : scalar or 0-d Tensor -- The value.
     """
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
@@ -198,52 +175,49 @@ def full(
     if isinstance(fill_value, int):  # which NumPy before 2.1 would cut off
         target = current_device() if device is None else Device(device)
         check_range("full", np.asarray(fill_value), target.backend.numpy_dtype(native_dtype(dtype, target)))
-    return _make("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_of_x)
+@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_LIKE_X)
 def zeros_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return zeros, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
+    x : Tensor -- Whose shape, dtype and device to take.
     """
-    like = _like("zeros_like", x, dtype, device)
+    like = _like_options("zeros_like", x, dtype, device)
     return zeros(**like, requires_grad=requires_grad)
 
 
-@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_of_x)
+@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_LIKE_X)
 def ones_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return ones, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
+    x : Tensor -- Whose shape, dtype and device to take.
     """
-    like = _like("ones_like", x, dtype, device)
+    like = _like_options("ones_like", x, dtype, device)
     return ones(**like, requires_grad=requires_grad)
 
 
-@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_of_x)
+@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_LIKE_X)
 def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return whatever the memory holds, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
+    x : Tensor -- Whose shape, dtype and device to take.
     """
-    like = _like("empty_like", x, dtype, device)
+    like = _like_options("empty_like", x, dtype, device)
     return empty(**like, requires_grad=requires_grad)
 
 
 @_creation(
     example="full_like(xgrad.zeros(2), 7) -> Tensor([7., 7.])",
     notes="Differentiable in a value that is a tensor.",
-    **_of_x,
+    **_LIKE_X,
 )
 def full_like(
     x: Tensor,
@@ -256,29 +230,27 @@ def full_like(
 ) -> Tensor:
     """Return one value, repeated, in the shape of another tensor.
 
-    x : Tensor
-        Whose shape, dtype and device to take.
-    fill_value : scalar or 0-d Tensor
-        The value.
+    x : Tensor -- Whose shape, dtype and device to take.
+    fill_value : scalar or 0-d Tensor -- The value.
     """
-    like = _like("full_like", x, dtype, device)
+    like = _like_options("full_like", x, dtype, device)
     return full(fill_value=fill_value, **like, requires_grad=requires_grad)
 
 
-def _like(op: str, x: Any, dtype: Any, device: str | Device | None) -> dict[str, Any]:
+def _like_options(op: str, x: Any, dtype: Any, device: str | Device | None) -> dict[str, Any]:
     """Return the shape of a tensor, and its dtype and device where others are not given."""
     x = as_tensor(op, "x", x)
     device = x.device if device is None else device
     return {"shape": x.shape, "dtype": x.dtype if dtype is None else dtype, "device": device}
 
 
-_bounds = {
+_RANGE = {
     "device": "that of a tensor among the arguments, else the `default_device`",
     "notes": "Differentiable in the arguments that are tensors.",
 }
 
 
-@_creation("(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_bounds)
+@_creation("(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_RANGE)
 def arange(
     start: int | float | Tensor,
     /,
@@ -291,24 +263,21 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers from `start` up to `stop`, which is left out.
 
-    start : int, float or 0-d Tensor
-        Where to start; with no `stop`, where to stop, starting at 0.
-    stop : int, float or 0-d Tensor, optional
-        Where to stop.
-    step : int, float or 0-d Tensor, default 1
-        The distance between two numbers.
+    start : int, float or 0-d Tensor -- Where to start; with no `stop`, where to stop, starting at 0.
+    stop : int, float or 0-d Tensor, optional -- Where to stop.
+    step : int, float or 0-d Tensor, default 1 -- The distance between two numbers.
     """
     if stop is None:
         start, stop = 0, start
-    numbers, dtype, device, recorded = _read((start, stop, step), dtype, device)
-    made = _make("arange", *numbers, dtype=dtype, device=device, requires_grad=requires_grad)
+    numbers, dtype, device, recorded = _parse_bounds((start, stop, step), dtype, device)
+    made = _create("arange", *numbers, dtype=dtype, device=device, requires_grad=requires_grad)
     if not recorded or requires_grad:
         return made
-    count = _make("arange", made.size, dtype=dtype, device=device, requires_grad=False)
+    count = _create("arange", made.size, dtype=dtype, device=device, requires_grad=False)
     return astype(start + step * count, dtype, copy=False)
 
 
-@_creation("(num,)", "linspace(0.0, 1.0, 3) -> Tensor([0. , 0.5, 1. ])", **_bounds)
+@_creation("(num,)", "linspace(0.0, 1.0, 3) -> Tensor([0. , 0.5, 1. ])", **_RANGE)
 def linspace(
     start: int | float | complex | Tensor,
     stop: int | float | complex | Tensor,
@@ -322,23 +291,20 @@ def linspace(
 ) -> Tensor:
     """Return `num` evenly spaced numbers from `start` to `stop`.
 
-    start, stop : number or 0-d Tensor
-        The ends.
-    num : int
-        How many numbers.
-    endpoint : bool, default True
-        Whether `stop` is one of them.
+    start, stop : number or 0-d Tensor -- The ends.
+    num : int -- How many numbers.
+    endpoint : bool, default True -- Whether `stop` is one of them.
     """
     num = _integer("num", num)
-    numbers, dtype, device, recorded = _read((start, stop), dtype, device, lowest=FLOATING)
+    numbers, dtype, device, recorded = _parse_bounds((start, stop), dtype, device, lowest=FLOATING)
     if not recorded or requires_grad:
         options = {"endpoint": endpoint, "requires_grad": requires_grad}
-        return _make("linspace", *numbers, num, dtype=dtype, device=device, **options)
-    part = _make("linspace", 0, 1, num, dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
+        return _create("linspace", *numbers, num, dtype=dtype, device=device, **options)
+    part = _create("linspace", 0, 1, num, dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
     return astype(start * (1 - part) + stop * part, dtype, copy=False)
 
 
-def _read(
+def _parse_bounds(
     bounds: Sequence[Number], dtype: Any, device: str | Device | None, lowest: int = INTEGER
 ) -> tuple[list[Any], Any, str | Device | None, bool]:
     """Return bounds as numbers, the dtype and device of what lies between them, and whether they are in a graph."""
@@ -348,12 +314,12 @@ def _read(
     if dtype is None:
         dtype = result_type("bool", *bounds)
         dtype = defaults()[lowest] if KINDS[dtype.kind] < lowest else dtype
-    numbers = [_number(x) for x in bounds]
+    numbers = [_python_number(x) for x in bounds]
     device = tensors[0].device if tensors and device is None else device
     return numbers, dtype, device, grad_enabled.get() and any(x.requires_grad for x in tensors)
 
 
-def _number(x: Any) -> Any:
+def _python_number(x: Any) -> Any:
     x = x.detach() if isinstance(x, Tensor) else x
     return x.item() if isinstance(x, (Tensor, np.generic)) else x
 
@@ -371,46 +337,27 @@ def eye(
 ) -> Tensor:
     """Return ones on a diagonal and zeros elsewhere.
 
-    n_rows : int
-        The number of rows.
-    n_cols : int, optional
-        The number of columns, by default that of rows.
-    k : int, default 0
-        Which diagonal: above the main one if positive.
+    n_rows : int -- The number of rows.
+    n_cols : int, optional -- The number of columns, by default that of rows.
+    k : int, default 0 -- Which diagonal: above the main one if positive.
     """
-    return _make("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
+    return _create("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
 
+@documented("creation functions")
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
-    Parameters
-    ----------
-    *arrays : Tensor
-        The coordinates along each axis, of shape (n,).
-    indexing : {"xy", "ij"}, default "xy"
-        Whether the first two axes change places, as is the habit with images, or not, as with matrices.
+    *arrays : Tensor -- The coordinates along each axis, of shape (n,).
+    indexing : {"xy", "ij"}, default "xy" -- Whether the first two axes change places, as is the habit with images, or
+        not, as with matrices.
+    returns tuple of Tensor -- As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with
+        ``"ij"``, of (n2, n1, n3, ...) with ``"xy"``.
+    raises ValueError -- If an array has not just one axis, or `indexing` is neither.
+    raises DeviceError -- If the arrays are on several devices.
 
-    Returns
-    -------
-    tuple of Tensor
-        As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with ``"ij"``, of
-        (n2, n1, n3, ...) with ``"xy"``.
+    Differentiable to any order.
 
-    Raises
-    ------
-    ValueError
-        If an array has not just one axis, or `indexing` is neither.
-    DeviceError
-        If the arrays are on several devices.
-
-    Notes
-    -----
-    Differentiable to any order. Python array API standard, creation functions: ``meshgrid``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x, y = xgrad.meshgrid(xgrad.asarray([1, 2]), xgrad.asarray([3, 4, 5]))
     >>> x
     Tensor([[1, 2],
@@ -419,45 +366,26 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {shown(indexing)}")
-    arrays = tuple([as_tensor("meshgrid", f"arrays[{i}]", x) for i, x in enumerate(arrays)])
-    if any(x.ndim != 1 for x in arrays):
-        raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in arrays]}")
-    if len({x.device for x in arrays}) > 1:
-        raise DeviceError(f"meshgrid: expected arrays on one device, got {[str(x.device) for x in arrays]}")
-    axes = list(range(len(arrays)))
+    tensors = on_one_device("meshgrid", "arrays", arrays)
+    if any(x.ndim != 1 for x in tensors):
+        raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in tensors]}")
+    axes = list(range(len(tensors)))
     if indexing == "xy":
         axes[:2] = axes[1::-1]
-    shape = tuple([arrays[axis].size for axis in axes])
-    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(arrays)]
+    shape = tuple([tensors[axis].size for axis in axes])
+    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(tensors)]
     return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 
 _TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.
 
-Parameters
-----------
-x : Tensor
-    Of shape (..., m, n) and any dtype.
-k : int, default 0
-    Where the triangle ends: on the main diagonal, or so many diagonals above it.
+x : Tensor -- Of shape (..., m, n) and any dtype.
+k : int, default 0 -- Where the triangle ends: on the main diagonal, or so many diagonals above it.
+returns Tensor -- Of the same shape and dtype.
+raises ValueError -- If `x` has fewer than two axes.
 
-Returns
--------
-Tensor
-    Of the same shape and dtype.
+Differentiable to any order.
 
-Raises
-------
-ValueError
-    If `x` has fewer than two axes.
-
-Notes
------
-Differentiable to any order. Python array API standard, creation functions: ``{name}``.
-
-Examples
---------
->>> import xgrad
 >>> xgrad.{name}(xgrad.ones((2, 2)))
 {shown}
 """
@@ -472,7 +400,8 @@ def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
         return getattr(xp, name)(x, k=k)
 
     function = Function.of(name, forward, (lambda g, xp, k: getattr(xp, name)(g, k=k),))
-    return make_callable(function, _TRIANGLE.format(name=name, which=which, shown=shown), __name__)
+    text = _TRIANGLE.format(name=name, which=which, shown=shown)
+    return make_callable(function, write_out(text, name, "creation functions"), __name__)
 
 
 tril = _triangle("tril", "lower", "Tensor([[1., 0.],\n        [1., 1.]])")

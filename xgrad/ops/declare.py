@@ -12,6 +12,7 @@ from xgrad.core.op import Rule
 from xgrad.core.signatures import LazySignature
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import Views
+from xgrad.support.docstrings import write_out
 
 P = ParamSpec("P")
 
@@ -87,7 +88,7 @@ def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
     return op.function.forward(xp, *inputs, **options)
 
 
-def arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
+def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
     """Return two inputs as arrays, a scalar with the dtype of the other."""
     if type(x) in SCALARS:
         return xp.full_like(y, x), y
@@ -106,28 +107,12 @@ _KINDS = {
 
 _DOC = """{summary}
 
-Parameters
-----------
-{names} : Tensor
-    Of any shape{broadcast}, on one device; {kind}.{scalar}
+{names} : Tensor -- Of any shape{broadcast}, on one device; {kind}.{scalar}
+returns Tensor -- {result}
+{raises}raises DeviceError
 
-Returns
--------
-Tensor
-    {result}
+{gradient}
 
-Raises
-------
-{raises}DeviceError
-    If the tensors are on several devices.
-
-Notes
------
-{gradient} Python array API standard, elementwise functions: ``{name}``.
-
-Examples
---------
->>> import xgrad
 >>> xgrad.{name}({call})
 Tensor({value})
 """
@@ -145,8 +130,10 @@ def elementwise(
     forward: Callable[..., Any] | None = None,
     native_of_reals: bool = False,
     views: Views = False,
+    notes: str = "",
+    standard: bool = True,
 ) -> Callable[..., Tensor]:
-    """Declare a function of the standard that works element by element, given a rule for each input.
+    """Declare a function that works element by element, of the standard or not, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
     it is of bools alone, where the standard says nothing; `views` as in `derivative`. `forward` is the forward rule
@@ -157,7 +144,9 @@ def elementwise(
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
     function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
-    return make_callable(function, _document(function, names, doc, example), "xgrad.ops.elementwise")
+    text = _document(function, names, doc, example, notes)
+    text = write_out(text, name, "elementwise functions" if standard else "")
+    return make_callable(function, text, "xgrad.ops.elementwise")
 
 
 def _unary(name: str) -> Callable[..., Any]:
@@ -174,10 +163,13 @@ def _binary(name: str) -> Callable[..., Any]:
     return binary
 
 
-def _document(function: Function, names: str, summary: str, example: str) -> str:
+def _document(function: Function, names: str, summary: str, example: str, notes: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
-    wrong = f"TypeError\n    If an input is not of {NAMES[function.highest]}.\n" if function.highest < COMPLEX else ""
+    mismatch = "raises ValueError -- If the shapes do not broadcast.\n" if binary else ""
+    if function.highest < COMPLEX:
+        mismatch += f"raises TypeError -- If an input is not of {NAMES[function.highest]}.\n"
+    gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
     return _DOC.format(
         name=function.name,
         names=names,
@@ -186,8 +178,8 @@ def _document(function: Function, names: str, summary: str, example: str) -> str
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
-        raises=("ValueError\n    If the shapes do not broadcast.\n" if binary else "") + wrong,
-        gradient="Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows.",
+        raises=mismatch,
+        gradient=notes or gradient,
         call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
         value=value,
     )

@@ -3,38 +3,22 @@
 After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
 application in optimum experimental design" (2010), for QR; J. Townsend, "Differentiating the singular value
-decomposition" (2016); C. Boeddeker et al., "On the computation of complex-valued gradients with application to
-statistically optimum beamforming" (2017), for `eig`. Eigenvectors and singular vectors are determined up to a sign, or
-a phase where they are complex: a derivative means something for what does not depend on it.
+decomposition" (2016). Singular vectors are determined up to a sign, or a phase where they are complex: a derivative
+means something for what does not depend on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from xgrad.backend.device import Device
-from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, is_complex
-from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
-from xgrad.ops.products import adjoint, check_matrices, check_square, identity
+from xgrad.ops.eigen import check_phases, minus_adjoint, safe_divide
+from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, identity
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
-
-
-class EigResult(NamedTuple):
-    """The result of `eig`."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class EighResult(NamedTuple):
-    """What `eigh` returns."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
@@ -58,16 +42,7 @@ def _hermitian(xp: Any, x: Any) -> Any:
     return lower + adjoint(xp, lower)
 
 
-def _skew(xp: Any, x: Any) -> Any:
-    return x - adjoint(xp, x)
-
-
-def _quotient(xp: Any, a: Any, b: Any) -> Any:
-    """Divide, 0 by 0 giving 0: where nothing depends on a vector, it does not matter that it has no derivative."""
-    return a / xp.where((a == 0) & (b == 0), 1, b)
-
-
-def _columns(xp: Any, q: Any, g: Any, count: int) -> tuple[Any, Any]:
+def _leading_columns(xp: Any, q: Any, g: Any, count: int) -> tuple[Any, Any]:
     """Return the first columns of a unitary matrix, and their gradient with that of the others in it.
 
     The others span what the first leave, and turn with them.
@@ -77,24 +52,6 @@ def _columns(xp: Any, q: Any, g: Any, count: int) -> tuple[Any, Any]:
     return q[..., :count], g[..., :count] - q[..., count:] @ (adjoint(xp, g[..., count:]) @ q[..., :count])
 
 
-def _check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> None:
-    """Raise RuntimeError if a loss depends on the phases of complex columns, given these and their gradients.
-
-    Columns that are in proportion to each other, one of each pair, have the same phase. As in PyTorch, a small
-    dependence is tolerated: rounding leaves one.
-    """
-    slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
-    sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
-    wrong = xp.any(xp.abs(slopes) > 0.01 + 0.01 * sizes)
-    for holder in ("_data", "array"):  # of a tensor, and of a traced array: of a captured step, one run is checked
-        wrong = getattr(wrong, holder, wrong)
-    if not device.backend.asynchronous and bool(wrong):
-        raise RuntimeError(
-            f"{op}: expected a loss that does not depend on the phases of the vectors, which are arbitrary, got one "
-            "that does: take abs(vectors), or divide each vector by the phase of one of its elements"
-        )
-
-
 def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
     up, g = (out, adjoint(xp, g)) if upper else (adjoint(xp, out), g)
     half = xp.linalg.solve(up, _hermitian(xp, up @ g) / 2)
@@ -102,36 +59,20 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 
 
 @derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     """Return the triangular matrices whose product with their adjoints the matrices are.
 
-    Parameters
-    ----------
-    x : Tensor
-        Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read. Integers
-        count as float32.
-    upper : bool, default False
-        Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the lower L of ``L @ L.H``.
+    x : Tensor -- Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read.
+        Integers count as float32.
+    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the
+        lower L of ``L @ L.H``.
+    returns Tensor -- Of the shape of `x`, with zeros in the other triangle.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If one is not positive definite; on ``cuda`` the result is NaN instead.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`, with zeros in the other triangle.
+    The gradient is Hermitian.
 
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If one is not positive definite; on ``cuda`` the result is NaN instead.
-
-    Notes
-    -----
-    The gradient is Hermitian. Python array API standard, linear algebra extension: ``cholesky``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.cholesky(xgrad.asarray([[4.0, 2.0], [2.0, 10.0]]))
     Tensor([[2., 0.],
             [1., 3.]])
@@ -140,218 +81,11 @@ def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     return xp.linalg.cholesky(x, upper=upper)
 
 
-def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
-    (g_values, g_vectors), (values, vectors) = g, out
-    _check_phases("eig", xp, x_device, (vectors, g_vectors))
-    left, diagonal = adjoint(xp, vectors), identity(xp, values)
-    lengthened = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # what length 1 excludes
-    turned = left @ (g_vectors - vectors * lengthened[..., None, :])
-    gaps = xp.conj(values[..., None, :] - values[..., :, None]) + diagonal
-    inner = xp.where(diagonal == 1, g_values[..., None, :], _quotient(xp, turned, gaps))
-    return xp.linalg.solve(left, inner @ left)
-
-
-@derivative(_eig_rule, kind=FLOATING, holomorphic=False)
-def _eig(xp: Any, x: Any, /) -> Any:
-    return _complex(xp, xp.linalg.eig, x)
-
-
-@derivative(None, kind=FLOATING)
-def _eigvals(xp: Any, x: Any, /) -> Any:
-    return _complex(xp, lambda x: (xp.linalg.eigvals(x),), x)[0]
-
-
-def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[Any, ...]:
-    """Return what a solver finds as complex numbers: NumPy's are real where all eigenvalues are."""
-    check_square(x)
-    dtype = xp.complex64 if x.dtype in (xp.float32, xp.complex64) else xp.complex128
-    return tuple([part if is_complex(part.dtype) else xp.astype(part, dtype) for part in solve(x)])
-
-
-def eig(x: Tensor, /) -> EigResult:
-    """Return the eigenvalues and eigenvectors of square matrices.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigh`.
-
-    Returns
-    -------
-    eigenvalues : Tensor
-        Of shape (..., n), complex, in no particular order.
-    eigenvectors : Tensor
-        Of shape (..., n, n), complex: the columns are the vectors, of length 1.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If the computation does not converge, or an element is infinite or NaN.
-    RuntimeError
-        In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch; ``cuda`` does not wait
-        to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
-
-    Notes
-    -----
-    Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as soon as something
-    depends on them. That of the eigenvalues alone is then one of several, by the vectors that were found. Where a
-    matrix has fewer than n independent vectors, neither has a derivative: the gradient is huge, infinite or NaN, or the
-    backward pass raises LinAlgError. Python array API standard, linear algebra extension: ``eig``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> values, vectors = xgrad.linalg.eig(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
-    >>> values, xgrad.abs(vectors)
-    (Tensor([0.+1.j, 0.-1.j], dtype=complex64), Tensor([[0.7..., 0.7...],
-            [0.7..., 0.7...]]))
-    """
-    return EigResult(*_eig(x))
-
-
-def eigvals(x: Tensor, /) -> Tensor:
-    """Return the eigenvalues of square matrices.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigvalsh`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., n), complex, in no particular order.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If the computation does not converge, or an element is infinite or NaN.
-    RuntimeError
-        On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
-
-    Notes
-    -----
-    Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is computed; where eigenvalues
-    repeat, it is as there. Python array API standard, linear algebra extension: ``eigvals``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.linalg.eigvals(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
-    Tensor([0.+1.j, 0.-1.j], dtype=complex64)
-    """
-    x = as_tensor("eigvals", "x", x)
-    return eig(x).eigenvalues if x.requires_grad and grad_enabled.get() else _eigvals(x)
-
-
-def _eigh_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
-    (g_values, g_vectors), (values, vectors) = g, out
-    if is_complex(vectors.dtype):
-        _check_phases("eigh", xp, x_device, (vectors, g_vectors))
-    diagonal = identity(xp, values)
-    gaps = values[..., None, :] - values[..., :, None] + diagonal
-    inner = _quotient(xp, _skew(xp, adjoint(xp, vectors) @ g_vectors) / 2, gaps) + diagonal * g_values[..., None, :]
-    return vectors @ inner @ adjoint(xp, vectors)
-
-
-@derivative(_eigh_rule, kind=FLOATING, holomorphic=False)
-def _eigh(xp: Any, x: Any, /) -> Any:
-    check_square(x)
-    return tuple(xp.linalg.eigh(x))
-
-
-def eigh(x: Tensor, /) -> EighResult:
-    """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); only one triangle is read. Integers count as float32.
-
-    Returns
-    -------
-    eigenvalues : Tensor
-        Of shape (..., n), real, the smallest first.
-    eigenvectors : Tensor
-        Of shape (..., n, n): unitary matrices, whose columns are the vectors.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If the computation does not converge.
-    RuntimeError
-        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
-
-    Notes
-    -----
-    The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or
-    NaN as soon as something depends on them. That of the eigenvalues alone stays finite; it is then one of several,
-    by the vectors that were found. Python array API standard, linear algebra extension: ``eigh``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> values, vectors = xgrad.linalg.eigh(xgrad.asarray([[2.0, 0.0], [0.0, 1.0]]))
-    >>> values, xgrad.abs(vectors)
-    (Tensor([1., 2.]), Tensor([[0., 1.],
-            [1., 0.]]))
-    """
-    return EighResult(*_eigh(x))
-
-
-def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
-    _, vectors = xp.linalg.eigh(x)
-    return (vectors * g[..., None, :]) @ adjoint(xp, vectors)
-
-
-@derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False)
-def eigvalsh(xp: Any, x: Any, /) -> Any:
-    """Return the eigenvalues of symmetric or Hermitian matrices.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); only one triangle is read. Integers count as float32.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., n), real, the smallest first.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If the computation does not converge.
-
-    Notes
-    -----
-    The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several. The second
-    derivative is infinite or NaN there, unless it does not depend on how they part. Python array API standard, linear
-    algebra extension: ``eigvalsh``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.linalg.eigvalsh(xgrad.asarray([[2.0, 1.0], [1.0, 2.0]]))
-    Tensor([1., 3.])
-    """
-    check_square(x)
-    return xp.linalg.eigvalsh(x)
-
-
 def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
     (gq, gr), (q, r) = g, out
     rows, columns = q.shape[-2], r.shape[-1]
     count, rest = min(rows, columns), None
-    q, gq = _columns(xp, q, gq, count)
+    q, gq = _leading_columns(xp, q, gq, count)
     r, gr = r[..., :count, :], gr[..., :count, :]
     if columns > rows:  # those to the right are R = Q.H @ X
         rest = q @ gr[..., rows:]
@@ -371,37 +105,20 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     return tuple(xp.linalg.qr(x, mode=mode))
 
 
+@documented("linear algebra extension")
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Return matrices as products of a unitary and an upper triangular one.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    mode : {"reduced", "complete"}, default "reduced"
-        Whether Q has k = min(m, n) columns, or k = m.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    mode : {"reduced", "complete"}, default "reduced" -- Whether Q has k = min(m, n) columns, or k = m.
+    returns Q : Tensor -- Of shape (..., m, k), with orthonormal columns.
+    returns R : Tensor -- Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either sign.
+    raises ValueError -- If `x` has fewer than two axes, or there is no such mode.
 
-    Returns
-    -------
-    Q : Tensor
-        Of shape (..., m, k), with orthonormal columns.
-    R : Tensor
-        Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either sign.
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes, or there is no such mode.
-
-    Notes
-    -----
     There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the backward pass raises
     an error, or the gradient is infinite or NaN. The columns that "complete" adds are determined up to a rotation, and
-    have a derivative for what does not depend on it. Python array API standard, linear algebra extension: ``qr``.
+    have a derivative for what does not depend on it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> q, r = xgrad.linalg.qr(xgrad.asarray([[3.0, 1.0], [4.0, 2.0]]))
     >>> xgrad.abs(r)
     Tensor([[5. , 2.2],
@@ -412,24 +129,26 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
 
 def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     (gu, gs, gvh), (u, s, vh) = g, out
-    u, gu = _columns(xp, u, gu, s.shape[-1])
-    v, gv = _columns(xp, adjoint(xp, vh), adjoint(xp, gvh), s.shape[-1])
+    u, gu = _leading_columns(xp, u, gu, s.shape[-1])
+    v, gv = _leading_columns(xp, adjoint(xp, vh), adjoint(xp, gvh), s.shape[-1])
     if is_complex(u.dtype):
-        _check_phases("svd", xp, x_device, (u, gu), (v, gv))
+        check_phases("svd", xp, x_device, (u, gu), (v, gv))
     by_u, by_v = adjoint(xp, u) @ gu, adjoint(xp, v) @ gv
     column, row, diagonal = s[..., :, None], s[..., None, :], identity(xp, s)
     gaps = (row - column) * (row + column) + diagonal
-    turned = _skew(xp, by_u)
+    turned = minus_adjoint(xp, by_u)
     inner = (
-        diagonal * gs[..., None, :] + _quotient(xp, turned, gaps) * row + column * _quotient(xp, _skew(xp, by_v), gaps)
+        diagonal * gs[..., None, :]
+        + safe_divide(xp, turned, gaps) * row
+        + column * safe_divide(xp, minus_adjoint(xp, by_v), gaps)
     )
     if is_complex(u.dtype):  # phases, which a loss may depend on through U and Vh together
-        inner = inner + _quotient(xp, diagonal * turned / 2, row)
+        inner = inner + safe_divide(xp, diagonal * turned / 2, row)
     left = u @ inner
     if u.shape[-2] > s.shape[-1]:
-        left = left + _quotient(xp, gu - u @ by_u, row)
+        left = left + safe_divide(xp, gu - u @ by_u, row)
     gx = left @ adjoint(xp, v)
-    return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, _quotient(xp, gv - v @ by_v, row))
+    return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, safe_divide(xp, gv - v @ by_v, row))
 
 
 @derivative(_svd_rule, kind=FLOATING, holomorphic=False)
@@ -438,45 +157,26 @@ def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
 
 
+@documented("linear algebra extension")
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """Return the singular value decomposition ``U @ diag(S) @ Vh``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    full_matrices : bool, default True
-        Whether U and Vh are square; otherwise they have as many columns, and rows, as there are singular values.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    full_matrices : bool, default True -- Whether U and Vh are square; otherwise they have as many columns, and rows, as
+        there are singular values.
+    returns U : Tensor -- Of shape (..., m, m), or (..., m, k), with orthonormal columns.
+    returns S : Tensor -- The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
+    returns Vh : Tensor -- Of shape (..., n, n), or (..., k, n), with orthonormal rows.
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+    raises RuntimeError -- In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`,
+        which a vector of U and the one of V beside it share.
 
-    Returns
-    -------
-    U : Tensor
-        Of shape (..., m, m), or (..., m, k), with orthonormal columns.
-    S : Tensor
-        The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
-    Vh : Tensor
-        Of shape (..., n, n), or (..., k, n), with orthonormal rows.
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
-    RuntimeError
-        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`, which a vector of U
-        and the one of V beside it share.
-
-    Notes
-    -----
     Where singular values repeat, and where one is 0, singular vectors have no derivative: the gradient is infinite or
     NaN as soon as something depends on them. That of the singular values alone stays finite, as with `svdvals`. The
     columns that `full_matrices` adds are determined up to a rotation, and have a derivative for what does not depend
-    on it. Python array API standard, linear algebra extension: ``svd``.
+    on it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> u, s, vh = xgrad.linalg.svd(xgrad.asarray([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]))
     >>> u.shape, s, vh.shape
     ((3, 3), Tensor([3., 2.]), (2, 2))
@@ -490,35 +190,18 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_svdvals_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
 def svdvals(xp: Any, x: Any, /) -> Any:
     """Return the singular values.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    returns Tensor -- Of shape (..., min(m, n)), real, the largest first.
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
-    Returns
-    -------
-    Tensor
-        Of shape (..., min(m, n)), real, the largest first.
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
-
-    Notes
-    -----
     Where singular values repeat, and where one is 0, the gradient is finite, and one of several, by the vectors that
-    were found. The second derivative is infinite or NaN there, unless it does not depend on how they part. Python
-    array API standard, linear algebra extension: ``svdvals``.
+    were found. The second derivative is infinite or NaN there, unless it does not depend on how they part.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.svdvals(xgrad.asarray([[0.0, 2.0], [3.0, 0.0]]))
     Tensor([3., 2.])
     """

@@ -6,85 +6,54 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import linalg
+from xgrad.ops.declare_reduction import front_axis
+from xgrad.support.docstrings import documented
+
+__all__ = ["diag", "diagonal"]
 
 
+@documented()
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Return the diagonals over two axes.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype, with two axes or more.
-    offset : int, default 0
-        Which diagonal: above the main one if positive.
-    axis1, axis2 : int, default 0 and 1
-        The rows and the columns.
+    x : Tensor -- Of any dtype, with two axes or more.
+    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    axis1, axis2 : int, default 0 and 1 -- The rows and the columns.
+    returns Tensor -- Of the shape of `x` without the two axes, and with the diagonals along a new last one.
+    raises ValueError -- If `x` has fewer than two axes, or the two are one.
+    raises IndexError
+    raises TypeError -- If an axis or the offset is no int.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x` without the two axes, and with the diagonals along a new last one.
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes, or the two are one.
-    IndexError
-        If there is no such axis.
-    TypeError
-        If an axis or the offset is no int.
-
-    Notes
-    -----
     Differentiable to any order. As ``numpy.diagonal`` and ``torch.diagonal``, which take the first two axes by default;
     `linalg.diagonal`, the standard's, takes the last two.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
     """
     x = as_tensor("diagonal", "x", x)
     if x.ndim < 2:
         raise ValueError(f"diagonal: expected x with two axes or more, got shape {x.shape}")
-    for axis in (as_int("diagonal", "axis1", axis1), as_int("diagonal", "axis2", axis2)):
-        if not -x.ndim <= axis < x.ndim:
-            raise IndexError(f"diagonal: axis {axis} is out of bounds for shape {x.shape}")
-    if axis1 % x.ndim == axis2 % x.ndim:
+    rows, columns = [
+        front_axis("diagonal", x, as_int("diagonal", name, axis)) for name, axis in (("axis1", axis1), ("axis2", axis2))
+    ]
+    if rows == columns:
         raise ValueError(f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}")
-    return linalg.diagonal(namespace.moveaxis(x, (axis1, axis2), (-2, -1)), offset=as_int("diagonal", "offset", offset))
+    matrices = namespace.moveaxis(x, (rows, columns), (-2, -1))
+    return linalg.diagonal(matrices, offset=as_int("diagonal", "offset", offset))
 
 
+@documented()
 def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or the matrix that has a vector for its diagonal, and zeros elsewhere.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype; a matrix of shape (m, n), or a vector of shape (n,).
-    k : int, default 0
-        Which diagonal: above the main one if positive.
+    x : Tensor -- Of any dtype; a matrix of shape (m, n), or a vector of shape (n,).
+    k : int, default 0 -- Which diagonal: above the main one if positive.
+    returns Tensor -- A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
+    raises ValueError -- If `x` has another number of axes.
+    raises TypeError -- If `k` is no int.
 
-    Returns
-    -------
-    Tensor
-        A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
-
-    Raises
-    ------
-    ValueError
-        If `x` has another number of axes.
-    TypeError
-        If `k` is no int.
-
-    Notes
-    -----
     Differentiable to any order. As ``numpy.diag`` and ``torch.diag``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.diag(xgrad.asarray([1.0, 2.0]))
     Tensor([[1., 0.],
             [0., 2.]])
@@ -100,5 +69,5 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     start = k if k >= 0 else -k * n
     zeros = namespace.zeros(n * n, dtype=x.dtype, device=x.device)
     stop = min(start + x.shape[0] * (n + 1), n * n)  # the standard has no slices beyond the end
-    from_placement = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
-    return namespace.reshape(from_placement, (n, n))
+    flat = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
+    return namespace.reshape(flat, (n, n))

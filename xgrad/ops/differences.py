@@ -8,11 +8,14 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.dtypes import INTEGER, SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.axes import cut
 from xgrad.ops.declare import derivative
+from xgrad.ops.declare_reduction import front_axis, slice_axis
 from xgrad.ops.manipulation import concat
-from xgrad.ops.products import as_floating
+from xgrad.ops.matrix_products import as_floating
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
+
+__all__ = ["diff", "gradient"]
 
 
 def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
@@ -27,60 +30,41 @@ def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 @derivative(_diff_rule, kind=INTEGER)
 def _diff(xp: Any, x: Any, /, *, axis: int, n: int) -> Any:
     for _ in range(min(n, x.shape[axis])):
-        x = x[cut(axis, 1)] - x[cut(axis, None, -1)]
+        x = x[slice_axis(axis, 1)] - x[slice_axis(axis, None, -1)]
     return x
 
 
 @explained
+@documented("utility functions")
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """Return the differences between neighbours along an axis, n times over.
 
-    Parameters
-    ----------
-    x : Tensor
-        Numbers, with at least one axis; bools count as integers.
-    axis : int, default -1
-        Along what to take differences.
-    n : int, default 1
-        How many times; 0 returns the elements themselves.
-    prepend, append : Tensor, optional
-        What to put before and behind `x` first: of its shape, but for the length of `axis`. They have gradients, too.
+    x : Tensor -- Numbers, with at least one axis; bools count as integers.
+    axis : int, default -1 -- Along what to take differences.
+    n : int, default 1 -- How many times; 0 returns the elements themselves.
+    prepend, append : Tensor, optional -- What to put before and behind `x` first: of its shape, but for the length of
+        `axis`. They have gradients, too.
+    returns Tensor -- With `axis` shorter by `n`, and empty where there is not enough.
+    raises ValueError -- If `n` is negative, or the shapes do not agree.
+    raises IndexError
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        With `axis` shorter by `n`, and empty where there is not enough.
+    Differentiable to any order.
 
-    Raises
-    ------
-    ValueError
-        If `n` is negative, or the shapes do not agree.
-    IndexError
-        If there is no such axis.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Differentiable to any order. Python array API standard, utility functions: ``diff``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.diff(xgrad.asarray([1.0, 4.0, 9.0]), prepend=xgrad.asarray([0.0]))
     Tensor([1., 3., 5.])
     """
     x = as_tensor("diff", "x", x)
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"diff: axis {axis} is out of bounds for shape {x.shape}")
+    front = front_axis("diff", x, axis)
     if n < 0:
         raise ValueError(f"diff: expected n to be at least 0, got {n}")
     parts = [part for part in (prepend, x, append) if part is not None]
-    return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=axis % x.ndim, n=n)
+    return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=front, n=n)
 
 
+@documented()
 def gradient(
     x: Tensor,
     /,
@@ -92,86 +76,63 @@ def gradient(
 
     Central differences of second order between points, one-sided ones at the two ends.
 
-    Parameters
-    ----------
-    x : Tensor
-        The values, with at least ``edge_order + 1`` of them along each axis; integers count as float32.
-    *spacing : float or Tensor
-        The distance of points, by default 1: one number for all axes; or for each axis a number, or the coordinates
-        of the points as a vector.
-    axis : int or tuple of int, optional
-        Along what; by default along each axis.
-    edge_order : {1, 2}, default 1
-        The order of the differences at the ends.
+    x : Tensor -- The values, with at least ``edge_order + 1`` of them along each axis; integers count as float32.
+    *spacing : float or Tensor -- The distance of points, by default 1: one number for all axes; or for each axis a
+        number, or the coordinates of the points as a vector.
+    axis : int or tuple of int, optional -- Along what; by default along each axis.
+    edge_order : {1, 2}, default 1 -- The order of the differences at the ends.
+    returns Tensor or tuple of Tensor -- For each axis one of the shape of `x`; without a tuple where there is one axis.
+    raises ValueError -- If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
+    raises TypeError -- If there are not as many spacings as axes, or an axis is no int.
+    raises IndexError
 
-    Returns
-    -------
-    Tensor or tuple of Tensor
-        For each axis one of the shape of `x`; without a tuple where there is one axis.
-
-    Raises
-    ------
-    ValueError
-        If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
-    TypeError
-        If there are not as many spacings as axes, or an axis is no int.
-    IndexError
-        If there is no such axis.
-
-    Notes
-    -----
     Differentiable to any order, in the values and the spacings. As ``numpy.gradient``; ``torch.gradient`` always
     returns a tuple.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.gradient(xgrad.asarray([1.0, 2.0, 4.0, 7.0]))
     Tensor([1. , 1.5, 2.5, 3. ])
     >>> xgrad.gradient(xgrad.asarray([0.0, 1.0, 9.0]), xgrad.asarray([0.0, 1.0, 3.0]))
     Tensor([1., 2., 4.])
     """
     x = as_floating("gradient", x)
-    given_axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = [as_int("gradient", "axis", a) for a in given_axes]
-    if any(not -x.ndim <= a < x.ndim for a in axes):
-        raise IndexError(f"gradient: axis {axis} is out of bounds for shape {x.shape}")
-    if len({a % x.ndim for a in axes}) != len(axes):
+    all_axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = [front_axis("gradient", x, as_int("gradient", "axis", a)) for a in all_axes]
+    if len(set(axes)) != len(axes):
         raise ValueError(f"gradient: expected different axes, got {axis}")
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
-    given = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]
-    if len(given) == 1 and not getattr(given[0], "shape", ()):
-        given *= len(axes)
-    if len(given) != len(axes):
-        raise TypeError(f"gradient: expected one spacing, or one for each of {len(axes)} axes, got {len(given)}")
-    out = tuple([_along(x, a % x.ndim, h, edge_order) for a, h in zip(axes, given, strict=True)])
+    spacings = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]
+    if len(spacings) == 1 and not getattr(spacings[0], "shape", ()):
+        spacings *= len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(f"gradient: expected one spacing, or one for each of {len(axes)} axes, got {len(spacings)}")
+    out = tuple([_gradient_along(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True)])
     return out[0] if len(out) == 1 else out
 
 
-def _along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
+def _gradient_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     n = x.shape[axis]
     if n <= edge_order:
         raise ValueError(
             f"gradient: expected {edge_order + 1} or more points along axis {axis} for edge_order {edge_order}, got "
             f"shape {x.shape}"
         )
-    first, last = cut(axis, 0, 1), cut(axis, -1)
+    first, last = slice_axis(axis, 0, 1), slice_axis(axis, -1)
     if getattr(spacing, "shape", ()):
         if spacing.shape != (n,):
             raise ValueError(f"gradient: expected coordinates of shape ({n},) along axis {axis}, got {spacing.shape}")
         steps = namespace.reshape(namespace.diff(spacing), tuple([n - 1 if a == axis else 1 for a in range(x.ndim)]))
-        before, after = steps[cut(axis, None, -1)], steps[cut(axis, 1)]
+        before, after = steps[slice_axis(axis, None, -1)], steps[slice_axis(axis, 1)]
         share = before / (before + after)  # of the slope after a point in the slope there
         slopes = namespace.diff(x, axis=axis) / steps
-        inner = slopes[cut(axis, None, -1)] * (1 - share) + slopes[cut(axis, 1)] * share
+        inner = slopes[slice_axis(axis, None, -1)] * (1 - share) + slopes[slice_axis(axis, 1)] * share
         shares: Any = share[first], 1 - share[last]
     else:
         slopes = namespace.diff(x, axis=axis) / spacing
-        inner = (x[cut(axis, 2)] - x[cut(axis, None, -2)]) / (2 * spacing)
+        inner = (x[slice_axis(axis, 2)] - x[slice_axis(axis, None, -2)]) / (2 * spacing)
         shares = 0.5, 0.5
     ends = slopes[first], slopes[last]
     if edge_order == 2:
-        inside = slopes[cut(axis, 1, 2)], slopes[cut(axis, -2, -1)]
+        inside = slopes[slice_axis(axis, 1, 2)], slopes[slice_axis(axis, -2, -1)]
         ends = ends[0] + (ends[0] - inside[0]) * shares[0], ends[1] + (ends[1] - inside[1]) * shares[1]
     return namespace.concat([ends[0], inner, ends[1]], axis=axis)

@@ -12,15 +12,16 @@ from typing import Any
 from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import arrays
-from xgrad.ops.special import beta_density, gamma_density, gammaln, kernel, missing
+from xgrad.ops.declare import as_arrays
+from xgrad.ops.special import beta_density, gamma_density, gammaln, kernel, no_closed_form
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 _DEGREE = math.pi / 180
 
 
 def _t_density(xp: Any, df: Any, t: Any) -> Any:
-    df, t = arrays(xp, df, t)
+    df, t = as_arrays(xp, df, t)
     return xp.exp(-(df + 1) / 2 * xp.log1p(t * t / df) - xp.special.betaln(df / 2, 0.5)) / df**0.5
 
 
@@ -36,12 +37,12 @@ def _boxcox_by_power(xp: Any, logarithm: Any, lmbda: Any) -> Any:
 
 def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
     """The negative of the order below, which SciPy does not have for order 0."""
-    n, x = arrays(xp, n, x)
+    n, x = as_arrays(xp, n, x)
     return -g * xp.where(n == 0, xp.exp(-x) * (1 + 1 / x) / x, xp.special.expn(xp.where(n == 0, 0, n - 1), x))
 
 
 def _lpmv_rule(g: Any, xp: Any, m: Any, v: Any, x: Any, out: Any) -> Any:
-    m, x = arrays(xp, m, x)
+    m, x = as_arrays(xp, m, x)
     return g * ((v * x * out - (v + xp.astype(m, x.dtype)) * xp.special.lpmv(m, v - 1, x)) / (x * x - 1))
 
 
@@ -69,39 +70,39 @@ pdtri = kernel("pdtri", "k y", None, lambda g, xp, k, out: -g / gamma_density(xp
 
 # Continuous distributions
 
-chdtr = kernel("chdtr", "v x", missing("chdtr", "v"), lambda g, xp, v, x: g * (gamma_density(xp, v / 2, x / 2) / 2),
+chdtr = kernel("chdtr", "v x", no_closed_form, lambda g, xp, v, x: g * (gamma_density(xp, v / 2, x / 2) / 2),
     doc="Return the distribution function of the chi-squared distribution with `v` degrees of freedom.", example="2.0, [1.0, 3.0] -> [0.393..., 0.776...]")
-chdtrc = kernel("chdtrc", "v x", missing("chdtrc", "v"), lambda g, xp, v, x: -g * (gamma_density(xp, v / 2, x / 2) / 2),
+chdtrc = kernel("chdtrc", "v x", no_closed_form, lambda g, xp, v, x: -g * (gamma_density(xp, v / 2, x / 2) / 2),
     doc="Return 1 - chdtr(v, x), exact where that is small.", example="2.0, [1.0, 3.0] -> [0.606..., 0.223...]")
-chdtri = kernel("chdtri", "v p", missing("chdtri", "v"), lambda g, xp, v, out: -2 * g / gamma_density(xp, v / 2, out / 2),
+chdtri = kernel("chdtri", "v p", no_closed_form, lambda g, xp, v, out: -2 * g / gamma_density(xp, v / 2, out / 2),
     doc="Return the inverse of `chdtrc` in `x`.", example="2.0, [0.2, 0.5] -> [3.218... , 1.386...]")
 gdtr = kernel("gdtr", "a b x",
-    lambda g, xp, a, b, x: g * (x * gamma_density(xp, b, a * x)), missing("gdtr", "b"), lambda g, xp, a, b, x: g * (a * gamma_density(xp, b, a * x)),
+    lambda g, xp, a, b, x: g * (x * gamma_density(xp, b, a * x)), no_closed_form, lambda g, xp, a, b, x: g * (a * gamma_density(xp, b, a * x)),
     doc="Return the distribution function of the gamma distribution of rate `a` and shape `b`.", example="2.0, 3.0, [1.0, 2.0] -> [0.323..., 0.761...]")
 gdtrc = kernel("gdtrc", "a b x",
-    lambda g, xp, a, b, x: -g * (x * gamma_density(xp, b, a * x)), missing("gdtrc", "b"), lambda g, xp, a, b, x: -g * (a * gamma_density(xp, b, a * x)),
+    lambda g, xp, a, b, x: -g * (x * gamma_density(xp, b, a * x)), no_closed_form, lambda g, xp, a, b, x: -g * (a * gamma_density(xp, b, a * x)),
     doc="Return 1 - gdtr(a, b, x), exact where that is small.", example="2.0, 3.0, [1.0, 2.0] -> [0.676..., 0.238...]")
 fdtr = kernel("fdtr", "dfn dfd x",
-    missing("fdtr", "dfn"), missing("fdtr", "dfd"), lambda g, xp, dfn, dfd, x: g * _f_density(xp, dfn, dfd, x),
+    no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: g * _f_density(xp, dfn, dfd, x),
     doc="Return the distribution function of the F distribution.", example="2.0, 4.0, [1.0, 2.0] -> [0.555..., 0.75     ]")
 fdtrc = kernel("fdtrc", "dfn dfd x",
-    missing("fdtrc", "dfn"), missing("fdtrc", "dfd"), lambda g, xp, dfn, dfd, x: -g * _f_density(xp, dfn, dfd, x),
+    no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: -g * _f_density(xp, dfn, dfd, x),
     doc="Return 1 - fdtr(dfn, dfd, x), exact where that is small.", example="2.0, 4.0, [1.0, 2.0] -> [0.444..., 0.25      ]")
 fdtri = kernel("fdtri", "dfn dfd p",
-    missing("fdtri", "dfn"), missing("fdtri", "dfd"), lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out),
+    no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out),
     doc="Return the inverse of `fdtr` in `x`.", example="2.0, 4.0, [0.2, 0.5] -> [0.236..., 0.828...]")
-stdtr = kernel("stdtr", "df t", missing("stdtr", "df"), lambda g, xp, df, t: g * _t_density(xp, df, t),
+stdtr = kernel("stdtr", "df t", no_closed_form, lambda g, xp, df, t: g * _t_density(xp, df, t),
     doc="Return the distribution function of Student's t distribution.", example="3.0, [0.0, 1.0] -> [0.5      , 0.804...]")
-stdtrit = kernel("stdtrit", "df p", missing("stdtrit", "df"), lambda g, xp, df, out: g / _t_density(xp, df, out),
+stdtrit = kernel("stdtrit", "df p", no_closed_form, lambda g, xp, df, out: g / _t_density(xp, df, out),
     doc="Return the inverse of `stdtr` in `t`.", example="3.0, [0.75, 0.9] -> [0.764..., 1.637...]")
 
 # Transformations to something more like a normal distribution
 
 boxcox = kernel("boxcox", "x lmbda",
-    lambda g, xp, x, lmbda: g * x ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(arrays(xp, x, lmbda)[0]), lmbda),
+    lambda g, xp, x, lmbda: g * x ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(as_arrays(xp, x, lmbda)[0]), lmbda),
     doc="Return (x**lmbda - 1) / lmbda, or log(x) where `lmbda` is 0.", example="[1.0, 4.0], 0.5 -> [0., 2.]")
 boxcox1p = kernel("boxcox1p", "x lmbda",
-    lambda g, xp, x, lmbda: g * (1 + x) ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log1p(arrays(xp, x, lmbda)[0]), lmbda),
+    lambda g, xp, x, lmbda: g * (1 + x) ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log1p(as_arrays(xp, x, lmbda)[0]), lmbda),
     doc="Return ((1 + x)**lmbda - 1) / lmbda, or log1p(x) where `lmbda` is 0.", example="[0.0, 3.0], 0.5 -> [0., 2.]")
 inv_boxcox = kernel("inv_boxcox", "y lmbda",
     lambda g, lmbda, out: g * out ** (1 - lmbda),
@@ -114,9 +115,9 @@ inv_boxcox1p = kernel("inv_boxcox1p", "y lmbda",
 
 # Hypergeometric functions, and those whose derivatives they are
 
-hyp1f1 = kernel("hyp1f1", "a b x", missing("hyp1f1", "a"), missing("hyp1f1", "b"), lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)),
+hyp1f1 = kernel("hyp1f1", "a b x", no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)),
     doc="Return Kummer's confluent hypergeometric function.", example="1.0, 2.0, [0.0, 1.0] -> [1.       , 1.718...]")
-hyp2f1 = kernel("hyp2f1", "a b c z", missing("hyp2f1", "a"), missing("hyp2f1", "b"), missing("hyp2f1", "c"),
+hyp2f1 = kernel("hyp2f1", "a b c z", no_closed_form, no_closed_form, no_closed_form,
     lambda g, xp, a, b, c, z: g * (a * b / c * xp.special.hyp2f1(a + 1, b + 1, c + 1, z)),
     doc="Return Gauss' hypergeometric function.", example="1.0, 1.0, 2.0, [0.0, 0.5] -> [1.       , 1.386...]")
 exprel = kernel("exprel", "x", lambda g, xp, x: g * (xp.special.hyp1f1(2.0, 3.0, x) / 2),
@@ -129,7 +130,7 @@ ellipkm1 = kernel("ellipkm1", "p", lambda g, xp, p: -g * (math.pi / 8 * xp.speci
     doc="Return ellipk(1 - p), exact where `p` is small.", example="[1.0, 0.5] -> [1.570..., 1.854...]")
 expn = kernel("expn", "n x", None, _expn_rule,
     doc="Return the exponential integral of order `n`: of exp(-x t) / t**n over t from 1 on.", example="2, [0.0, 1.0] -> [1.        , 0.148...]")
-lpmv = kernel("lpmv", "m v x", None, missing("lpmv", "v"), _lpmv_rule,
+lpmv = kernel("lpmv", "m v x", None, no_closed_form, _lpmv_rule,
     doc="Return the associated Legendre function of order `m` and degree `v`, between -1 and 1.", example="1, 2.0, [0.0, 0.5] -> [ 0.      , -1.299...]")
 yn = kernel("yn", "n x", None, lambda g, xp, n, x: g * ((xp.special.yv(n - 1, x) - xp.special.yv(n + 1, x)) / 2),
     doc="Return the Bessel function of the second kind of integer order `n`.", example="2, [1.0, 2.0] -> [-1.650..., -0.617...]")
@@ -161,32 +162,17 @@ radian = kernel("radian", "d m s", lambda g: g * _DEGREE, lambda g: g * (_DEGREE
 # fmt: on
 
 
+@documented()
 def multigammaln(a: Any, d: int, /) -> Tensor:
     """Return the logarithm of the multivariate gamma function of dimension `d`.
 
-    Parameters
-    ----------
-    a : Tensor
-        Real, above ``(d - 1) / 2``, which is not looked at on ``cuda``; integers count as float32.
-    d : int
-        From 1 on.
+    a : Tensor -- Real, above ``(d - 1) / 2``, which is not looked at on ``cuda``; integers count as float32.
+    d : int -- From 1 on.
+    returns Tensor -- Of the same shape; float32 stays float32.
+    raises ValueError -- If `d` is no positive int, or an element of `a` too small.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape; float32 stays float32.
-
-    Raises
-    ------
-    ValueError
-        If `d` is no positive int, or an element of `a` too small.
-
-    Notes
-    -----
     Differentiable to any order. As ``scipy.special.multigammaln``.
 
-    Examples
-    --------
     >>> from xgrad import asarray, special
     >>> special.multigammaln(asarray([2.0, 4.0]), 3)
     Tensor([1.596..., 5.402... ])

@@ -7,53 +7,36 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.backend.devices import transfer
 from xgrad.core.tensor import Tensor, from_array
-from xgrad.ops.conversion import native_dtype
+from xgrad.ops.tensor_conversion import native_dtype
+from xgrad.support.docstrings import documented
+
+__all__ = ["from_dlpack"]
 
 # DLPack's numbers for kinds of memory: those of the host, and those of a GPU with CUDA.
 _CPU = 1
 _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 
 
+@documented("creation functions")
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
     """Return a tensor of what another library's array holds, in the same memory where that can be.
 
-    Parameters
-    ----------
-    x : object
-        An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
-    device : str or Device, optional
-        Where to put it. By default where the memory is: on ``cpu`` for that of the host, whatever the library, on
-        ``cuda`` for that of a GPU; for a tensor its own device.
-    copy : bool, optional
-        True copies; False refuses to; None copies where it must.
+    x : object -- An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
+    device : str or Device, optional -- Where to put it. By default where the memory is: on ``cpu`` for that of the
+        host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must.
+    returns Tensor -- Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the
+        tensor, and must not be written while a graph needs it, for nothing would tell.
+    raises AttributeError -- If `x` does not speak DLPack.
+    raises BufferError -- If `x` cannot be given away, such as a tensor that requires a gradient, or no device has its
+        memory, or ``copy=False`` and another device needs a copy.
+    raises TypeError -- If its dtype is none of ours.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the tensor, and
-        must not be written while a graph needs it, for nothing would tell.
-
-    Raises
-    ------
-    AttributeError
-        If `x` does not speak DLPack.
-    BufferError
-        If `x` cannot be given away, such as a tensor that requires a gradient, or no device has its memory, or
-        ``copy=False`` and another device needs a copy.
-    TypeError
-        If its dtype is none of ours.
-
-    Notes
-    -----
-    Python array API standard, creation functions: ``from_dlpack``.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> import xgrad
-    >>> theirs = np.arange(3)
-    >>> x = xgrad.from_dlpack(theirs)
-    >>> theirs[0] = 5
+    >>> array = np.arange(3)
+    >>> x = xgrad.from_dlpack(array)
+    >>> array[0] = 5
     >>> x
     Tensor([5, 1, 2])
     """
@@ -62,14 +45,14 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         raise AttributeError(f"from_dlpack: expected an array with __dlpack__ and __dlpack_device__, got {got}")
     kind, number = map(int, x.__dlpack_device__())
     if isinstance(x, Tensor):
-        _check_free(x)
+        _check_no_gradient(x)
     target = None if device is None else Device(device)
     raw, made = None, False
     if isinstance(x, Tensor) and target in (None, x.device):
         raw, target = x._data, x.device
     elif target is not None and _dlpack_device(target) == (kind, number):
         try:
-            raw = _taken(x, target)
+            raw = _import_array(x, target)
         except BufferError:
             if copy is False:
                 raise
@@ -81,7 +64,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         made = target is not source
         if made and copy is False:
             raise BufferError(f"from_dlpack: copy=False, but to get from {source} to {target} needs a copy")
-        raw = transfer(x._data if isinstance(x, Tensor) else _taken(x, source), source, target)
+        raw = transfer(x._data if isinstance(x, Tensor) else _import_array(x, source), source, target)
     assert target is not None
     native_dtype(raw.dtype, target)
     if copy and not made:
@@ -90,7 +73,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     return from_array(raw, target)
 
 
-def _taken(x: Any, device: Device) -> Any:
+def _import_array(x: Any, device: Device) -> Any:
     with device.active():
         return device.backend.from_dlpack(x, device.index)
 
@@ -102,14 +85,14 @@ def _dlpack_device(device: Device) -> tuple[int, int]:
     return int(kind), int(number)
 
 
-def _check_free(x: Tensor) -> None:
+def _check_no_gradient(x: Tensor) -> None:
     if x.requires_grad:
         raise BufferError("DLPack: this tensor needs a gradient, which would be lost: use .detach()")
 
 
 def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
     """Return the capsule in which a tensor is given away: read-only where DLPack can say so, from 1.0 on."""
-    _check_free(x)
+    _check_no_gradient(x)
     if dl_device is not None and tuple(map(int, dl_device)) != tuple(map(int, x.__dlpack_device__())):
         if int(dl_device[0]) != _CPU:
             raise BufferError(f"__dlpack__: expected where the tensor is, or the host, got dl_device={dl_device}")
@@ -119,11 +102,11 @@ def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool 
     backend, raw = x.device.backend, x._data
     signals = max_version is not None and max_version[0] >= 1
     with x.device.active():
-        own = x.device.xp.asarray(raw, copy=True) if copy else None
-        lent = backend.export_buffer(raw, read_only=signals, copy=copy is None) if own is None else own
+        copied = x.device.xp.asarray(raw, copy=True) if copy else None
+        exported = backend.export_buffer(raw, read_only=signals, copy=copy is None) if copied is None else copied
         if max_version is not None:
             try:
-                return lent.__dlpack__(stream=stream, max_version=max_version)
+                return exported.__dlpack__(stream=stream, max_version=max_version)
             except (TypeError, NotImplementedError):  # of a library from before DLPack 1.0, such as NumPy 2.0
-                lent = backend.export_buffer(raw, read_only=False, copy=copy is None) if own is None else own
-        return lent.__dlpack__(stream=stream)
+                exported = backend.export_buffer(raw, read_only=False, copy=copy is None) if copied is None else copied
+        return exported.__dlpack__(stream=stream)

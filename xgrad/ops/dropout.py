@@ -11,6 +11,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -42,6 +43,7 @@ def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float)
     return x * mask, mask
 
 
+@documented()
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
 
@@ -51,32 +53,14 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout: a simple way to prevent neural
     networks from overfitting", JMLR 15, 2014.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape, floating.
-    p : float, default 0.5
-        From 0 to 1; rounded to a multiple of 2**-16 to decide what is left out.
-    training : bool, default True
-        Whether to leave anything out.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `xgrad.manual_seed`.
+    x : Tensor -- Of any shape, floating.
+    p : float, default 0.5 -- From 0 to 1; rounded to a multiple of 2**-16 to decide what is left out.
+    training : bool, default True -- Whether to leave anything out.
+    generator
+    returns Tensor -- Of the same shape; `x` itself if there is nothing to leave out.
+    raises ValueError -- If `p` is below 0 or above 1.
+    raises TypeError -- If `x` is not floating, or `p` no number.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape; `x` itself if there is nothing to leave out.
-
-    Raises
-    ------
-    ValueError
-        If `p` is below 0 or above 1.
-    TypeError
-        If `x` is not floating, or `p` no number.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> y = xgrad.nn.functional.dropout(xgrad.ones(1000), p=0.2)
     >>> xgrad.max(y), 750 < xgrad.sum(y != 0).item() < 850
     (Tensor(1.25), True)

@@ -9,96 +9,34 @@ from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.core.tensor import Tensor
-from xgrad.ops.conversion import astype
-from xgrad.ops.declare import arrays, call_op, derivative, elementwise
+from xgrad.ops.declare import as_arrays, call_op, derivative, elementwise
+from xgrad.ops.tensor_conversion import astype
+from xgrad.support.docstrings import documented
 
 __all__ = [
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "ceil",
-    "clip",
-    "conj",
-    "copysign",
-    "cos",
-    "cosh",
-    "divide",
-    "equal",
-    "exp",
-    "expm1",
-    "floor",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "hypot",
-    "imag",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "positive",
-    "pow",
-    "real",
-    "reciprocal",
-    "relu",
-    "remainder",
-    "round",
-    "sigmoid",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "softplus",
-    "sqrt",
-    "square",
-    "subtract",
-    "tan",
-    "tanh",
-    "trunc",
+    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign", "cos",
+    "cosh", "divide", "equal", "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag",
+    "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal",
+    "positive", "pow", "real", "reciprocal", "relu", "remainder", "round", "sigmoid", "sign", "signbit", "sin", "sinh",
+    "softplus", "sqrt", "square", "subtract", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 
-def _halves(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
+def _split_tie_gradient(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
     """Give the gradient to the winner, half of it to each where there is a tie, and all of it to a NaN."""
     return xp.where(ties, g / 2, xp.where(loses, 0, g))
 
 
-def _share(g: Any, xp: Any, x: Any) -> Any:
+def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
     """The part that the first of two has in a sum of exponentials, given the difference of their logarithms."""
     return g * call_op(sigmoid, xp, x)
 
 
 def _logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     """The standard's is for real numbers; of complex ones the larger real part is taken out."""
-    x1, x2 = arrays(xp, x1, x2)
+    x1, x2 = as_arrays(xp, x1, x2)
     if not is_complex(x1.dtype):
         return xp.logaddexp(x1, x2)
     first = xp.real(x1) >= xp.real(x2)
@@ -106,18 +44,18 @@ def _logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     return top + xp.log1p(xp.exp(other - xp.where(xp.isfinite(top), top, 0)))
 
 
-def _apart(xp: Any, distance: Any) -> Any:
+def _nonzero_norm(xp: Any, distance: Any) -> Any:
     """Return a distance from the origin to divide by: 1 for 0, so that derivatives there are 0."""
     return xp.where(distance == 0, 1, distance)
 
 
-def _turn(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
+def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
     """The angle of a point changes by the share of a coordinate in its distance, over the distance."""
-    distance = _apart(xp, xp.hypot(x1, x2))
+    distance = _nonzero_norm(xp, xp.hypot(x1, x2))
     return g * (x / distance / distance)
 
 
-def _copysign(g: Any, xp: Any, x1: Any, out: Any) -> Any:
+def _copysign_rule(g: Any, xp: Any, x1: Any, out: Any) -> Any:
     turned = (x1 < 0) != (out < 0)
     return xp.where(x1 == 0, 0, xp.where(turned, -g, g))
 
@@ -127,12 +65,12 @@ def _floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     out = xp.floor_divide(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
-    x1, x2 = arrays(xp, x1, x2)
+    x1, x2 = as_arrays(xp, x1, x2)
     return xp.where(xp.isinf(x1) | xp.isinf(x2), x1 / x2, out)
 
 
 @derivative(None, None, kind=INTEGER, highest=FLOATING)
-def _times(xp: Any, x2: Any, x1: Any, /) -> Any:
+def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
     """The multiple of the divisor that `remainder` subtracts: -1 for a number and an infinity of the other sign."""
     return xp.floor_divide(x1, x2)
 
@@ -142,7 +80,7 @@ def _remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     out = xp.remainder(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
-    x1, x2 = arrays(xp, x1, x2)
+    x1, x2 = as_arrays(xp, x1, x2)
     kept = (x1 == 0) | ((x1 < 0) == (x2 < 0))
     out = xp.where(xp.isinf(x2) & xp.isfinite(x1), xp.where(kept, x1, x2), out)
     return xp.where(out == 0, xp.copysign(out, x2), out)
@@ -165,13 +103,40 @@ def _tanh(xp: Any, x: Any, /) -> Any:
     return xp.where(xp.isinf(xp.real(x)), limit, xp.tanh(x))
 
 
-def _sign(g: Any, xp: Any, x: Any, out: Any) -> Any:
+def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     """The sign of a complex number turns with it, and stays on the unit circle; that of a real one stays."""
     if not is_complex(g.dtype):
         return xp.zeros_like(g)
     size = xp.abs(x)
     across = g - out * xp.real(xp.conj(out) * g)
     return xp.where(size == 0, 0, across / xp.where(size == 0, 1, size))
+
+
+def _pow_base(g: Any, xp: Any, x1: Any, x2: Any) -> Any:
+    if type(x2) not in SCALARS:
+        x1 = xp.where((x1 == 0) & (x2 == 0), 1, x1)  # else 0 * inf, where the derivative is 0
+    elif x2 == 0:
+        return xp.zeros_like(g)
+    return g * (x2 * x1 ** (x2 - 1))
+
+
+def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
+    x1 = xp.full_like(x2, x1) if type(x1) in SCALARS else x1
+    limit = x1 == 0 if is_complex(out.dtype) else (x1 == 0) & (x2 >= 0)
+    return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
+
+
+def _pow(xp: Any, x1: Any, x2: Any, /) -> Any:
+    return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
+
+
+def _sigmoid(xp: Any, x: Any, /) -> Any:
+    if is_complex(x.dtype):
+        left = xp.real(x) < 0
+        small = xp.exp(xp.where(left, x, -x))
+        return xp.where(left, small, 1) / (1 + small)
+    small = xp.exp(-xp.abs(x))
+    return xp.where(x < 0, small, 1) / (1 + small)
 
 
 # fmt: off
@@ -200,16 +165,16 @@ reciprocal = elementwise("reciprocal", lambda g, out: -g * out * out,
 floor_divide = elementwise("floor_divide", None, None,
     doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]", highest=FLOATING,
     forward=_floor_divide)
-remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * call_op(_times, xp, x2, x1),
+remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * call_op(_floor_quotient, xp, x2, x1),
     doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING,
     forward=_remainder)
 maximum = elementwise("maximum",
-    lambda g, xp, x1, x2: _halves(g, xp, x1 < x2, x1 == x2),
-    lambda g, xp, x1, x2: _halves(g, xp, x2 < x1, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x1 < x2, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x2 < x1, x1 == x2),
     doc="Return the larger of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [3., 5.]", highest=FLOATING)
 minimum = elementwise("minimum",
-    lambda g, xp, x1, x2: _halves(g, xp, x1 > x2, x1 == x2),
-    lambda g, xp, x1, x2: _halves(g, xp, x2 > x1, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x1 > x2, x1 == x2),
+    lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x2 > x1, x1 == x2),
     doc="Return the smaller of two; a tie shares its gradient.", example="[1.0, 5.0], 3.0 -> [1., 3.]", highest=FLOATING)
 
 # Exponentials, logarithms, roots
@@ -228,13 +193,16 @@ log2 = elementwise("log2", lambda g, x: g / (x * math.log(2)),
 log10 = elementwise("log10", lambda g, x: g / (x * math.log(10)),
     doc="Return the logarithm to base 10.", example="[1.0, 10.0] -> [0., 1.]", kind=FLOATING)
 logaddexp = elementwise("logaddexp",
-    lambda g, xp, x1, x2: _share(g, xp, x1 - x2), lambda g, xp, x1, x2: _share(g, xp, x2 - x1),
+    lambda g, xp, x1, x2: _logistic_weight(g, xp, x1 - x2), lambda g, xp, x1, x2: _logistic_weight(g, xp, x2 - x1),
     doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
     kind=FLOATING, forward=_logaddexp)
+pow = elementwise("pow", _pow_base, _pow_exponent,
+    doc="Raise the first to the power of the second.", example="[1.0, 2.0], 3 -> [1., 8.]", forward=_pow,
+    notes="Differentiable to any order; by the exponent at a base of 0 the derivative is 0, or infinite where the power is.")
 sqrt = elementwise("sqrt", lambda g, out: g / (2 * out),
     doc="Return the square root.", example="[1.0, 4.0] -> [1., 2.]", kind=FLOATING)
 hypot = elementwise("hypot",
-    lambda g, xp, x1, out: g * (x1 / _apart(xp, out)), lambda g, xp, x2, out: g * (x2 / _apart(xp, out)),
+    lambda g, xp, x1, out: g * (x1 / _nonzero_norm(xp, out)), lambda g, xp, x2, out: g * (x2 / _nonzero_norm(xp, out)),
     doc="Return sqrt(x1 * x1 + x2 * x2), without overflow; its derivative where both are 0 is 0.",
     example="[3.0, 0.0], 4.0 -> [5., 4.]", kind=FLOATING, highest=FLOATING)
 
@@ -253,7 +221,7 @@ acos = elementwise("acos", lambda g, xp, x: -g / xp.sqrt(1 - x * x),
 atan = elementwise("atan", lambda g, x: g / (1 + x * x),
     doc="Return the arctangent, from -pi/2 to pi/2.", example="[0.0, 1.0] -> [0.       , 0.7853...]", kind=FLOATING)
 atan2 = elementwise("atan2",
-    lambda g, xp, x1, x2: _turn(g, xp, x2, x1, x2), lambda g, xp, x1, x2: -_turn(g, xp, x1, x1, x2),
+    lambda g, xp, x1, x2: _atan2_partial(g, xp, x2, x1, x2), lambda g, xp, x1, x2: -_atan2_partial(g, xp, x1, x1, x2),
     doc="Return the angle of the point (x2, x1), from -pi to pi; its derivative where both are 0 is 0.",
     example="[0.0, 1.0], -1.0 -> [3.1415..., 2.3561...]", kind=FLOATING, highest=FLOATING)
 sinh = elementwise("sinh", lambda g, xp, x: g * xp.cosh(x),
@@ -270,6 +238,18 @@ acosh = elementwise("acosh", lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 
 atanh = elementwise("atanh", lambda g, x: g / (1 - x * x),
     doc="Return the inverse of `tanh`.", example="[0.0, 0.5] -> [0.       , 0.5493...]", kind=FLOATING)
 
+# Activations
+
+sigmoid = elementwise("sigmoid", overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
+    doc="Return ``1 / (1 + exp(-x))``, of real numbers between 0 and 1, without overflow.",
+    example="[-1e4, 0.0, 1e4] -> [0. , 0.5, 1. ]", kind=FLOATING, forward=_sigmoid, standard=False)
+relu = elementwise("relu", overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
+    doc="Return positive elements, and 0 for the others; its derivative at 0 is 0.", example="[-1.0, 2.0] -> [0., 2.]",
+    highest=FLOATING, forward=lambda xp, x, /: xp.maximum(x, 0), standard=False)
+softplus = elementwise("softplus", overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
+    doc="Return ``log(1 + exp(x))``, which is positive, without overflow.", example="[-1e4, 0.0, 1e4] -> [0.00...e+00, 6.93...e-01, 1.00...e+04]",
+    kind=FLOATING, highest=FLOATING, forward=lambda xp, x, /: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), standard=False)
+
 # Parts of complex numbers
 
 real = elementwise("real", lambda g: g,
@@ -281,7 +261,7 @@ conj = elementwise("conj", lambda g, xp: xp.conj(g),
 
 # Steps: their derivative is 0 wherever they have one
 
-sign = elementwise("sign", _sign,
+sign = elementwise("sign", _sign_rule,
     doc="Return -1, 0 or 1, of a complex number ``x / abs(x)``.", example="[-2.0, 0.0, 3.0] -> [-1.,  0.,  1.]", holomorphic=False)
 floor = elementwise("floor", lambda g, xp: xp.zeros_like(g),
     doc="Round towards minus infinity.", example="[-1.5, 1.5] -> [-2.,  1.]", highest=FLOATING)
@@ -292,7 +272,7 @@ trunc = elementwise("trunc", lambda g, xp: xp.zeros_like(g),
 round = elementwise("round", lambda g, xp: xp.zeros_like(g),
     doc="Round to the nearest integer, halves to even ones.", example="[0.5, 1.5] -> [0., 2.]")
 
-copysign = elementwise("copysign", _copysign, lambda g, xp: xp.zeros_like(g),
+copysign = elementwise("copysign", _copysign_rule, lambda g, xp: xp.zeros_like(g),
     doc="Return the magnitude of the first with the sign of the second; at 0 its derivative is 0.",
     example="[1.0, -2.0], -0.0 -> [-1., -2.]", kind=FLOATING, highest=FLOATING)
 nextafter = elementwise("nextafter", None, None,
@@ -345,59 +325,6 @@ bitwise_invert = elementwise("bitwise_invert", None,
 # fmt: on
 
 
-# Those that are more than a function of the standard
-
-
-def _pow_base(g: Any, xp: Any, x1: Any, x2: Any) -> Any:
-    if type(x2) not in SCALARS:
-        x1 = xp.where((x1 == 0) & (x2 == 0), 1, x1)  # else 0 * inf, where the derivative is 0
-    elif x2 == 0:
-        return xp.zeros_like(g)
-    return g * (x2 * x1 ** (x2 - 1))
-
-
-def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
-    x1 = xp.full_like(x2, x1) if type(x1) in SCALARS else x1
-    limit = x1 == 0 if is_complex(out.dtype) else (x1 == 0) & (x2 >= 0)
-    return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
-
-
-@derivative(_pow_base, _pow_exponent, kind=INTEGER, broadcasts=True)
-def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Raise the first to the power of the second.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers. Either may be a Python scalar, which promotes
-        nothing.
-
-    Returns
-    -------
-    Tensor
-        Of the shape that the inputs broadcast to.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Differentiable to any order; the derivative with respect to the exponent at a base of 0 is 0, or infinite where
-    the power is. Python array API standard, elementwise functions: ``pow``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.pow(xgrad.asarray([1.0, 2.0]), 3)
-    Tensor([1., 8.])
-    """
-    return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
-
-
 @derivative(
     lambda g, xp, x, min, max: xp.where(_inside(xp, x, min, max), g, 0),
     lambda g, xp, x, min, max: xp.where((x < min) & (True if max is None else min < max), g, 0),
@@ -416,36 +343,20 @@ def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
     return above if max is None else above & (x <= max)
 
 
+@documented("elementwise functions")
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Move elements that lie outside an interval to its ends.
 
-    Parameters
-    ----------
-    x : Tensor
-        Numbers, of any shape.
-    min, max : Tensor or scalar, optional
-        The ends, of shapes that broadcast with `x`; None where there is none. Where `min` is the larger, the
-        result is `max`.
+    x : Tensor -- Numbers, of any shape.
+    min, max : Tensor or scalar, optional -- The ends, of shapes that broadcast with `x`; None where there is none.
+        Where `min` is the larger, the result is `max`.
+    returns Tensor -- Of the shape that all broadcast to, and of the dtype of `x`; float32 where `x` is of integers and
+        an end is not.
+    raises ValueError -- If the shapes do not broadcast.
+    raises TypeError -- If an input is complex.
 
-    Returns
-    -------
-    Tensor
-        Of the shape that all broadcast to, and of the dtype of `x`; float32 where `x` is of integers and an end is not.
+    At an end exactly, the gradient goes to `x`.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
-    TypeError
-        If an input is complex.
-
-    Notes
-    -----
-    At an end exactly, the gradient goes to `x`. Python array API standard, elementwise functions: ``clip``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.clip(xgrad.asarray([-2.0, 0.5, 2.0]), -1.0, 1.0)
     Tensor([-1. ,  0.5,  1. ])
     """
@@ -453,77 +364,3 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     out = _clip(x, min, max)
     narrower = isinstance(x, Tensor) and out.dtype.kind == x.dtype.kind
     return astype(out, x.dtype, copy=False) if narrower else out
-
-
-@derivative(overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING)
-def sigmoid(xp: Any, x: Any, /) -> Any:
-    """Return ``1 / (1 + exp(-x))``, without overflow.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape; of real numbers between 0 and 1.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.sigmoid(xgrad.asarray([-1e4, 0.0, 1e4]))
-    Tensor([0. , 0.5, 1. ])
-    """
-    if is_complex(x.dtype):
-        left = xp.real(x) < 0
-        small = xp.exp(xp.where(left, x, -x))
-        return xp.where(left, small, 1) / (1 + small)
-    small = xp.exp(-xp.abs(x))
-    return xp.where(x < 0, small, 1) / (1 + small)
-
-
-@derivative(overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"), kind=INTEGER, highest=FLOATING)
-def relu(xp: Any, x: Any, /) -> Any:
-    """Return positive elements, and 0 for the others; its derivative at 0 is 0.
-
-    Parameters
-    ----------
-    x : Tensor
-        Numbers, of any shape.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape and dtype.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.relu(xgrad.asarray([-1.0, 2.0]))
-    Tensor([0., 2.])
-    """
-    return xp.maximum(x, 0)
-
-
-@derivative(overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"), kind=FLOATING, highest=FLOATING)
-def softplus(xp: Any, x: Any, /) -> Any:
-    """Return ``log(1 + exp(x))``, without overflow.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape, positive.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.softplus(xgrad.asarray([-1e4, 0.0, 1e4]))
-    Tensor([0.00...e+00, 6.93...e-01, 1.00...e+04])
-    """
-    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))

@@ -16,24 +16,25 @@ from xgrad.core.function import Function
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
-from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.dtype_functions import as_operand
+from xgrad.support.docstrings import documented
 
 __all__ = ["take", "take_along_axis"]
 
 _PLAIN = frozenset({int, type(None), type(...)})  # parts of keys that need no conversion
 
 
-def _raw_key(key: Any, device: Device) -> Any:
+def _native_key(key: Any, device: Device) -> Any:
     """Return a key with the arrays of the device in the place of tensors, NumPy arrays and sequences."""
     if isinstance(key, tuple):
-        return tuple([part if type(part) in _PLAIN else _raw_part(part, device) for part in key])
-    return key if type(key) in _PLAIN else _raw_part(key, device)
+        return tuple([part if type(part) in _PLAIN else _native_key_part(part, device) for part in key])
+    return key if type(key) in _PLAIN else _native_key_part(key, device)
 
 
-def _raw_part(key: Any, device: Device) -> Any:
+def _native_key_part(key: Any, device: Device) -> Any:
     if isinstance(key, slice):
-        return slice(*[_number(part) for part in (key.start, key.stop, key.step)])
+        return slice(*[_slice_bound(part) for part in (key.start, key.stop, key.step)])
     if isinstance(key, (np.integer, np.bool_)):
         return key.item()
     if isinstance(key, (list, tuple, range)):
@@ -68,7 +69,7 @@ def _indices(key: Any, device: Device) -> Any:
     return key if dtype in (np.bool_, np.int64) else device.xp.astype(key, device.backend.dtype(np.int64))
 
 
-def _number(part: Any) -> int | None:
+def _slice_bound(part: Any) -> int | None:
     if part is not None and not hasattr(part, "__index__"):
         raise TypeError(f"indexing: expected ints or None in a slice, got {type(part).__name__}")
     return None if part is None else operator.index(part)
@@ -92,39 +93,25 @@ getitem_function: Function = _getitem.function  # type: ignore[attr-defined]
 _BASIC = _PLAIN | {slice}  # parts of keys that select a view
 
 
+@documented()
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return ``x[key]``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these
-        As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the result of a
-        bool array depends on its values, which makes a GPU wait.
+    x
+    key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these -- As NumPy's. Integer
+        arrays may repeat an index: the gradients add up. The shape of the result of a bool array depends on its values,
+        which makes a GPU wait.
+    returns Tensor -- Of the shape that the key selects.
+    raises IndexError -- If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
+    raises DeviceError -- If an array in the key is on another device.
 
-    Returns
-    -------
-    Tensor
-        Of the shape that the key selects.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
-    DeviceError
-        If an array in the key is on another device.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> x[[0, 0, 2]].sum().backward()
     >>> x.grad
     Tensor([2., 0., 1.])
     """
     x = as_tensor("getitem", "x", x)
-    raw = _raw_key(key, x.device)
+    raw = _native_key(key, x.device)
     made = _getitem(x, key=raw)
     kind = type(raw)
     if kind in _BASIC if kind is not tuple else _BASIC.issuperset(map(type, raw)):
@@ -141,49 +128,38 @@ def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
     return xp.index_add(zeros, key, x)
 
 
+@documented()
 def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of the shape that `key` selects.
-    key : as in `getitem`
-        Where to add; indices that repeat add up.
-    shape : tuple of int
-        The shape of the result.
+    x : Tensor -- Of the shape that `key` selects.
+    key : as in `getitem` -- Where to add; indices that repeat add up.
+    shape : tuple of int -- The shape of the result.
+    returns Tensor -- Of the given shape, and of the dtype of `x`.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape, and of the dtype of `x`.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.scatter(xgrad.ones(3), [0, 0, 2], (3,))
     Tensor([2., 0., 1.])
     """
-    return _scatter(x, key=_raw_key(key, x.device), shape=shape)
+    return _scatter(x, key=_native_key(key, x.device), shape=shape)
 
 
-def _without(g: Any, xp: Any, key: Any) -> Any:
+def _zero_assigned(g: Any, xp: Any, key: Any) -> Any:
     """Return a gradient with zeros at a key."""
     return call_op(_setitem, xp, g, 0, key=key)
 
 
-def _assigned(g: Any, xp: Any, key: Any) -> Any:
+def _assigned_gradient(g: Any, xp: Any, key: Any) -> Any:
     """Return the gradient of what was assigned: where an index repeats, one value stayed, and the others have none."""
-    taken = g[key]
+    selected = g[key]
     parts = key if isinstance(key, tuple) else (key,)
     if not any("int" in str(getattr(part, "dtype", "")) for part in parts):
-        return taken
-    numbers = xp.reshape(xp.arange(math.prod(taken.shape), dtype=xp.int64, device=_native_device(g)), taken.shape)
-    nobody = xp.full(g.shape, -1, dtype=xp.int64, device=_native_device(g))
-    return xp.where(call_op(_setitem, xp, nobody, numbers, key=key)[key] == numbers, taken, 0)
+        return selected
+    numbers = xp.reshape(xp.arange(math.prod(selected.shape), dtype=xp.int64, device=_native_device(g)), selected.shape)
+    unassigned = xp.full(g.shape, -1, dtype=xp.int64, device=_native_device(g))
+    return xp.where(call_op(_setitem, xp, unassigned, numbers, key=key)[key] == numbers, selected, 0)
 
 
-def _written(xp: Any, x: Any, value: Any, key: Any) -> Any:
+def _assign_to_copy(xp: Any, x: Any, value: Any, key: Any) -> Any:
     """Return a copy of an array with a value at a key."""
     return assign_to(xp, xp.asarray(x, copy=True), value, key)
 
@@ -196,50 +172,34 @@ def assign_to(xp: Any, x: Any, value: Any, key: Any) -> Any:
     return x
 
 
-@derivative(_without, _assigned)
+@derivative(_zero_assigned, _assigned_gradient)
 def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
-    return _written(xp, x, value, key)
+    return _assign_to_copy(xp, x, value, key)
 
 
+@documented()
 def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    key : as in `getitem`
-        What to replace. Where an index repeats, one of its values stays, the last on ``cpu``, which alone gets a
-        gradient. To add up instead, see `index_add`.
-    value : Tensor, array or scalar
-        Of a shape that broadcasts to what the key selects, and of no higher kind than `x`, to whose dtype it is cast.
+    x
+    key : as in `getitem` -- What to replace. Where an index repeats, one of its values stays, the last on ``cpu``,
+        which alone gets a gradient. To add up instead, see `index_add`.
+    value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects, and of no higher kind than
+        `x`, to whose dtype it is cast.
+    returns Tensor -- Of the shape and dtype of `x`.
+    raises ValueError -- If the value does not broadcast to what the key selects.
+    raises TypeError -- If the value is of a higher kind than `x`, such as floats for integers.
+    raises IndexError -- If an index is out of bounds.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If the value does not broadcast to what the key selects.
-    TypeError
-        If the value is of a higher kind than `x`, such as floats for integers.
-    IndexError
-        If an index is out of bounds.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.setitem(xgrad.zeros(3), slice(1, None), xgrad.ones(2))
     Tensor([0., 1., 1.])
     """
-    x, raw, value = prepare(x, key, value)
-    made: Tensor = (_setitem if x.is_leaf or not _is_all(raw, x) else _replace)(x, value, key=raw)
+    x, raw, value = assignment_operands(x, key, value)
+    made: Tensor = (_setitem if x.is_leaf or not _selects_all(raw, x) else _assign_all)(x, value, key=raw)
     return made
 
 
-def prepare(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
+def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
     """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
     x = as_tensor("setitem", "x", x)
     if not isinstance(value, (np.number, np.bool_, *SCALARS)):
@@ -249,10 +209,10 @@ def prepare(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
         got = getattr(value, "dtype", type(value).__name__)
         raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
     value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
-    return x, _raw_key(key, x.device), value
+    return x, _native_key(key, x.device), value
 
 
-class _Replace(Function):
+class _AssignAll(Function):
     """Assignment to every element: what was there has no gradient, lest what was NaN be 0 * NaN on the way back.
 
     Yet the result is part of the graph as ever, for whether a mask is full depends on values.
@@ -262,17 +222,17 @@ class _Replace(Function):
 
     @staticmethod
     def forward(xp: Any, x: Any, value: Any, *, key: Any) -> Any:
-        return _written(xp, x, value, key)
+        return _assign_to_copy(xp, x, value, key)
 
     @staticmethod
     def backward(xp: Any, g: Any, key: Any) -> Any:
         return None, g[key]
 
 
-_replace = _Replace()
+_assign_all = _AssignAll()
 
 
-def _is_all(key: Any, x: Tensor) -> bool:
+def _selects_all(key: Any, x: Tensor) -> bool:
     """Return whether a key selects every element."""
     if isinstance(key, (slice, tuple, type(Ellipsis))):
         parts = key if isinstance(key, tuple) else (key,)
@@ -281,46 +241,28 @@ def _is_all(key: Any, x: Tensor) -> bool:
     return mask and x.device.backend.check_true(x.device.xp.all(key))
 
 
+@documented()
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return `x` with `value` added at a key, where indices that repeat add up, unlike those of ``x[key] += value``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape, and numbers.
-    key : as in `getitem`
-        Where to add.
-    value : Tensor, array or scalar
-        Of a shape that broadcasts to what the key selects.
+    x : Tensor -- Of any shape, and numbers.
+    key : as in `getitem` -- Where to add.
+    value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects.
+    returns Tensor -- Of the shape of `x`, and of the dtype that both are promoted to.
+    raises ValueError -- If the value does not broadcast to what the key selects.
+    raises IndexError -- If an index is out of bounds.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`, and of the dtype that both are promoted to.
-
-    Raises
-    ------
-    ValueError
-        If the value does not broadcast to what the key selects.
-    IndexError
-        If an index is out of bounds.
-
-    Notes
-    -----
     Differentiable to any order. On a GPU, floats add up in no fixed order.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.index_add(xgrad.zeros(3), [0, 0, 2], 1.0)
     Tensor([2., 0., 1.])
     """
     x = as_tensor("index_add", "x", x)
-    key, value = _raw_key(key, x.device), as_operand("index_add", "value", value, x)
+    key, value = _native_key(key, x.device), as_operand("index_add", "value", value, x)
     return x + _scatter(namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape)
 
 
-def _checked(xp: Any, indices: Any) -> Any:
+def _as_int64(xp: Any, indices: Any) -> Any:
     """Return indices of any integers as int64: PyTorch takes no others, and few bits may not reach far enough."""
     if not xp.isdtype(indices.dtype, "integral"):
         raise IndexError(f"expected indices of integers, got {indices.dtype}")
@@ -328,54 +270,34 @@ def _checked(xp: Any, indices: Any) -> Any:
 
 
 @derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
-def _put(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
+def _scatter_add(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
     """Return zeros with slices added at indices along an axis: the derivative of `take`."""
     zeros = xp.zeros(shape, dtype=x.dtype, device=_native_device(x))
-    return xp.index_add(zeros, (*(slice(None),) * axis, _checked(xp, indices)), x)
+    return xp.index_add(zeros, (*(slice(None),) * axis, _as_int64(xp, indices)), x)
 
 
 def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int | None) -> Any:
-    return call_op(_put, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
+    return call_op(_scatter_add, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
 
 
 @derivative(_take_rule, None)
+@documented("indexing functions")
 def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """Return the slices of `x` at some indices along an axis.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype, with at least one axis.
-    indices : Tensor
-        Integers, of shape (n,); those that repeat add up their gradients.
-    axis : int, optional
-        Along what to take; it may be left out where there is just one axis.
+    x : Tensor -- Of any dtype, with at least one axis.
+    indices : Tensor -- Integers, of shape (n,); those that repeat add up their gradients.
+    axis : int, optional -- Along what to take; it may be left out where there is just one axis.
+    returns Tensor -- Of the shape of `x`, with length n along `axis`.
+    raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
+    raises DeviceError -- If the two are on different devices.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`, with length n along `axis`.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of bounds; on ``cuda`` it wraps around instead.
-    DeviceError
-        If the two are on different devices.
-
-    Notes
-    -----
-    Python array API standard, indexing functions: ``take``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.take(xgrad.asarray([1.0, 2.0, 3.0]), xgrad.asarray([2, 0]))
     Tensor([3., 1.])
     """
     if axis is None and len(x.shape) != 1:
         raise ValueError(f"expected an axis for {len(x.shape)} axes")
-    return xp.take(x, _checked(xp, indices), axis=0 if axis is None else axis)
+    return xp.take(x, _as_int64(xp, indices), axis=0 if axis is None else axis)
 
 
 @derivative(lambda g, xp, indices, axis: xp.take_along_axis(g, indices, axis=axis), None)
@@ -387,7 +309,7 @@ def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[
         )
         for a, n in enumerate(shape)
     ]
-    key[axis] = _checked(xp, indices)
+    key[axis] = _as_int64(xp, indices)
     return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=_native_device(x)), tuple(key), x)
 
 
@@ -396,40 +318,20 @@ def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: An
 
 
 @derivative(_take_along_axis_rule, None)
+@documented("indexing functions")
 def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     """Return elements of `x` at indices that differ from place to place along the other axes.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype, with at least one axis.
-    indices : Tensor
-        Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
-    axis : int, default -1
-        Along what to take.
+    x : Tensor -- Of any dtype, with at least one axis.
+    indices : Tensor -- Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
+    axis : int, default -1 -- Along what to take.
+    returns Tensor -- Of the broadcast shape, with the length of `indices` along `axis`.
+    raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
+    raises DeviceError -- If the two are on different devices.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, with the length of `indices` along `axis`.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of bounds; on ``cuda`` it wraps around instead.
-    DeviceError
-        If the two are on different devices.
-
-    Notes
-    -----
-    Python array API standard, indexing functions: ``take_along_axis``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
     >>> xgrad.take_along_axis(x, xgrad.asarray([[1], [0]]), axis=1)
     Tensor([[2.],
             [3.]])
     """
-    return xp.take_along_axis(x, _checked(xp, indices), axis=axis)
+    return xp.take_along_axis(x, _as_int64(xp, indices), axis=axis)

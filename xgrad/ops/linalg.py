@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.axes import Axis, count, restored
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import _scatter
-from xgrad.ops.products import adjoint, as_floating, check_matrices, check_square, conjugate, identity
-from xgrad.support.hints import explained, shown
+from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, conjugate, identity
+from xgrad.ops.statistical import exclusive_cumprod
+from xgrad.support.docstrings import documented
 
 
 class SlogdetResult(NamedTuple):
@@ -37,33 +36,15 @@ def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> An
 
 
 @derivative(_diagonal_rule)
+@documented("linear algebra extension")
 def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     """Return the diagonals of matrices.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n), and any dtype.
-    offset : int, default 0
-        Which diagonal: above the main one if positive.
+    x : Tensor -- Of shape (..., m, n), and any dtype.
+    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    returns Tensor -- Of shape (..., k), with as many elements as the diagonal has.
+    raises ValueError -- If `x` has fewer than two axes.
 
-    Returns
-    -------
-    Tensor
-        Of shape (..., k), with as many elements as the diagonal has.
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes.
-
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``diagonal``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
     """
@@ -71,35 +52,17 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     return xp.linalg.diagonal(x, offset=offset)
 
 
+@documented("linear algebra extension")
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Return the sums of the diagonals of matrices.
 
-    Parameters
-    ----------
-    x : Tensor
-        Numbers, of shape (..., m, n).
-    offset : int, default 0
-        Which diagonal: above the main one if positive.
-    dtype : dtype, optional
-        The dtype to sum in and to return; by default that of `x`, and at least int64 for integers.
+    x : Tensor -- Numbers, of shape (..., m, n).
+    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    dtype : dtype, optional -- The dtype to sum in and to return; by default that of `x`, and at least int64 for
+        integers.
+    returns Tensor -- Of shape (...).
+    raises ValueError -- If `x` has fewer than two axes.
 
-    Returns
-    -------
-    Tensor
-        Of shape (...).
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes.
-
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``trace``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.trace(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
@@ -109,14 +72,13 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 # Determinants
 
 
-def _products_without(xp: Any, s: Any) -> tuple[Any, Any]:
+def _leave_out_products(xp: Any, s: Any) -> tuple[Any, Any]:
     """Return the products of all numbers but one, and those of all but two, 0 where the two are one; no division."""
-    before = xp.cumulative_prod(s, axis=-1, include_initial=True)[..., :-1]
-    after = xp.flip(xp.cumulative_prod(xp.flip(s, axis=-1), axis=-1, include_initial=True)[..., :-1], axis=-1)
+    before = exclusive_cumprod(xp, s)
+    after = xp.flip(exclusive_cumprod(xp, xp.flip(s, axis=-1)), axis=-1)
     ones = xp.ones_like(s[..., None, :] + s[..., :, None])
     later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(ones)  # in each row, those behind its number
-    between = xp.cumulative_prod(later, axis=-1, include_initial=True)[..., :-1]
-    pairs = xp.triu(before[..., :, None] * between * after[..., None, :], k=1)
+    pairs = xp.triu(before[..., :, None] * exclusive_cumprod(xp, later) * after[..., None, :], k=1)
     return before * after, pairs + xp.matrix_transpose(pairs)
 
 
@@ -129,7 +91,7 @@ def _svd_and_phase(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
 
 def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
     u, s, vh, phase = _svd_and_phase(xp, x)
-    _, pairs = _products_without(xp, s)
+    _, pairs = _leave_out_products(xp, s)
     g = xp.matrix_transpose(u) @ g @ xp.matrix_transpose(vh)
     sums = xp.sum(pairs * xp.linalg.diagonal(g)[..., None, :], axis=-1)
     inner = identity(xp, s) * sums[..., None, :] - xp.matrix_transpose(g) * pairs
@@ -140,38 +102,22 @@ def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
 def _cofactors(xp: Any, x: Any, /) -> Any:
     """Return the derivative of the determinant by each element, made of products of all singular values but one."""
     u, s, vh, phase = _svd_and_phase(xp, x)
-    without, _ = _products_without(xp, s)
+    without, _ = _leave_out_products(xp, s)
     return phase * ((u * without[..., None, :]) @ vh)
 
 
 @derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), kind=FLOATING)
+@documented("linear algebra extension")
 def det(xp: Any, x: Any, /) -> Any:
     """Return the determinants.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns Tensor -- Of shape (...).
+    raises ValueError -- If the matrices are not square.
 
-    Returns
-    -------
-    Tensor
-        Of shape (...).
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
     The gradient is the matrix of cofactors, by a singular value decomposition: it is right for singular matrices, of
-    any rank, and so is the second derivative. The third is infinite or NaN where singular values repeat. Python array
-    API standard, linear algebra extension: ``det``.
+    any rank, and so is the second derivative. The third is infinite or NaN where singular values repeat.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
     >>> xgrad.linalg.det(x).backward()
     >>> xgrad.round(x.grad)
@@ -196,34 +142,19 @@ def _slogdet(xp: Any, x: Any, /) -> Any:
     return tuple(xp.linalg.slogdet(x))
 
 
+@documented("linear algebra extension")
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """Return the signs and the logarithms of the absolute values of determinants, which may be too large for a float.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns sign : Tensor -- Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of
+        absolute value 1, or 0.
+    returns logabsdet : Tensor -- Of shape (...), real; -inf for a singular matrix.
+    raises ValueError -- If the matrices are not square.
 
-    Returns
-    -------
-    sign : Tensor
-        Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of absolute value 1, or 0.
-    logabsdet : Tensor
-        Of shape (...), real; -inf for a singular matrix.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
     For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda`` the gradient is
-    infinite or NaN. Python array API standard, linear algebra extension: ``slogdet``.
+    infinite or NaN.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> sign, logabsdet = xgrad.linalg.slogdet(xgrad.asarray([[0.0, 1.0], [1.0, 0.0]]))
     >>> sign, logabsdet
     (Tensor(-1.), Tensor(0.))
@@ -235,34 +166,17 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 
 @derivative(lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING)
+@documented("linear algebra extension")
 def inv(xp: Any, x: Any, /) -> Any:
     """Return the inverses.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns Tensor -- Of the shape of `x`.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If one is singular; on ``cuda`` the result is NaN or infinite instead.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`.
+    To solve an equation, `solve` is faster and more exact.
 
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If one is singular; on ``cuda`` the result is NaN or infinite instead.
-
-    Notes
-    -----
-    To solve an equation, `solve` is faster and more exact. Python array API standard, linear algebra extension:
-    ``inv``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.inv(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Tensor([[0.5 , 0.  ],
             [0.  , 0.25]])
@@ -288,38 +202,18 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
 
 
 @derivative(_solve_left, _solve_right, kind=FLOATING)
+@documented("linear algebra extension")
 def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the solutions X of ``x1 @ X = x2``.
 
-    Parameters
-    ----------
-    x1 : Tensor
-        Matrices of shape (..., n, n); integers count as float32.
-    x2 : Tensor
-        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those of `x1`:
-        several vectors are columns.
+    x1 : Tensor -- Matrices of shape (..., n, n); integers count as float32.
+    x2 : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those
+        of `x1`: several vectors are columns.
+    returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).
+    raises ValueError -- If the matrices are not square, or the shapes do not fit.
+    raises numpy.linalg.LinAlgError -- If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Of shape (..., n) for a vector, else (..., n, k).
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square, or the shapes do not fit.
-    numpy.linalg.LinAlgError
-        If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``solve``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.solve(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([0.5 , 0.25])
     """
@@ -355,38 +249,21 @@ def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     return xp.linalg.pinv(x, rtol=rtol)
 
 
+@documented("linear algebra extension")
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the Moore-Penrose pseudo-inverses.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    rtol : float or Tensor, optional
-        Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
-        max(m, n) times the precision of the dtype.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional -- Singular values up to this part of the largest count as 0; one number, or one
+        for each matrix. By default max(m, n) times the precision of the dtype.
+    returns Tensor -- Of shape (..., n, m).
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
-    Returns
-    -------
-    Tensor
-        Of shape (..., n, m).
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
-
-    Notes
-    -----
     The derivative is that along changes that leave the rank as it is (G. H. Golub and V. Pereyra, "The differentiation
     of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973); where the rank changes,
-    the pseudo-inverse jumps. Python array API standard, linear algebra extension: ``pinv``.
+    the pseudo-inverse jumps.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.pinv(xgrad.asarray([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
     Tensor([[0.5, 0. , 0. ],
             [0. , 0. , 0. ]])
@@ -402,161 +279,18 @@ def _matrix_rank(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     return xp.linalg.matrix_rank(x, rtol=rtol)
 
 
+@documented("linear algebra extension")
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the ranks of matrices; not differentiable.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    rtol : float or Tensor, optional
-        Singular values up to this part of the largest count as 0; one number, or one for each matrix. By default
-        max(m, n) times the precision of the dtype.
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional -- Singular values up to this part of the largest count as 0; one number, or one
+        for each matrix. By default max(m, n) times the precision of the dtype.
+    returns Tensor -- int64, of shape (...).
+    raises ValueError -- If `x` has fewer than two axes.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``.
 
-    Returns
-    -------
-    Tensor
-        int64, of shape (...).
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes.
-    numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity, on ``cpu``.
-
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``matrix_rank``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.matrix_rank(xgrad.asarray([[1.0, 2.0], [2.0, 4.0]]))
     Tensor(1)
     """
     return _matrix_rank(x, rtol)
-
-
-# Norms
-
-
-@explained
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
-    """Return norms of matrices.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n); integers count as float32.
-    keepdims : bool, default False
-        Whether the last two axes stay, with length 1.
-    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro"
-        "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and the
-        smallest of them; 1 and -1 are the largest and the smallest sum of magnitudes in a column, inf and -inf those
-        in a row.
-
-    Returns
-    -------
-    Tensor
-        Of shape (...), or (..., 1, 1); real.
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
-    numpy.linalg.LinAlgError
-        If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
-
-    Notes
-    -----
-    What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and
-    -2 are where singular values repeat or are 0 as with `svdvals`. Python array API standard, linear algebra extension:
-    ``matrix_norm``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.linalg.matrix_norm(xgrad.asarray([[1.0, 2.0], [-3.0, 4.0]]), ord=1)
-    Tensor(6.)
-    """
-    x = as_floating("matrix_norm", x)
-    if x.ndim < 2:
-        raise ValueError(f"matrix_norm: expected matrices, of shape (..., m, n), got {x.shape}")
-    if ord == "fro":
-        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
-    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
-        raise ValueError(f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
-    if ord in ("nuc", 2, -2):
-        sizes = namespace.linalg.svdvals(x)
-    else:
-        sizes = namespace.sum(namespace.abs(x), axis=-2 if ord in (1, -1) else -1)
-    if ord == "nuc":
-        out = namespace.sum(sizes, axis=-1)
-    else:
-        out = (namespace.max if float(ord) > 0 else namespace.min)(sizes, axis=-1)
-    return out[..., None, None] if keepdims else out
-
-
-def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float) -> Any:
-    g, out = restored(xp, g, x.shape, axis), restored(xp, out, x.shape, axis)
-    if ord == 0:
-        return xp.zeros_like(x)
-    if ord == 1:
-        return g * xp.sign(x)
-    some = xp.where(out == 0, 1, out)
-    if ord == 2:
-        return x * xp.where(out == 0, 0, g / some)
-    size = xp.abs(x)
-    if math.isinf(ord):
-        ties = xp.astype(size == out, g.dtype)
-        return g * ties / xp.sum(ties, axis=axis, keepdims=True) * xp.sign(x)
-    size = size / some
-    return g * xp.sign(x) * (xp.where(size == 0, 1, size) if ord < 1 else size) ** (ord - 1)
-
-
-@derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False)
-def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
-    """Return norms of vectors.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-    axis : int or tuple of int, optional
-        What to take for one vector; by default all.
-    keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
-    ord : float, default 2
-        p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf choose the largest and the
-        smallest magnitude, 0 counts what is not 0.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `x` without the reduced axes; real.
-
-    Raises
-    ------
-    ValueError
-        If `ord` is inf or -inf, and there is nothing to choose from.
-    TypeError
-        If `ord` is not a number.
-
-    Notes
-    -----
-    At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm has a kink in that.
-    What ties for the largest or smallest shares the gradient. Python array API standard, linear algebra extension:
-    ``vector_norm``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.linalg.vector_norm(xgrad.asarray([[3.0, 4.0], [0.0, 2.0]]), axis=1)
-    Tensor([5., 2.])
-    """
-    if not isinstance(ord, Real):
-        raise TypeError(f"expected a number for ord, got {shown(ord)}")
-    if math.isinf(ord) and not count(x.shape, axis):
-        raise ValueError(f"expected elements to choose from, got none along axis {axis}")
-    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

@@ -15,9 +15,10 @@ from xgrad.core.dtypes import BOOLEAN
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
-from xgrad.ops.axes import cut
 from xgrad.ops.declare import derivative
+from xgrad.ops.declare_reduction import front_axis, slice_axis
 from xgrad.ops.indexing import getitem_function, take
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
 
 __all__ = [
@@ -29,35 +30,17 @@ Axes = int | tuple[int, ...]
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views="shared")
+@documented("manipulation functions")
 def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
     """Return the same elements, in row order, in another shape.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    shape : tuple of int
-        The new shape; one length may be -1, and follows from the others.
-    copy : bool, optional
-        True copies; False refuses to; None copies where it must. All the same to users, for tensors are values.
+    x
+    shape : tuple of int -- The new shape; one length may be -1, and follows from the others.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must. All the same to users, for
+        tensors are values.
+    returns Tensor -- Of the given shape.
+    raises ValueError -- If the number of elements differs, or ``copy=False`` and they must be copied.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    ValueError
-        If the number of elements differs, or ``copy=False`` and they must be copied.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``reshape``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.reshape(xgrad.arange(4), (2, -1))
     Tensor([[0, 1],
             [2, 3]])
@@ -74,33 +57,15 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
 
 
 @derivative(lambda g, xp, axes: xp.permute_dims(g, tuple(np.argsort(np.mod(axes, len(axes))).tolist())), views=True)
+@documented("manipulation functions")
 def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     """Return `x` with its axes in another order.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    axes : tuple of int
-        For each axis of the result, the axis of `x` that it is; negative ones count from the last.
+    x
+    axes : tuple of int -- For each axis of the result, the axis of `x` that it is; negative ones count from the last.
+    returns Tensor -- Of the permuted shape.
+    raises ValueError -- If `axes` does not name every axis once.
 
-    Returns
-    -------
-    Tensor
-        Of the permuted shape.
-
-    Raises
-    ------
-    ValueError
-        If `axes` does not name every axis once.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``permute_dims``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.permute_dims(xgrad.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
@@ -108,31 +73,14 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
 
 
 @derivative(lambda g, xp: xp.matrix_transpose(g), views=True)
+@documented("linear algebra functions")
 def matrix_transpose(xp: Any, x: Any, /) -> Any:
     """Return the transpose of each matrix in the last two axes.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, n).
+    x : Tensor -- Of shape (..., m, n).
+    returns Tensor -- Of shape (..., n, m).
+    raises ValueError -- If `x` has fewer than two axes.
 
-    Returns
-    -------
-    Tensor
-        Of shape (..., n, m).
-
-    Raises
-    ------
-    ValueError
-        If `x` has fewer than two axes.
-
-    Notes
-    -----
-    Python array API standard, linear algebra functions: ``matrix_transpose``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.matrix_transpose(xgrad.asarray([[1, 2], [3, 4]]))
     Tensor([[1, 3],
             [2, 4]])
@@ -141,33 +89,15 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
+@documented("manipulation functions")
 def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` with new axes of length 1.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    axis : int or tuple of int
-        The position of each new axis in the result; negative ones count from its end.
+    x
+    axis : int or tuple of int -- The position of each new axis in the result; negative ones count from its end.
+    returns Tensor -- Of the shape of `x`, with an axis of length 1 at each position.
+    raises IndexError -- If a position is out of bounds, or given twice.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`, with an axis of length 1 at each position.
-
-    Raises
-    ------
-    IndexError
-        If a position is out of bounds, or given twice.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``expand_dims``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.expand_dims(xgrad.ones(3), axis=1).shape
     (3, 1)
     >>> xgrad.expand_dims(xgrad.ones(3), axis=(0, -1)).shape
@@ -191,33 +121,15 @@ def _position(axis: int, ndim: int) -> int:
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
+@documented("manipulation functions")
 def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` without axes of length 1.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    axis : int or tuple of int
-        Which axes to take away.
+    x
+    axis : int or tuple of int -- Which axes to take away.
+    returns Tensor -- With fewer axes.
+    raises ValueError -- If the length of one of them is not 1.
 
-    Returns
-    -------
-    Tensor
-        With fewer axes.
-
-    Raises
-    ------
-    ValueError
-        If the length of one of them is not 1.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``squeeze``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.squeeze(xgrad.ones((3, 1)), 1).shape
     (3,)
     """
@@ -225,33 +137,15 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
 
 
 @derivative(lambda g: g, views=True)  # the engine sums it over the broadcast axes
+@documented("manipulation functions")
 def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     """Return `x` repeated along new axes and along those of length 1, up to a shape.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype.
-    shape : tuple of int
-        The shape of the result.
+    x : Tensor -- Of any dtype.
+    shape : tuple of int -- The shape of the result.
+    returns Tensor -- Of the given shape.
+    raises ValueError -- If `x` does not broadcast to it.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    ValueError
-        If `x` does not broadcast to it.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``broadcast_to``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.broadcast_to(xgrad.asarray([1, 2]), (2, 2))
     Tensor([[1, 2],
             [1, 2]])
@@ -259,33 +153,23 @@ def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     return xp.broadcast_to(x, tuple(shape))
 
 
+def on_one_device(op: str, name: str, arrays: Sequence[Any]) -> list[Tensor]:
+    """Return arguments as tensors; DeviceError if they are on several devices."""
+    tensors = [as_tensor(op, f"{name}[{i}]", x) for i, x in enumerate(arrays)]
+    if len(devices := dict.fromkeys(str(x.device) for x in tensors)) > 1:
+        raise DeviceError(f"{op}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)")
+    return tensors
+
+
+@documented("manipulation functions")
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that shapes broadcast to.
 
-    Parameters
-    ----------
-    *shapes : tuple of int
-        Any number of shapes.
+    *shapes : tuple of int -- Any number of shapes.
+    returns tuple of int -- The common shape: ``()`` of no shapes.
+    raises ValueError -- If the shapes do not broadcast, or a length is negative.
+    raises TypeError -- If a length is not an integer.
 
-    Returns
-    -------
-    tuple of int
-        The common shape: ``()`` of no shapes.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast, or a length is negative.
-    TypeError
-        If a length is not an integer.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``broadcast_shapes``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
@@ -302,70 +186,33 @@ def _common_shape(op: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]
         ) from None
 
 
+@documented("manipulation functions")
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Return tensors broadcast against each other.
 
-    Parameters
-    ----------
-    *arrays : Tensor
-        Of any dtypes and of shapes that broadcast, on one device.
+    *arrays : Tensor -- Of any dtypes and of shapes that broadcast, on one device.
+    returns tuple of Tensor -- As many, of one shape, each of its own dtype.
+    raises ValueError -- If the shapes do not broadcast.
+    raises DeviceError
 
-    Returns
-    -------
-    tuple of Tensor
-        As many, of one shape, each of its own dtype.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``broadcast_arrays``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.broadcast_arrays(xgrad.asarray([1, 2]), xgrad.asarray([[3], [4]]))[0]
     Tensor([[1, 2],
             [1, 2]])
     """
-    tensors = [as_tensor("broadcast_arrays", f"arrays[{i}]", x) for i, x in enumerate(arrays)]
-    if len(devices := {x.device: None for x in tensors}) > 1:
-        raise DeviceError(
-            f"broadcast_arrays: expected tensors of one device, got {', '.join(map(str, devices))}: move them with "
-            ".to(device)"
-        )
+    tensors = on_one_device("broadcast_arrays", "arrays", arrays)
     shape = _common_shape("broadcast_arrays", [x.shape for x in tensors])
     return tuple([broadcast_to(x, shape) for x in tensors])
 
 
 @derivative(lambda g, xp, axis: xp.flip(g, axis=axis), views="shared")
+@documented("manipulation functions")
 def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements in reverse order along axes.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    axis : int or tuple of int, optional
-        Which axes to reverse; by default all.
+    x
+    axis : int or tuple of int, optional -- Which axes to reverse; by default all.
+    returns Tensor -- Of the same shape.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``flip``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.flip(xgrad.arange(3))
     Tensor([2, 1, 0])
     """
@@ -383,37 +230,17 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 
 
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
+@documented("manipulation functions")
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements moved along axes; those that leave at one end come in at the other.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    shift : int or tuple of int
-        How far, towards larger indices: one number for all axes, or one for each.
-    axis : int or tuple of int, optional
-        Along what; by default through all elements in row order.
+    x
+    shift : int or tuple of int -- How far, towards larger indices: one number for all axes, or one for each.
+    axis : int or tuple of int, optional -- Along what; by default through all elements in row order.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If there are several shifts, and not as many axes.
+    raises TypeError -- If a shift is not an integer.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    ValueError
-        If there are several shifts, and not as many axes.
-    TypeError
-        If a shift is not an integer.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``roll``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.roll(xgrad.arange(4), 1)
     Tensor([3, 0, 1, 2])
     """
@@ -428,37 +255,17 @@ def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
     return xp.moveaxis(x, source, destination)
 
 
+@documented("manipulation functions")
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     """Return `x` with some axes in other places, and the rest in their order.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    source : int or tuple of int
-        Which axes to move.
-    destination : int or tuple of int
-        For each of them, where it is in the result.
+    x
+    source : int or tuple of int -- Which axes to move.
+    destination : int or tuple of int -- For each of them, where it is in the result.
+    returns Tensor -- Of the permuted shape.
+    raises ValueError -- If there are not as many places as axes, or one is named twice.
+    raises IndexError
 
-    Returns
-    -------
-    Tensor
-        Of the permuted shape.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many places as axes, or one is named twice.
-    IndexError
-        If there is no such axis.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``moveaxis``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -480,7 +287,7 @@ def _split(g: Any, axis: int | None, arrays_shape: list[tuple[int, ...]], xp: An
         lengths = [shape[axis] for shape in arrays_shape]
     parts, start = [], 0
     for shape, length in zip(arrays_shape, lengths, strict=True):
-        parts.append(xp.reshape(g[cut(axis, start, start + length)], shape))
+        parts.append(xp.reshape(g[slice_axis(axis, start, start + length)], shape))
         start += length
     return parts
 
@@ -491,35 +298,16 @@ def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
 
 
 @explained
+@documented("manipulation functions")
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis that they have.
 
-    Parameters
-    ----------
-    arrays : sequence of Tensor
-        At least one, of shapes that agree but for `axis`, on one device.
-    axis : int or None, default 0
-        Along what to join; None joins all elements in row order.
+    arrays : sequence of Tensor -- At least one, of shapes that agree but for `axis`, on one device.
+    axis : int or None, default 0 -- Along what to join; None joins all elements in row order.
+    returns Tensor -- Of the joined shape, and of the dtype that all promote to.
+    raises ValueError -- If the shapes do not agree.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Of the joined shape, and of the dtype that all promote to.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``concat``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.concat([xgrad.ones(2), xgrad.zeros(1)])
     Tensor([1., 1., 0.])
     """
@@ -537,35 +325,16 @@ def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
 
 
 @explained
+@documented("manipulation functions")
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis.
 
-    Parameters
-    ----------
-    arrays : sequence of Tensor
-        At least one, of one shape, on one device.
-    axis : int, default 0
-        Where the new axis is in the result.
+    arrays : sequence of Tensor -- At least one, of one shape, on one device.
+    axis : int, default 0 -- Where the new axis is in the result.
+    returns Tensor -- With one axis more, as long as there are tensors.
+    raises ValueError -- If the shapes differ.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        With one axis more, as long as there are tensors.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``stack``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.stack([xgrad.ones(2), xgrad.zeros(2)], axis=1)
     Tensor([[1., 0.],
             [1., 0.]])
@@ -592,41 +361,21 @@ _unstack_function = _Unstack()
 
 
 @explained
+@documented("manipulation functions")
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor along an axis, which goes.
 
-    Parameters
-    ----------
-    x : Tensor
-        With at least one axis.
-    axis : int, default 0
-        Along what to split.
+    x : Tensor -- With at least one axis.
+    axis : int, default 0 -- Along what to split.
+    returns tuple of Tensor -- As many as `axis` is long, with one axis less.
+    raises IndexError
 
-    Returns
-    -------
-    tuple of Tensor
-        As many as `axis` is long, with one axis less.
-
-    Raises
-    ------
-    IndexError
-        If there is no such axis.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``unstack``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
     (Tensor([1, 3]), Tensor([2, 4]))
     """
     x = as_tensor("unstack", "x", x)
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"unstack: axis {axis} is out of bounds for shape {x.shape}")
+    before = (slice(None),) * front_axis("unstack", x, axis)
     parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
-    before = (slice(None),) * (axis % x.ndim)
     for i, part in enumerate(parts):
         if x.ndim > 1:
             link(x, part, getitem_function, {"key": (*before, i, ...)})
@@ -655,40 +404,19 @@ def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
 
 
 @explained
+@documented("manipulation functions")
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return `x` with each element several times, one after the other.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    repeats : int or Tensor
-        How often; one number for all, or integers of shape (n,) where there are n elements along `axis`. The shape of
-        the result then depends on values, which makes a GPU wait.
-    axis : int, optional
-        Along what; by default all elements in row order, as one axis.
+    x
+    repeats : int or Tensor -- How often; one number for all, or integers of shape (n,) where there are n elements along
+        `axis`. The shape of the result then depends on values, which makes a GPU wait.
+    axis : int, optional -- Along what; by default all elements in row order, as one axis.
+    returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
+    raises TypeError -- If `repeats` are not integers.
+    raises ValueError -- If one is negative, or there are not as many as elements.
+    raises DeviceError -- If the two are on different devices.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`, longer along `axis`; or with one axis.
-
-    Raises
-    ------
-    TypeError
-        If `repeats` are not integers.
-    ValueError
-        If one is negative, or there are not as many as elements.
-    DeviceError
-        If the two are on different devices.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``repeat``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.repeat(xgrad.asarray([1, 2]), 2)
     Tensor([1, 1, 2, 2])
     >>> xgrad.repeat(xgrad.asarray([1, 2]), xgrad.asarray([0, 3]))
@@ -704,11 +432,10 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"repeat: axis {axis} is out of bounds for shape {x.shape}")
-    if repeats.shape not in ((x.shape[axis],), (1,)):
-        raise ValueError(f"repeat: expected repeats of shape ({x.shape[axis]},), one an element, got {repeats.shape}")
-    return take(x, _repeated(repeats, count=x.shape[axis]), axis=axis)
+    n = x.shape[front_axis("repeat", x, axis)]
+    if repeats.shape not in ((n,), (1,)):
+        raise ValueError(f"repeat: expected repeats of shape ({n},), one an element, got {repeats.shape}")
+    return take(x, _repeated(repeats, count=n), axis=axis)
 
 
 def _tile_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
@@ -724,35 +451,17 @@ def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
     return xp.tile(x, repetitions)
 
 
+@documented("manipulation functions")
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return copies of `x` side by side along axes.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    repetitions : tuple of int
-        How many along each axis, from the last on; new axes come first, and those without a number have one copy.
+    x
+    repetitions : tuple of int -- How many along each axis, from the last on; new axes come first, and those without a
+        number have one copy.
+    returns Tensor -- With as many axes as `x` or as there are numbers, whichever is more.
+    raises TypeError -- If `repetitions` are not a tuple or list.
+    raises ValueError -- If one is negative.
 
-    Returns
-    -------
-    Tensor
-        With as many axes as `x` or as there are numbers, whichever is more.
-
-    Raises
-    ------
-    TypeError
-        If `repetitions` are not a tuple or list.
-    ValueError
-        If one is negative.
-
-    Notes
-    -----
-    Python array API standard, manipulation functions: ``tile``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.tile(xgrad.asarray([1, 2]), (2, 2))
     Tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])

@@ -8,49 +8,27 @@ import numpy as np
 
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.products import as_floating, identity
+from xgrad.ops.matrix_products import as_square_matrices, identity
+from xgrad.support.docstrings import documented
 
 
-def _square(op: str, x: Tensor) -> Tensor:
-    """Return an argument as floating or complex numbers; ValueError unless it holds square matrices."""
-    x = as_floating(op, x)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), got {x.shape}")
-    return x
-
-
+@documented()
 def expm(x: Tensor, /) -> Tensor:
     """Return the exponentials of matrices, the sums of ``x^k / k!``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n); integers count as float32.
+    x : Tensor -- Of shape (..., n, n); integers count as float32.
+    returns Tensor -- Of the shape of `x`.
+    raises ValueError -- If the matrices are not square.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
     By scaling and squaring, and the Padé approximant of degree 8 (G. H. Golub and C. F. Van Loan, *Matrix
     Computations*, 2013, algorithm 9.3.1). How often to square depends on values, which makes a GPU wait, and cannot be
     captured. Differentiable to any order. As ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.expm(xgrad.asarray([[0.0, 1.0], [0.0, 0.0]]))
     Tensor([[1., 1.],
             [0., 1.]])
     """
-    xp, x = namespace, _square("expm", x)
+    xp, x = namespace, as_square_matrices("expm", "x", x)
     if not x.size:
         return x
     norm = xp.max(xp.sum(xp.abs(x.detach()), axis=-2), axis=-1)
@@ -69,40 +47,25 @@ def expm(x: Tensor, /) -> Tensor:
     return out
 
 
+@documented()
 def sqrtm(x: Tensor, /) -> Tensor:
     """Return the principal square roots of matrices, whose eigenvalues have positive real parts.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., n, n), with no eigenvalue that is 0 or negative; integers count as float32.
+    x : Tensor -- Of shape (..., n, n), with no eigenvalue that is 0 or negative; integers count as float32.
+    returns Tensor -- Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If an eigenvalue is 0 or negative: there the root is not unique, or has no
+        derivative.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If an eigenvalue is 0 or negative: there the root is not unique, or has no derivative.
-
-    Notes
-    -----
     By the iteration of Denman and Beavers in product form, scaled by determinants (N. J. Higham, "Functions of
     Matrices", 2008, equation 6.29). Its length depends on values, which makes a GPU wait, and cannot be captured.
     Differentiable to any order. As ``scipy.linalg.sqrtm``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.sqrtm(xgrad.asarray([[4.0, 1.0], [0.0, 4.0]]))
     Tensor([[2.  , 0.25],
             [0.  , 2.  ]])
     """
-    xp, x = namespace, _square("sqrtm", x)
+    xp, x = namespace, as_square_matrices("sqrtm", "x", x)
     if not x.size:
         return x
     unit, rest, distance = identity(xp, x), x, math.inf

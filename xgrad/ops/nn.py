@@ -12,6 +12,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Axis = int | tuple[int, ...] | None
@@ -32,31 +33,16 @@ def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
 
 
 @derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, lambda g: g, kind=INTEGER)
+@documented()
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (..., in).
-    weight : Tensor
-        Of shape (out, in).
-    bias : Tensor, optional
-        Of shape (out,).
+    input : Tensor -- Of shape (..., in).
+    weight : Tensor -- Of shape (out, in).
+    bias : Tensor, optional -- Of shape (out,).
+    returns Tensor -- Of shape (..., out).
+    raises ValueError -- If the shapes do not fit.
 
-    Returns
-    -------
-    Tensor
-        Of shape (..., out).
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.functional.linear(xgrad.ones((2, 3)), xgrad.ones((4, 3))).shape
     (2, 4)
     """
@@ -79,24 +65,14 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING)
+@documented()
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1
-        Along what they sum to 1.
+    x : Tensor -- Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1 -- Along what they sum to 1.
+    returns Tensor -- Of the same shape.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.functional.softmax(xgrad.asarray([1e4, 1e4]))
     Tensor([0.5, 0.5])
     """
@@ -112,24 +88,14 @@ def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING)
+@documented()
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1
-        Along what the probabilities sum to 1.
+    x : Tensor -- Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1 -- Along what the probabilities sum to 1.
+    returns Tensor -- Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in SciPy.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in SciPy.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.functional.log_softmax(xgrad.asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
     """
@@ -199,37 +165,21 @@ def _check_reduction(name: str, reduction: str) -> None:
         raise ValueError(f"{name}: expected a reduction of 'mean', 'sum' or 'none', got {shown(reduction)}")
 
 
+@documented()
 def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Return the cross-entropy between softmax probabilities and classes, in nats.
 
-    Parameters
-    ----------
-    input : Tensor
-        Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
-    target : Tensor
-        The number of the right class, from 0; integers, of the shape of `input` without its class axis.
-    reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the losses of the rows.
-    label_smoothing : float, default 0
-        How much of the wanted probability is spread evenly over all classes, from 0 to 1.
+    input : Tensor -- Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
+    target : Tensor -- The number of the right class, from 0; integers, of the shape of `input` without its class axis.
+    reduction : {"mean", "sum", "none"}, default "mean" -- What to make of the losses of the rows.
+    label_smoothing : float, default 0 -- How much of the wanted probability is spread evenly over all classes, from 0
+        to 1.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
+    raises ValueError -- If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above.
+    raises TypeError -- If `target` is not of integers.
+    raises IndexError -- If a class does not exist. On ``cuda``, where looking would make the device wait, this is not
+        noticed.
 
-    Returns
-    -------
-    Tensor
-        A scalar, or with ``reduction="none"`` of the shape of `target`.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above.
-    TypeError
-        If `target` is not of integers.
-    IndexError
-        If a class does not exist. On ``cuda``, where looking would make the device wait, this is not noticed.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> logits = xgrad.asarray([[0.0, 0.0], [1e4, -1e4]])
     >>> xgrad.nn.functional.cross_entropy(logits, xgrad.asarray([0, 1]), reduction="none")
     Tensor([6.931472e-01, 2.000000e+04])
@@ -285,29 +235,15 @@ def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
     return _reduce(xp, xp.square(input - target), reduction)
 
 
+@documented()
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the squared error.
 
-    Parameters
-    ----------
-    input, target : Tensor
-        Of one shape. They do not broadcast: (n,) against (n, 1) is a common mistake.
-    reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the squares.
+    input, target : Tensor -- Of one shape. They do not broadcast: (n,) against (n, 1) is a common mistake.
+    reduction : {"mean", "sum", "none"}, default "mean" -- What to make of the squares.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
+    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
 
-    Returns
-    -------
-    Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or `reduction` is none of the above.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.functional.mse_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
     Tensor(2.)
     """

@@ -9,11 +9,21 @@ from typing import Any
 from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.axes import axis_of_reals
-from xgrad.ops.products import as_floating
+from xgrad.ops.declare_reduction import axis_of_reals
+from xgrad.ops.matrix_products import as_floating
+from xgrad.support.docstrings import by_name, documented
+
+__all__ = ["cummax", "cummin", "logcumsumexp"]
+
+_SHARED = by_name(
+    "x : Tensor -- Real numbers, with at least one axis.",
+    "axis : int, optional -- Along what to go; it may be left out where there is just one axis.",
+    "ValueError -- If there are no axes, or several and none is named.",
+    "TypeError -- If `x` is complex.",
+)
 
 
-def _scanned(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
+def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
     """Return for each element what an associative operation makes of it and all before it."""
     x, step = xp.moveaxis(x, axis, -1), 1
     while step < x.shape[-1]:  # each element then combines `step` of them, or all before it
@@ -28,127 +38,65 @@ def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[An
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
     indices = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
-    found = (known == _scanned(xp, combine, known, axis)) | (known != known)
-    return xp.take_along_axis(x, _scanned(xp, xp.maximum, xp.where(found, indices, 0), axis), axis=axis)
+    is_extremum = (known == _associative_scan(xp, combine, known, axis)) | (known != known)
+    return xp.take_along_axis(x, _associative_scan(xp, xp.maximum, xp.where(is_extremum, indices, 0), axis), axis=axis)
 
 
-def _logaddexp(x1: Any, x2: Any) -> Any:
+def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
     """Return logaddexp, but with the derivative 0 where both are minus infinity, which have none."""
     nothing = namespace.maximum(x1, x2) == -math.inf
     total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
     return namespace.where(nothing, -math.inf, total)
 
 
+@documented(shared=_SHARED)
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running maximum along an axis.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real numbers, with at least one axis.
-    axis : int, optional
-        Along what to go; it may be left out where there is just one axis.
+    x, axis
+    returns Tensor -- Of the shape and dtype of `x`. From the first NaN on, NaN.
+    raises ValueError, IndexError, TypeError
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`. From the first NaN on, NaN.
-
-    Raises
-    ------
-    ValueError
-        If there are no axes, or several and none is named.
-    IndexError
-        If there is no such axis.
-    TypeError
-        If `x` is complex.
-
-    Notes
-    -----
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummax`` returns
     the indices beside the values.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.cummax(xgrad.asarray([1.0, 3.0, 2.0]))
     Tensor([1., 3., 3.])
     """
     return _running_extremum("cummax", x, axis, namespace.maximum)
 
 
+@documented(shared=_SHARED)
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running minimum along an axis.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real numbers, with at least one axis.
-    axis : int, optional
-        Along what to go; it may be left out where there is just one axis.
+    x, axis
+    returns Tensor -- Of the shape and dtype of `x`. From the first NaN on, NaN.
+    raises ValueError, IndexError, TypeError
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`. From the first NaN on, NaN.
-
-    Raises
-    ------
-    ValueError
-        If there are no axes, or several and none is named.
-    IndexError
-        If there is no such axis.
-    TypeError
-        If `x` is complex.
-
-    Notes
-    -----
     Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummin`` returns
     the indices beside the values.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.cummin(xgrad.asarray([2.0, 1.0, 3.0]))
     Tensor([2., 1., 1.])
     """
     return _running_extremum("cummin", x, axis, namespace.minimum)
 
 
+@documented(shared=_SHARED)
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the logarithm of the running sum of exponentials along an axis, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real numbers, with at least one axis; integers count as float32.
-    axis : int, optional
-        Along what to go; it may be left out where there is just one axis.
+    x : Tensor -- Real numbers, with at least one axis; integers count as float32.
+    axis
+    returns Tensor -- Of the shape of `x`.
+    raises ValueError, IndexError, TypeError
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`.
-
-    Raises
-    ------
-    ValueError
-        If there are no axes, or several and none is named.
-    IndexError
-        If there is no such axis.
-    TypeError
-        If `x` is complex.
-
-    Notes
-    -----
     Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
     """
     x = as_floating("logcumsumexp", x)
-    out: Tensor = _scanned(namespace, _logaddexp, x, axis_of_reals("logcumsumexp", x, axis))
+    out: Tensor = _associative_scan(namespace, _logaddexp_or_infinity, x, axis_of_reals("logcumsumexp", x, axis))
     return out

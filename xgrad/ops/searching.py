@@ -7,78 +7,43 @@ from typing import Any, Literal
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
-from xgrad.ops.axes import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
-from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.declare_reduction import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
+from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import put_along_axis, take
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "where"]
 
-argmax = reduction(
-    "argmax",
-    None,
-    axis=SEARCHED,
-    kind=INTEGER,
-    highest=FLOATING,
-    section="searching",
+argmax = reduction("argmax", None,
     doc="Return where the largest element is, the first of those that tie.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]",
-    takes="Real numbers, not empty; bools count as integers",
-    returns="int64, of the shape of `x` without the reduced axis.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]", takes="Real numbers, not empty; bools count as integers",
+    returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
+    section="searching")  # fmt: skip
 
-argmin = reduction(
-    "argmin",
-    None,
-    axis=SEARCHED,
-    kind=INTEGER,
-    highest=FLOATING,
-    section="searching",
+argmin = reduction("argmin", None,
     doc="Return where the smallest element is, the first of those that tie.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]",
-    takes="Real numbers, not empty; bools count as integers",
-    returns="int64, of the shape of `x` without the reduced axis.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]", takes="Real numbers, not empty; bools count as integers",
+    returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
+    section="searching")  # fmt: skip
 
-count_nonzero = reduction(
-    "count_nonzero",
-    None,
-    section="searching",
+count_nonzero = reduction("count_nonzero", None,
     doc="Return how many elements along axes are true, or not 0.",
-    example="[[0.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 2]",
-    takes="Of any shape and dtype",
-    returns="int64, of the shape of `x` without the reduced axes.",
-)
+    example="[[0.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 2]", takes="Of any shape and dtype",
+    returns="int64, of the shape of `x` without the reduced axes.", section="searching")  # fmt: skip
 
 
 @derivative(None)
+@documented("searching functions")
 def nonzero(xp: Any, x: Any, /) -> Any:
     """Return where the elements are that are true, or not 0; not differentiable.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype, with at least one axis.
+    x : Tensor -- Of any dtype, with at least one axis.
+    returns tuple of Tensor -- For each axis the indices, int64 of shape (n,), in row order. The shape depends on
+        values, which makes a GPU wait.
+    raises ValueError -- If `x` has no axes.
 
-    Returns
-    -------
-    tuple of Tensor
-        For each axis the indices, int64 of shape (n,), in row order. The shape depends on values, which makes a GPU
-        wait.
-
-    Raises
-    ------
-    ValueError
-        If `x` has no axes.
-
-    Notes
-    -----
-    Python array API standard, searching functions: ``nonzero``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nonzero(xgrad.asarray([0.0, 2.0, 3.0]))
     (Tensor([1, 2]),)
     """
@@ -93,43 +58,21 @@ def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
     return xp.searchsorted(x1, x2, side=side)
 
 
+@documented("searching functions")
 def searchsorted(
     x1: Tensor, x2: Tensor | float, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Return where elements would have to be inserted for an order to stay; not differentiable.
 
-    Parameters
-    ----------
-    x1 : Tensor
-        Real numbers of shape (n,), in ascending order.
-    x2 : Tensor or scalar
-        Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
-    side : {"left", "right"}, default "left"
-        Whether before or behind the elements that are equal.
-    sorter : Tensor, optional
-        Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
+    x1 : Tensor -- Real numbers of shape (n,), in ascending order.
+    x2 : Tensor or scalar -- Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
+    side : {"left", "right"}, default "left" -- Whether before or behind the elements that are equal.
+    sorter : Tensor, optional -- Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
+    returns Tensor -- int64, of the shape of `x2`, from 0 to n.
+    raises ValueError -- If `x1` has not one axis, or `side` is neither.
+    raises TypeError -- If an input is complex.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        int64, of the shape of `x2`, from 0 to n.
-
-    Raises
-    ------
-    ValueError
-        If `x1` has not one axis, or `side` is neither.
-    TypeError
-        If an input is complex.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, searching functions: ``searchsorted``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.searchsorted(xgrad.asarray([1.0, 2.0, 4.0]), xgrad.asarray([2.0, 3.0]))
     Tensor([1, 2])
     """
@@ -151,36 +94,20 @@ def searchsorted(
     kind=BOOLEAN,
     broadcasts=True,
 )
+@documented("searching functions")
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     """Return elements of the first where the condition holds, else those of the second.
 
-    Parameters
-    ----------
-    condition : Tensor
-        Bools, of any shape.
-    x1, x2 : Tensor or scalar
-        Of shapes that broadcast with the condition. At most one may be a Python scalar, which promotes nothing.
+    condition : Tensor -- Bools, of any shape.
+    x1, x2 : Tensor or scalar -- Of shapes that broadcast with the condition. At most one may be a Python scalar, which
+        promotes nothing.
+    returns Tensor -- Of the shape that all three broadcast to.
+    raises ValueError -- If the shapes do not broadcast.
+    raises TypeError -- If both are scalars, or the condition is not of bools.
 
-    Returns
-    -------
-    Tensor
-        Of the shape that all three broadcast to.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
-    TypeError
-        If both are scalars, or the condition is not of bools.
-
-    Notes
-    -----
     A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a harmless input
-    first, then the op. Python array API standard, searching functions: ``where``.
+    first, then the op.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.asarray([1.0, -2.0])
     >>> xgrad.where(x > 0, x, 0.0)
     Tensor([1., 0.])
@@ -198,34 +125,12 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return call_op(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
 
 
-sort = along_axes(
-    "sort",
-    _sort_rule,
-    LAST,
-    DESCENDING,
-    STABLE,
-    section="sorting",
-    highest=FLOATING,
-    some=True,
+sort = along_axes("sort", _sort_rule, LAST, DESCENDING, STABLE,
     doc="Return the elements in order along an axis; of equal ones, the first has the gradient of the first place.",
-    example="[3.0, 1.0, 2.0] -> [1., 2., 3.]",
-    returns="Of the shape and dtype of `x`.",
-    raises="If there are no axes.",
-)
+    example="[3.0, 1.0, 2.0] -> [1., 2., 3.]", returns="Of the shape and dtype of `x`.",
+    raises="If there are no axes.", section="sorting", highest=FLOATING, some=True)  # fmt: skip
 
-argsort = along_axes(
-    "argsort",
-    None,
-    LAST,
-    DESCENDING,
-    STABLE,
-    section="sorting",
-    kind=INTEGER,
-    highest=FLOATING,
-    some=True,
-    takes="Real numbers; bools count as integers",
-    doc="Return where the elements are that `sort` puts in order.",
-    example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
-    returns="int64, of the shape of `x`.",
-    raises="If there are no axes.",
-)
+argsort = along_axes("argsort", None, LAST, DESCENDING, STABLE,
+    doc="Return where the elements are that `sort` puts in order.", example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
+    takes="Real numbers; bools count as integers", returns="int64, of the shape of `x`.",
+    raises="If there are no axes.", section="sorting", kind=INTEGER, highest=FLOATING, some=True)  # fmt: skip

@@ -14,10 +14,13 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.data_types import as_operand
 from xgrad.ops.declare import derivative
+from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import reshape
+from xgrad.support.docstrings import by_name, documented
+
+__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
 class UniqueAllResult(NamedTuple):
@@ -63,38 +66,18 @@ def _isin(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.isin(x1, x2)
 
 
+@documented("set functions")
 def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> Tensor:
     """Return which elements of a tensor are among those of another; not differentiable.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor or scalar
-        The elements, and those to look among: real numbers, of any shapes, on one device; bools count as integers. At
-        most one may be a Python scalar, which promotes nothing.
-    invert : bool, default False
-        Whether to return which elements are not among them.
+    x1, x2 : Tensor or scalar -- The elements, and those to look among: real numbers, of any shapes, on one device;
+        bools count as integers. At most one may be a Python scalar, which promotes nothing.
+    invert : bool, default False -- Whether to return which elements are not among them.
+    returns Tensor -- Bools, of the shape of `x1`. NaN is among no elements.
+    raises TypeError -- If an input is complex.
+    raises OverflowError -- If an int is out of the range of the other's dtype.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Bools, of the shape of `x1`. NaN is among no elements.
-
-    Raises
-    ------
-    TypeError
-        If an input is complex.
-    OverflowError
-        If an int is out of the range of the other's dtype.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, set functions: ``isin``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.isin(xgrad.asarray([[1, 2], [3, 4]]), xgrad.asarray([2, 3, 5]))
     Tensor([[False,  True],
             [ True, False]])
@@ -103,45 +86,36 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
         x2 = as_tensor("isin", "x2", x2)
         x1 = as_operand("isin", "x1", x1, x2)
     x1 = as_tensor("isin", "x1", x1)
-    found = _isin(x1, as_operand("isin", "x2", x2, x1))
-    return namespace.logical_not(found) if invert else found  # array-api-strict's isin ignores invert
+    members = _isin(x1, as_operand("isin", "x2", x2, x1))
+    return namespace.logical_not(members) if invert else members  # array-api-strict's isin ignores invert
 
 
-def _needs_places(x: Tensor) -> bool:
+_SHARED = by_name(
+    "values : Tensor -- "
+    "Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.",
+    "inverse_indices : Tensor -- int64 of the shape of `x`: which of the values each element has.",
+    "counts : Tensor -- int64 of shape (n,).",
+)
+
+
+def _needs_first_indices(x: Tensor) -> bool:
     """Return whether it matters where values are first; PyTorch cannot put complex ones in order by itself."""
     return x.requires_grad or x.dtype.kind == "c"
 
 
+@documented("set functions", _SHARED)
 def unique_all(x: Tensor, /) -> UniqueAllResult:
     """Return the different values, where each is first, which each element has, and how often each is there.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
+    x
+    returns values
+    returns indices : Tensor -- int64 of shape (n,): where in `x`, flattened, the value is first.
+    returns inverse_indices, counts
 
-    Returns
-    -------
-    values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
-    indices : Tensor
-        int64 of shape (n,): where in `x`, flattened, the value is first.
-    inverse_indices : Tensor
-        int64 of the shape of `x`: which of the values each element has.
-    counts : Tensor
-        int64 of shape (n,).
-
-    Notes
-    -----
-    Python array API standard, set functions: ``unique_all``.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> found = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
-    >>> found.values, found.indices
+    >>> unique = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
+    >>> unique.values, unique.indices
     (Tensor([1., 3.]), Tensor([1, 0]))
-    >>> found.inverse_indices, found.counts
+    >>> unique.inverse_indices, unique.counts
     (Tensor([1, 0, 1]), Tensor([1, 2]))
     """
     x = as_tensor("unique_all", "x", x)
@@ -149,91 +123,49 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
     return UniqueAllResult(take(reshape(x, (-1,)), indices), indices, *rest)
 
 
+@documented("set functions", _SHARED)
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     """Return the different values, and how often each is there.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
+    x : Tensor -- Of any shape and dtype.
+    returns values, counts
 
-    Returns
-    -------
-    values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
-    counts : Tensor
-        int64 of shape (n,).
-
-    Notes
-    -----
-    Python array API standard, set functions: ``unique_counts``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.unique_counts(xgrad.asarray([3.0, 1.0, 3.0])).counts
     Tensor([1, 2])
     """
     x = as_tensor("unique_counts", "x", x)
-    if not _needs_places(x):
+    if not _needs_first_indices(x):
         return UniqueCountsResult(*_unique_counts(x))
-    found = unique_all(x)
-    return UniqueCountsResult(found.values, found.counts)
+    result = unique_all(x)
+    return UniqueCountsResult(result.values, result.counts)
 
 
+@documented("set functions", _SHARED)
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     """Return the different values, and which of them each element has.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
+    x : Tensor -- Of any shape and dtype.
+    returns values, inverse_indices
 
-    Returns
-    -------
-    values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
-    inverse_indices : Tensor
-        int64 of the shape of `x`.
-
-    Notes
-    -----
-    Python array API standard, set functions: ``unique_inverse``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.unique_inverse(xgrad.asarray([3.0, 1.0, 3.0])).inverse_indices
     Tensor([1, 0, 1])
     """
-    found = unique_all(x)
-    return UniqueInverseResult(found.values, found.inverse_indices)
+    result = unique_all(x)
+    return UniqueInverseResult(result.values, result.inverse_indices)
 
 
+@documented("set functions")
 def unique_values(x: Tensor, /) -> Tensor:
     """Return the different values.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
+    x
+    returns Tensor -- Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has
+        it.
 
-    Returns
-    -------
-    Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.
-
-    Notes
-    -----
-    Python array API standard, set functions: ``unique_values``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([3.0, 1.0, 3.0], requires_grad=True)
     >>> xgrad.unique_values(x).sum().backward()
     >>> x.grad
     Tensor([1., 1., 0.])
     """
     x = as_tensor("unique_values", "x", x)
-    return unique_all(x).values if _needs_places(x) else _unique_values(x)
+    return unique_all(x).values if _needs_first_indices(x) else _unique_values(x)

@@ -15,56 +15,52 @@ from xgrad.core.dtypes import COMPLEX, FLOATING, SCALARS
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import arrays, call_op, derivative, make_callable
+from xgrad.ops.declare import as_arrays, call_op, derivative, make_callable
+from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import shown
 
 _DOC = """{summary}
 
-Parameters
-----------
-{names} : Tensor
-    {kind}, of any shape{broadcast}, on one device; integers count as float32.{scalar}
+{names} : Tensor -- {kind}, of any shape{broadcast}, on one device; integers count as float32.{scalar}
+returns Tensor -- Of {result}; float32 stays float32.
+{type_error}{import_error}raises DeviceError
+{no_rule}
+{gradient}. As ``scipy.special.{name}``{computed}.
 
-Returns
--------
-Tensor
-    Of {result}; float32 stays float32.
-
-Raises
-------
-{wrong}ImportError
-    If SciPy is missing and the kernel is SciPy's.
-DeviceError
-    If the tensors are on several devices.
-{raises}
-Notes
------
-{gradient} As ``scipy.special.{name}``, computed as `xgrad.special` says.
-
-Examples
---------
 >>> from xgrad import asarray, special
 >>> special.{name}({call})
 Tensor({value})
 """
-_NO_RULE = """NotImplementedError
-    In a backward pass to {names}: no closed form of {those} is known.
-"""
+_NO_RULE = "raises NotImplementedError -- In a backward pass to {names}, whose derivative has no closed form.\n"
+
+
+def no_closed_form(g: Any) -> Any:
+    """Mark a parameter whose derivative has no closed form: silent zeros would be wrong."""
+    raise NotImplementedError
 
 
 def kernel(
-    name: str, names: str, *rules: Rule | None, doc: str, example: str, count: str = "", highest: int = FLOATING
+    name: str,
+    names: str,
+    *rules: Rule | None,
+    doc: str,
+    example: str,
+    count: str = "",
+    highest: int = FLOATING,
+    forward: Callable[..., Any] | None = None,
+    notes: str = "Differentiable to any order",
 ) -> Callable[..., Tensor]:
     """Declare a function that works element by element, given its parameters and a rule for each, None for integers.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. Where `count` names a
     parameter, the kernel wants integers for it: an int is made an array, for a float32 beside it would make it one.
-    `highest` is COMPLEX where SciPy's kernel takes complex numbers.
+    `highest` is COMPLEX where SciPy's kernel takes complex numbers. `forward` is the forward rule of a function that
+    is no kernel of the array libraries.
     """
     parameters = names.split()
     counted = parameters.index(count) if count else None
 
-    def forward(xp: Any, *inputs: Any) -> Any:
+    def call_kernel(xp: Any, *inputs: Any) -> Any:
         if counted is not None and type(inputs[counted]) is int:
             like = next(x for x in inputs if type(x) not in SCALARS)
             whole = xp.full_like(like, inputs[counted], dtype=xp.int64)
@@ -72,40 +68,36 @@ def kernel(
         return getattr(xp.special, name)(*inputs)
 
     # What the rules' parameters refer to.
-    forward.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
+    call_kernel.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
     flags = {"lowest": FLOATING, "highest": highest, "broadcasts": True, "scipy_promotion": True}
-    function = Function.of(name, forward, rules, **flags)
-    return make_callable(function, _document(function, parameters, doc, example), "xgrad.special")
+    refusing = [_refuse(name, p) if rule is no_closed_form else rule for p, rule in zip(parameters, rules, strict=True)]
+    function = Function.of(name, forward or call_kernel, refusing, **flags)
 
-
-def _document(function: Function, names: list[str], summary: str, example: str) -> str:
+    closed = [p for p, rule in zip(parameters, rules, strict=True) if rule not in (None, no_closed_form)]
+    missing = [f"`{p}`" for p, rule in zip(parameters, rules, strict=True) if rule is no_closed_form]
+    several, real = len(parameters) > 1, highest == FLOATING
     arguments, _, value = example.partition(" -> ")
-    several = len(names) > 1
-    others = [n for n, rule in zip(names, function.rules, strict=True) if getattr(rule, "missing", False)]
-    closed = [n for n, rule in zip(names, function.rules, strict=True) if rule is not None and n not in others]
-    raises = _NO_RULE.format(
-        names=" or ".join(f"`{n}`" for n in others),
-        those="this derivative" if len(others) == 1 else "these derivatives",
-    )
-    real = function.highest == FLOATING
-    return _DOC.format(
-        name=function.name,
+    text = _DOC.format(
+        name=name,
         kind="Real" if real else "Numbers",
-        wrong="TypeError\n    If an input is complex.\n" if real else "",
-        summary=summary,
-        names=", ".join(names),
+        summary=doc,
+        names=", ".join(parameters),
         broadcast="s that broadcast" if several else "",
         scalar=" All but one may be Python scalars, which promote nothing." if several else "",
         result="the shape that the inputs broadcast to" if several else "the same shape",
-        raises=raises if others else "",
-        gradient=f"Differentiable to any order{' in ' + ', '.join(f'`{n}`' for n in closed) if closed != names else ''}.",
+        type_error="raises TypeError -- If an input is complex.\n" if real else "",
+        import_error="" if forward else "raises ImportError -- If SciPy is missing and the kernel is SciPy's.\n",
+        no_rule=_NO_RULE.format(names=" or ".join(missing)) if missing else "",
+        gradient=notes + ("" if closed == parameters else f" in {', '.join([f'`{p}`' for p in closed])}"),
+        computed="" if forward else ", computed as `xgrad.special` says",
         call=arguments.replace("[", "asarray([").replace("]", "])"),
         value=value,
     )
+    return make_callable(function, write_out(text, name), "xgrad.special")
 
 
-def missing(name: str, parameter: str) -> Rule:
-    """Return the rule of an input for which there is none: silent zeros would be wrong."""
+def _refuse(name: str, parameter: str) -> Rule:
+    """Return a rule that raises an error: there is no derivative by a parameter."""
 
     def rule(g: Any) -> Any:
         raise NotImplementedError(
@@ -113,17 +105,16 @@ def missing(name: str, parameter: str) -> Rule:
             "or ask for the gradients of other inputs alone"
         )
 
-    rule.missing = True  # type: ignore[attr-defined]
     return rule
 
 
 def gamma_density(xp: Any, a: Any, x: Any) -> Any:
-    a, x = arrays(xp, a, x)
+    a, x = as_arrays(xp, a, x)
     return xp.exp(xp.special.xlogy(a - 1, x) - x - xp.special.gammaln(a))
 
 
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
-    (a, x), (b, _) = arrays(xp, a, x), arrays(xp, b, x)
+    (a, x), (b, _) = as_arrays(xp, a, x), as_arrays(xp, b, x)
     return xp.exp(xp.special.xlogy(a - 1, x) + xp.special.xlog1py(b - 1, -x) - xp.special.betaln(a, b))
 
 
@@ -190,28 +181,28 @@ betaln = kernel("betaln", "a b",
     lambda g, xp, a, b: g * (xp.special.psi(b) - xp.special.psi(a + b)),
     doc="Return the logarithm of the beta function's absolute value.", example="[1.0, 2.0], 3.0 -> [-1.098..., -2.484...]")
 gammainc = kernel("gammainc", "a x",
-    missing("gammainc", "a"), lambda g, xp, a, x: g * gamma_density(xp, a, x),
+    no_closed_form, lambda g, xp, a, x: g * gamma_density(xp, a, x),
     doc="Return the distribution function of the gamma distribution of shape `a`.", example="2.0, [0.0, 1.0] -> [0.       , 0.264...]")
 gammaincc = kernel("gammaincc", "a x",
-    missing("gammaincc", "a"), lambda g, xp, a, x: -g * gamma_density(xp, a, x),
+    no_closed_form, lambda g, xp, a, x: -g * gamma_density(xp, a, x),
     doc="Return 1 - gammainc(a, x), exact where that is small.", example="2.0, [0.0, 1.0] -> [1.       , 0.735...]")
 gammaincinv = kernel("gammaincinv", "a y",
-    missing("gammaincinv", "a"), lambda g, xp, a, out: g / gamma_density(xp, a, out),
+    no_closed_form, lambda g, xp, a, out: g / gamma_density(xp, a, out),
     doc="Return the inverse of `gammainc` in `x`.", example="2.0, [0.0, 0.5] -> [0.       , 1.678...]")
 gammainccinv = kernel("gammainccinv", "a y",
-    missing("gammainccinv", "a"), lambda g, xp, a, out: -g / gamma_density(xp, a, out),
+    no_closed_form, lambda g, xp, a, out: -g / gamma_density(xp, a, out),
     doc="Return the inverse of `gammaincc` in `x`.", example="2.0, [1.0, 0.5] -> [0.       , 1.678...]")
 betainc = kernel("betainc", "a b x",
-    missing("betainc", "a"), missing("betainc", "b"), lambda g, xp, a, b, x: g * beta_density(xp, a, b, x),
+    no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * beta_density(xp, a, b, x),
     doc="Return the distribution function of the beta distribution.", example="2.0, 3.0, [0.0, 0.5] -> [0.    , 0.6875]")
 betaincc = kernel("betaincc", "a b x",
-    missing("betaincc", "a"), missing("betaincc", "b"), lambda g, xp, a, b, x: -g * beta_density(xp, a, b, x),
+    no_closed_form, no_closed_form, lambda g, xp, a, b, x: -g * beta_density(xp, a, b, x),
     doc="Return 1 - betainc(a, b, x), exact where that is small.", example="2.0, 3.0, [0.0, 0.5] -> [1.    , 0.3125]")
 betaincinv = kernel("betaincinv", "a b y",
-    missing("betaincinv", "a"), missing("betaincinv", "b"), lambda g, xp, a, b, out: g / beta_density(xp, a, b, out),
+    no_closed_form, no_closed_form, lambda g, xp, a, b, out: g / beta_density(xp, a, b, out),
     doc="Return the inverse of `betainc` in `x`.", example="2.0, 3.0, [0.0, 0.6875] -> [0. , 0.5]")
 zeta = kernel("zeta", "x q",
-    missing("zeta", "x"), lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)),
+    no_closed_form, lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)),
     doc="Return Hurwitz' zeta function, the sum of (q + k)**-x over k = 0, 1, 2, ...", example="2.0, [1.0, 2.0] -> [1.644..., 0.644...]")
 
 # Exponential integrals
@@ -223,9 +214,9 @@ expi = kernel("expi", "x", lambda g, xp, x: g * (xp.exp(x) / x),
 
 # Bessel functions: their derivatives by the neighbouring orders, which is exact at 0, too
 
-iv = kernel("iv", "v z", missing("iv", "v"), lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
+iv = kernel("iv", "v z", no_closed_form, lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
     doc="Return the modified Bessel function of the first kind of order `v`.", example="2.0, [0.0, 1.0] -> [0.       , 0.135...]")
-ive = kernel("ive", "v z", missing("ive", "v"),
+ive = kernel("ive", "v z", no_closed_form,
     lambda g, xp, v, z, out: g * ((xp.special.ive(v - 1, z) + xp.special.ive(v + 1, z)) / 2 - xp.sign(z) * out),
     doc="Return iv(v, z) * exp(-abs(z)).", example="2.0, [0.0, 1.0] -> [0.       , 0.049...]")
 i0 = kernel("i0", "x", lambda g, xp, x: g * xp.special.i1(x),
@@ -236,21 +227,21 @@ i1 = kernel("i1", "x", lambda g, xp, x: g * ((xp.special.i0(x) + xp.special.iv(2
     doc="Return the modified Bessel function of the first kind of order 1.", example="[0.0, 1.0] -> [0.       , 0.565...]")
 i1e = kernel("i1e", "x", lambda g, xp, x, out: g * ((xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out),
     doc="Return i1(x) * exp(-abs(x)).", example="[0.0, 1.0] -> [0.       , 0.207...]")
-jv = kernel("jv", "v z", missing("jv", "v"), lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
+jv = kernel("jv", "v z", no_closed_form, lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
     doc="Return the Bessel function of the first kind of order `v`.", example="2.0, [0.0, 1.0] -> [0.       , 0.114...]")
 j0 = kernel("j0", "x", lambda g, xp, x: -g * xp.special.j1(x),
     doc="Return the Bessel function of the first kind of order 0.", example="[0.0, 1.0] -> [1.       , 0.765...]")
 j1 = kernel("j1", "x", lambda g, xp, x: g * ((xp.special.j0(x) - xp.special.jv(2, x)) / 2),
     doc="Return the Bessel function of the first kind of order 1.", example="[0.0, 1.0] -> [0.       , 0.440...]")
-yv = kernel("yv", "v z", missing("yv", "v"), lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2),
+yv = kernel("yv", "v z", no_closed_form, lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2),
     doc="Return the Bessel function of the second kind of order `v`.", example="2.0, [1.0, 2.0] -> [-1.650..., -0.617...]")
 y0 = kernel("y0", "x", lambda g, xp, x: -g * xp.special.y1(x),
     doc="Return the Bessel function of the second kind of order 0.", example="[1.0, 2.0] -> [0.088..., 0.510...]")
 y1 = kernel("y1", "x", lambda g, xp, x: g * ((xp.special.y0(x) - xp.special.yv(2, x)) / 2),
     doc="Return the Bessel function of the second kind of order 1.", example="[1.0, 2.0] -> [-0.781..., -0.107...]")
-kv = kernel("kv", "v z", missing("kv", "v"), lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
+kv = kernel("kv", "v z", no_closed_form, lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
     doc="Return the modified Bessel function of the second kind of order `v`.", example="2.0, [1.0, 2.0] -> [1.624..., 0.253...]")
-kve = kernel("kve", "v z", missing("kve", "v"),
+kve = kernel("kve", "v z", no_closed_form,
     lambda g, xp, v, z, out: g * (out - (xp.special.kve(v - 1, z) + xp.special.kve(v + 1, z)) / 2),
     doc="Return kv(v, z) * exp(z).", example="2.0, [1.0, 2.0] -> [4.416..., 1.875...]")
 k0 = kernel("k0", "x", lambda g, xp, x: -g * xp.special.k1(x),
@@ -272,36 +263,19 @@ k1e = kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + x
     broadcasts=True,
     scipy_promotion=True,
 )
+@documented()
 def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     """Return the derivatives of `psi` of order `n`.
 
-    Parameters
-    ----------
-    n : int or Tensor
-        Orders from 0 on: integers, of a shape that broadcasts with `x`. They have no gradient.
-    x : Tensor
-        Real, of any shape; integers count as float32.
+    n : int or Tensor -- Orders from 0 on: integers, of a shape that broadcasts with `x`. They have no gradient.
+    x : Tensor -- Real, of any shape; integers count as float32.
+    returns Tensor -- Of the shape that the inputs broadcast to; float32 stays float32.
+    raises TypeError -- If `n` is not of integers.
+    raises ValueError -- If `n` is a negative number; for negative numbers in a tensor the result is NaN.
+    raises ImportError -- If SciPy is missing and the kernel is SciPy's.
 
-    Returns
-    -------
-    Tensor
-        Of the shape that the inputs broadcast to; float32 stays float32.
-
-    Raises
-    ------
-    TypeError
-        If `n` is not of integers.
-    ValueError
-        If `n` is a negative number; for negative numbers in a tensor the result is NaN.
-    ImportError
-        If SciPy is missing and the kernel is SciPy's.
-
-    Notes
-    -----
     Differentiable to any order in `x`. As ``scipy.special.polygamma``, computed as `xgrad.special` says.
 
-    Examples
-    --------
     >>> from xgrad import asarray, special
     >>> special.polygamma(1, asarray([1.0, 2.0]))
     Tensor([1.644..., 0.644...])
@@ -343,25 +317,15 @@ def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
     return math.pi**order * xp.where(small, near, values)
 
 
+@documented()
 def sinc(x: Tensor, /) -> Tensor:
     """Return sin(pi x) / (pi x), which is 1 at 0.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
+    x : Tensor -- Of any shape; integers count as float32.
+    returns Tensor -- Of the same shape; float32 stays float32.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape; float32 stays float32.
-
-    Notes
-    -----
     Differentiable to any order, at 0 as well. As ``scipy.special.sinc``.
 
-    Examples
-    --------
     >>> from xgrad import asarray, special
     >>> special.sinc(asarray([0.0, 0.5]))
     Tensor([1.       , 0.636...])

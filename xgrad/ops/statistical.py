@@ -6,82 +6,71 @@ import math
 from typing import Any
 
 from xgrad.core.dtypes import FLOATING, INTEGER, is_complex
-from xgrad.ops.axes import CORRECTION, DTYPE, Axis, count, cumulative, cut, normalized, reduction, restored, spread
 from xgrad.ops.declare import derivative
+from xgrad.ops.declare_reduction import (
+    CORRECTION,
+    DTYPE,
+    Axis,
+    broadcast_back,
+    count,
+    cumulative,
+    normalize_axes,
+    reduction,
+    restore_axes,
+    slice_axis,
+)
+from xgrad.support.docstrings import documented
 
 __all__ = [
     "all", "any", "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "std", "sum", "var",
 ]  # fmt: skip
 
-sum = reduction(
-    "sum",
-    lambda g, xp, x_shape, axis: spread(xp, g, x_shape, axis),
-    DTYPE,
-    kind=INTEGER,
+sum = reduction("sum", lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), DTYPE,
     doc="Return the sum along axes; 0 where there is nothing to sum.",
-    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [4., 6.]",
-)
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [4., 6.]", kind=INTEGER)  # fmt: skip
 
-mean = reduction(
-    "mean",
-    lambda g, xp, x_shape, axis: spread(xp, g / count(x_shape, axis), x_shape, axis),
-    kind=FLOATING,
+mean = reduction("mean", lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
     doc="Return the mean along axes.",
-    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]",
-)
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]", kind=FLOATING)  # fmt: skip
 
 
-def _shared(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
+def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     """Give the gradient of an extremum to the elements that equal it, in equal parts."""
-    ties = xp.astype(x == restored(xp, out, x.shape, axis), g.dtype)
-    share = restored(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
+    ties = xp.astype(x == restore_axes(xp, out, x.shape, axis), g.dtype)
+    share = restore_axes(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
     return share * ties
 
 
-max = reduction(
-    "max",
-    _shared,
-    highest=FLOATING,
+max = reduction("max", _extremum_rule,
     doc="Return the largest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]",
-    raises="If there is nothing to choose from.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]", raises="If there is nothing to choose from.",
+    highest=FLOATING)  # fmt: skip
 
-min = reduction(
-    "min",
-    _shared,
-    highest=FLOATING,
+min = reduction("min", _extremum_rule,
     doc="Return the smallest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]",
-    raises="If there is nothing to choose from.",
-)
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]", raises="If there is nothing to choose from.",
+    highest=FLOATING)  # fmt: skip
 
 
-def _products_before(xp: Any, x: Any) -> Any:
+def exclusive_cumprod(xp: Any, x: Any) -> Any:
     """Return for each element of the last axis the product of those before it."""
     return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
 
 
 def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
     """The derivative by an element is the product of all the others: of those before and of those behind."""
-    shape, axes = tuple(x.shape), normalized(len(x.shape), axis)
+    shape, axes = tuple(x.shape), normalize_axes(len(x.shape), axis)
     kept = tuple(a for a in range(len(shape)) if a not in axes)
     rows = xp.reshape(xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis)))
-    others = _products_before(xp, rows) * xp.flip(_products_before(xp, xp.flip(rows, axis=-1)), axis=-1)
+    others = exclusive_cumprod(xp, rows) * xp.flip(exclusive_cumprod(xp, xp.flip(rows, axis=-1)), axis=-1)
     others = xp.reshape(others, tuple(shape[a] for a in kept + axes))
     inverse = tuple((kept + axes).index(a) for a in range(len(shape)))
-    return restored(xp, g, shape, axis) * xp.permute_dims(others, inverse)
+    return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
 
 
-prod = reduction(
-    "prod",
-    _prod_rule,
-    DTYPE,
-    kind=INTEGER,
-    doc="Return the product along axes; 1 where there is nothing to multiply.",
-    example="[2.0, 0.0, 5.0] -> 0.",
-    notes="The derivatives are exact at zeros too, at any order.",
-)
+prod = reduction("prod", _prod_rule, DTYPE,
+    doc="Return the product along axes; 1 where there is nothing to multiply.", example="[2.0, 0.0, 5.0] -> 0.",
+    notes="The derivatives are exact at zeros too, at any order.", kind=INTEGER)  # fmt: skip
 
 
 def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
@@ -90,57 +79,37 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
     return (x - xp.mean(x, axis=axis, keepdims=True)) * (1 / degrees if degrees > 0 else math.nan)
 
 
-var = reduction(
-    "var",
-    lambda g, xp, x, axis, correction: restored(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
+var = reduction("var",
+    lambda g, xp, x, axis, correction: restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
     CORRECTION,
-    kind=FLOATING,
-    doc="Return the variance along axes.",
-    example="[1.0, 3.0], correction=1 -> 2.",
-)
+    doc="Return the variance along axes.", example="[1.0, 3.0], correction=1 -> 2.", kind=FLOATING)  # fmt: skip
 
 
 def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) -> Any:
     some = xp.where(out == 0, 0, g / xp.where(out == 0, 1, out))
-    return restored(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
+    return restore_axes(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
 
 
-std = reduction(
-    "std",
-    _std_rule,
-    CORRECTION,
-    kind=FLOATING,
+std = reduction("std", _std_rule, CORRECTION,
     doc="Return the standard deviation along axes; where it is 0, and has a kink, so is its derivative.",
-    example="[1.0, 3.0] -> 1.",
-)
+    example="[1.0, 3.0] -> 1.", kind=FLOATING)  # fmt: skip
 
 
 def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
-    return restored(xp, g, x.shape, axis) * xp.exp(x - restored(xp, out, x.shape, axis))
+    return restore_axes(xp, g, x.shape, axis) * xp.exp(x - restore_axes(xp, out, x.shape, axis))
 
 
 @derivative(_logsumexp_rule, kind=FLOATING)
+@documented()
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Integers count as float32.
-    axis : int or tuple of int, optional
-        What to reduce; by default all.
-    keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+    x : Tensor -- Integers count as float32.
+    axis : int or tuple of int, optional -- What to reduce; by default all.
+    keepdims
+    returns Tensor -- Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers
+        it is the principal value.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers it is the
-        principal value.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.logsumexp(xgrad.asarray([1e4, 1e4]))
     Tensor(10000.693)
     """
@@ -149,24 +118,20 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     top = xp.max(xp.real(x) if is_complex(x.dtype) else x, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)  # inf - inf would be NaN
     total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
-    return total if keepdims else xp.squeeze(total, axis=normalized(len(x.shape), axis))
+    return total if keepdims else xp.squeeze(total, axis=normalize_axes(len(x.shape), axis))
 
 
 def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | None, include_initial: bool) -> Any:
     axis = (axis or 0) % len(x_shape)
-    g = g[cut(axis, 1)] if include_initial else g
+    g = g[slice_axis(axis, 1)] if include_initial else g
     return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
 
 
-cumulative_sum = cumulative(
-    "cumulative_sum",
-    _cumulative_sum_rule,
-    doc="Return the running sum along an axis.",
-    example="[1.0, 2.0, 3.0] -> [1., 3., 6.]",
-)
+cumulative_sum = cumulative("cumulative_sum", _cumulative_sum_rule,
+    doc="Return the running sum along an axis.", example="[1.0, 2.0, 3.0] -> [1., 3., 6.]")  # fmt: skip
 
 
-def _carried_back(xp: Any, g: Any, x: Any) -> Any:
+def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
     """Return s with ``s[i] = g[i] + x[i + 1] * s[i + 1]`` along the last axis.
 
     By doubling, in log2(n) steps: no division, so zeros do no harm, and differentiable like any product.
@@ -182,35 +147,21 @@ def _carried_back(xp: Any, g: Any, x: Any) -> Any:
 def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_initial: bool) -> Any:
     """The derivative by an element is the product of those before it, times what the later ones make of `g`."""
     axis = (axis or 0) % len(x.shape)
-    g = g[cut(axis, 1)] if include_initial else g
+    g = g[slice_axis(axis, 1)] if include_initial else g
     g, x = xp.moveaxis(g, axis, -1), xp.moveaxis(x, axis, -1)
-    return xp.moveaxis(_products_before(xp, x) * _carried_back(xp, g, x), -1, axis)
+    return xp.moveaxis(exclusive_cumprod(xp, x) * _reverse_linear_scan(xp, g, x), -1, axis)
 
 
-cumulative_prod = cumulative(
-    "cumulative_prod",
-    _cumulative_prod_rule,
-    doc="Return the running product along an axis.",
-    example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
-    notes="The derivatives are exact at zeros too, at any order.",
-)
+cumulative_prod = cumulative("cumulative_prod", _cumulative_prod_rule,
+    doc="Return the running product along an axis.", example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
+    notes="The derivatives are exact at zeros too, at any order.")  # fmt: skip
 
-any = reduction(
-    "any",
-    None,
-    section="utility",
-    doc="Return whether some element along axes is true, or not 0.",
-    example="[False, True] -> True",
-    takes="Of any shape and dtype",
-    returns="Bools, of the shape of `x` without the reduced axes.",
-)
+any = reduction("any", None,
+    doc="Return whether some element along axes is true, or not 0.", example="[False, True] -> True",
+    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.",
+    section="utility")  # fmt: skip
 
-all = reduction(
-    "all",
-    None,
-    section="utility",
-    doc="Return whether all elements along axes are true, or not 0.",
-    example="[False, True] -> False",
-    takes="Of any shape and dtype",
-    returns="Bools, of the shape of `x` without the reduced axes.",
-)
+all = reduction("all", None,
+    doc="Return whether all elements along axes are true, or not 0.", example="[False, True] -> False",
+    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.",
+    section="utility")  # fmt: skip

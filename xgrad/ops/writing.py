@@ -14,18 +14,19 @@ from xgrad.core.lost_gradients import user_location
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, family_of, has_family, unlink, views_of, with_views
 from xgrad.ops.declare import call_op, derivative
-from xgrad.ops.indexing import assign_to, prepare, setitem
+from xgrad.ops.indexing import assign_to, assignment_operands, setitem
+from xgrad.support.docstrings import documented
 
 
-def _viewed(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
+def _take_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
     return view(g, **options) if isinstance(g, Tensor) else view.forward(xp, g, **options)
 
 
-def _outside(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
+def _zero_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
     return call_op(_put, xp, g, 0, view=view, options=options)
 
 
-@derivative(_outside, _viewed, holomorphic=False)
+@derivative(_zero_view, _take_view, holomorphic=False)
 def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, Any]) -> Any:
     if view.name in ("reshape", "broadcast_to"):  # whose result may have other memory, or be read-only
         return xp.asarray(xp.reshape(value, x.shape), copy=True) if hasattr(value, "shape") else xp.zeros_like(x)
@@ -42,39 +43,24 @@ class _PutAll(Function):
 
     @staticmethod
     def backward(xp: Any, g: Any, view: Function, options: dict[str, Any]) -> Any:
-        return None, _viewed(g, xp, view, options)
+        return None, _take_view(g, xp, view, options)
 
 
 _put_all = _PutAll()
 
 
+@documented()
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     """Return a copy of `x` of which a view has another value: what a write to the view makes of `x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    value : Tensor
-        Of the shape that the view has.
-    view : callable
-        The function that takes the view: one of `xgrad` that returns views, such as ``xgrad.permute_dims``.
-    **options
-        The options of the function.
+    x
+    value : Tensor -- Of the shape that the view has.
+    view : callable -- The function that takes the view: one of `xgrad` that returns views, such as
+        ``xgrad.permute_dims``.
+    **options -- The options of the function.
+    returns Tensor -- Of the shape and dtype of `x`.
+    raises ValueError -- If elements of the view share their memory, as those of `broadcast_to` do.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If elements of the view share their memory, as those of `broadcast_to` do.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose)
     Tensor([[1., 3.],
             [2., 4.]])
@@ -98,31 +84,31 @@ def write(x: Tensor, key: Any, value: Any) -> None:
         )
     recorded = grad_enabled.get() and getattr(value, "_edge", None) is not None
     if x._edge is None and not recorded and _is_exclusive(x, value, *(key if isinstance(key, tuple) else (key,))):
-        x, raw, new = prepare(x, key, value)
+        x, raw, new = assignment_operands(x, key, value)
         with suppress(Exception), x.device.active():  # the op explains what is wrong
             assign_to(x.device.xp, x._data, getattr(new, "_data", new), raw)
             return
-    assign(x, _computed(x, setitem, key, value))
+    assign(x, _checked_result(x, setitem, key, value))
 
 
 def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
     """Return what ``x += other`` makes of `x`, given the function of the operator."""
-    new = _computed(x, compute, other)
+    new = _checked_result(x, compute, other)
     if has_family(x):
         if new._edge is None and _is_exclusive(x, new):
             with suppress(ValueError), x.device.active():  # what was broadcast is read-only
                 x._data[...] = new._data
                 return x
-    elif not x._data.shape and x._updates_out_of_place and x._edge is None and x._leaf is None:
+    elif not x._data.shape and x._out_of_place_updates and x._edge is None and x._leaf is None:
         return new  # numbers are values, as NumPy's
     assign(x, new)
     return x
 
 
-def _computed(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
+def _checked_result(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
     """Return a new value of a tensor, like it in shape and dtype."""
     _check_leaf(x)
-    new = compute(_current(x), *operands)
+    new = compute(_with_view_history(x), *operands)
     if new._data.dtype != x._data.dtype:
         if "buifc".index(new.dtype.kind) > "buifc".index(x.dtype.kind):
             raise TypeError(
@@ -142,11 +128,11 @@ def _check_leaf(x: Tensor) -> None:
         )
 
 
-def _current(x: Tensor) -> Tensor:
+def _with_view_history(x: Tensor) -> Tensor:
     """Return a tensor with the history that it has as a view, also if it was taken under ``no_grad()``."""
     base = base_of(x) if x._edge is None and grad_enabled.get() else None
     function, options = x._view[1:] if base is not None and x._view else (None, {})
-    if base is None or function is None or (base := _current(base))._edge is None:
+    if base is None or function is None or (base := _with_view_history(base))._edge is None:
         return x
     made: Tensor = function(base, **options)
     return made
@@ -158,7 +144,7 @@ def _is_exclusive(x: Tensor, *operands: Any) -> bool:
         return False
     family = family_of(x)
     for member in family:
-        if member._edge is not None or hasattr(member, "_frozen") or any(member is x for x in operands):
+        if member._edge is not None or hasattr(member, "_saved_leaf") or any(member is x for x in operands):
             return False
     return x.device.backend.is_exclusive([member._data for member in family])
 
@@ -172,18 +158,18 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         if not hidden:
             _check_leaf(x)
         base = base_of(x)
-        if base is None or x._view is None or (base._placement.device is not x._placement.device and _is_outside(x)):
+        if base is None or x._view is None or (base._placement.device is not x._placement.device and _base_untraced(x)):
             break
         _, function, options = x._view
         if function is None:  # of .data
             hidden = True
         else:
-            new = put(_detached(base) if hidden else _current(base), new, function, **options)
+            new = put(_detached(base) if hidden else _with_view_history(base), new, function, **options)
         x = base
-    _spread(x, new, hidden)
+    _rebind(x, new, hidden)
 
 
-def _is_outside(x: Tensor) -> bool:
+def _base_untraced(x: Tensor) -> bool:
     """Return whether a traced step leaves the base of a tensor to the replay, as the step has no other view of it."""
     device, own = x._placement.device, set(map(id, with_views(x)))
     if any(member._placement.device is device and id(member) not in own for member in family_of(x)):
@@ -209,10 +195,10 @@ def _detached(x: Tensor) -> Tensor:
     return from_placement(x._data, x._placement)
 
 
-def _spread(x: Tensor, new: Tensor, hidden: bool) -> None:
+def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
     """Give a tensor another value, and take its views anew."""
     edge = x._edge or x._leaf
-    known = edge is not None or not x._updates_out_of_place
+    known = edge is not None or not x._out_of_place_updates
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
         replace(x, new._data, new._placement)
     else:
@@ -244,9 +230,9 @@ def refresh_views(x: Tensor, hidden: bool = True) -> None:
             continue
         _, function, options = view._view  # type: ignore[misc]
         if function is None:
-            _spread(view, _detached(x), True)
+            _rebind(view, _detached(x), True)
         else:
-            _spread(view, function(_detached(x) if hidden else x, **options), hidden)
+            _rebind(view, function(_detached(x) if hidden else x, **options), hidden)
 
 
 def refresh(x: Tensor) -> None:

@@ -5,15 +5,7 @@ from xgrad.random.generator import Generator, default_generator, manual_seed
 from xgrad.support import hints
 
 __all__ = [
-    "Generator",
-    "default_generator",
-    "manual_seed",
-    "multinomial",
-    "normal",
-    "rand",
-    "randint",
-    "randn",
-    "randperm",
+    "Generator", "default_generator", "manual_seed", "multinomial", "normal", "rand", "randint", "randn", "randperm",
     "uniform",
-]
+]  # fmt: skip
 hints.install(__name__)

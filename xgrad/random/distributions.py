@@ -7,10 +7,17 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
 from xgrad.random.generator import Generator, Shape, generator_of
+from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import explained
+
+_SHARED = by_name(
+    "dtype : dtype, optional -- float32, the default, or float64.",
+    "TypeError -- If the shape or dtype is none of the above.",
+)
 
 
 @explained
+@documented(shared=_SHARED)
 def rand(
     shape: Shape,
     *,
@@ -19,36 +26,13 @@ def rand(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random numbers spread evenly over [0, 1).
+    """Return random numbers of the uniform distribution over [0, 1).
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
+    shape, dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
+    raises TypeError
+    raises ValueError -- If a length is negative.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length is negative.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.random.rand((2, 3)).shape
     (2, 3)
     """
@@ -57,6 +41,7 @@ def rand(
 
 
 @explained
+@documented(shared=_SHARED)
 def randn(
     shape: Shape,
     *,
@@ -67,34 +52,11 @@ def randn(
 ) -> Tensor:
     """Return random numbers of the normal distribution with mean 0 and standard deviation 1.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
+    shape, dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
+    raises TypeError
+    raises ValueError -- If a length is negative.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length is negative.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.random.randn((2, 3)).shape
     (2, 3)
     """
@@ -103,6 +65,7 @@ def randn(
 
 
 @explained
+@documented(shared=_SHARED)
 def uniform(
     shape: Shape,
     low: float = 0.0,
@@ -113,38 +76,15 @@ def uniform(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random numbers spread evenly from `low` to `high`, which rounding alone can reach.
+    """Return random numbers of the uniform distribution from `low` to `high`, which rounding alone can reach.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    low, high : float
-        Between what, by default 0 and 1.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
+    shape
+    low, high : float -- Between what, by default 0 and 1.
+    dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
+    raises TypeError
+    raises ValueError -- If a length is negative, or `low` is above `high` or infinite.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length is negative, or `low` is above `high` or infinite.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.random.uniform(100, -1.0, 1.0)
     >>> bool(xgrad.all(xgrad.abs(x) <= 1))
     True
@@ -154,6 +94,7 @@ def uniform(
 
 
 @explained
+@documented(shared=_SHARED)
 def normal(
     shape: Shape,
     mean: float = 0.0,
@@ -166,36 +107,13 @@ def normal(
 ) -> Tensor:
     """Return random numbers of a normal distribution.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-        The shape.
-    mean, std : float
-        Its mean and standard deviation, by default 0 and 1.
-    dtype : dtype, optional
-        float32, the default, or float64.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
-    requires_grad : bool, default False
-        Whether gradients are wanted of it.
+    shape
+    mean, std : float -- Its mean and standard deviation, by default 0 and 1.
+    dtype, device, generator, requires_grad
+    returns Tensor -- Of the given shape.
+    raises TypeError
+    raises ValueError -- If a length or `std` is negative.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape.
-
-    Raises
-    ------
-    TypeError
-        If the shape or dtype is none of the above.
-    ValueError
-        If a length or `std` is negative.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.random.normal(2, 5.0, 0.0)
     Tensor([5., 5.])
     """
@@ -204,6 +122,7 @@ def normal(
 
 
 @explained
+@documented()
 def randint(
     low: int,
     high: int,
@@ -214,32 +133,13 @@ def randint(
 ) -> Tensor:
     """Return random integers from `low` up to `high`, which is left out, all equally likely (to 2**-64).
 
-    Parameters
-    ----------
-    low, high : int
-        Between what.
-    shape : int or tuple of int
-        The shape.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw them, by default the stream of this thread or task: see `manual_seed`.
+    low, high : int -- Between what.
+    shape
+    device, generator
+    returns Tensor -- Of the given shape, int64.
+    raises TypeError -- If the shape or a bound is not of ints.
+    raises ValueError -- If a length is negative, or no int64 lies between the bounds.
 
-    Returns
-    -------
-    Tensor
-        Of the given shape, int64.
-
-    Raises
-    ------
-    TypeError
-        If the shape or a bound is not of ints.
-    ValueError
-        If a length is negative, or no int64 lies between the bounds.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.random.randint(3, 4, (2, 2))
     Tensor([[3, 3],
             [3, 3]])
@@ -247,74 +147,40 @@ def randint(
     return generator_of("randint", generator).randint(low, high, shape, device=device)
 
 
+@documented()
 def randperm(n: int, *, device: str | Device | None = None, generator: Generator | None = None) -> Tensor:
     """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
 
-    Parameters
-    ----------
-    n : int
-        How many.
-    device : str or Device, optional
-        By default the `default_device`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    n : int -- How many.
+    device, generator
+    returns Tensor -- Of shape (n,), int64.
+    raises ValueError -- If `n` is not an int of 0 or more.
 
-    Returns
-    -------
-    Tensor
-        Of shape (n,), int64.
-
-    Raises
-    ------
-    ValueError
-        If `n` is not an int of 0 or more.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> sorted(xgrad.random.randperm(4).tolist())
     [0, 1, 2, 3]
     """
     return generator_of("randperm", generator).randperm(n, device=device)
 
 
+@documented()
 def multinomial(
     weights: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     """Return indices drawn with probabilities in proportion to weights, the same on every device; not differentiable.
 
-    Parameters
-    ----------
-    weights : Tensor
-        Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need not sum to 1.
-    num_samples : int
-        How many to draw of each row.
-    replacement : bool, default False
-        Whether an index may be drawn again; otherwise each one is drawn at most once.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    weights : Tensor -- Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need
+        not sum to 1.
+    num_samples : int -- How many to draw of each row.
+    replacement : bool, default False -- Whether an index may be drawn again; otherwise each one is drawn at most once.
+    generator
+    returns Tensor -- int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
+    raises ValueError -- If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn
+        without replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
+    raises TypeError -- If weights are complex, or `num_samples` is no int.
 
-    Returns
-    -------
-    Tensor
-        int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
-
-    Raises
-    ------
-    ValueError
-        If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn without
-        replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
-    TypeError
-        If weights are complex, or `num_samples` is no int.
-
-    Notes
-    -----
     With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As
     ``torch.multinomial``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.random.multinomial(xgrad.asarray([0.0, 3.0, 0.0]), 2, replacement=True)
     Tensor([1, 1])
     """

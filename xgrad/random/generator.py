@@ -18,6 +18,7 @@ from xgrad.core.dtypes import float32, float64, get_default_dtype, int64, standa
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.random import variates
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Shape = int | tuple[int, ...]
@@ -112,7 +113,7 @@ class Generator:
     def rand(
         self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Return numbers spread evenly over [0, 1): see `rand`."""
+        """Return uniform numbers over [0, 1): see `rand`."""
         size, kind = _shape("rand", shape), _floating("rand", dtype)
         return self._uniform(size, kind, 1.0, 0.0, device, requires_grad)
 
@@ -133,7 +134,7 @@ class Generator:
         device: str | Device | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        """Return numbers spread evenly from `low` to `high`: see `uniform`."""
+        """Return uniform numbers from `low` to `high`: see `uniform`."""
         size, kind = _shape("uniform", shape), _floating("uniform", dtype)
         low, high = float(low), float(high)
         if not 0 <= high - low < math.inf:
@@ -176,7 +177,7 @@ class Generator:
 
     def multinomial(self, weights: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
         """Return indices drawn with probabilities in proportion to weights: see `multinomial`."""
-        weights = _weights(weights, num_samples, replacement)
+        weights = _checked_weights(weights, num_samples, replacement)
         rows = namespace.reshape(weights, (-1, weights.shape[-1]))
         draws = (self._with_replacement if replacement else self._without_replacement)(rows, int(num_samples))
         return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
@@ -240,32 +241,19 @@ class ContextGenerator(Generator):
 default_generator = ContextGenerator()
 
 
+@documented()
 def manual_seed(seed: int) -> Generator:
     """Restart the random numbers of this thread or task from a seed, and return their generator.
 
     Equal seeds give the same bits on every device. A thread that has not called this has a seed from the
     operating system; a task starts where the one that made it stood. Neither notices what others draw.
 
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2**64 - 1.
+    seed : int -- From 0 to 2**64 - 1.
+    returns Generator -- The one that functions use when they are given none: always that of the thread or task which
+        asks it.
+    raises TypeError -- If the seed is not an int.
+    raises ValueError -- If it is out of range.
 
-    Returns
-    -------
-    Generator
-        The one that functions use when they are given none: always that of the thread or task which asks it.
-
-    Raises
-    ------
-    TypeError
-        If the seed is not an int.
-    ValueError
-        If it is out of range.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> _ = xgrad.manual_seed(7)
     >>> first = xgrad.random.rand(3)
     >>> _ = xgrad.manual_seed(7)
@@ -276,9 +264,9 @@ def manual_seed(seed: int) -> Generator:
     return default_generator
 
 
-def _weights(given: Any, num_samples: Any, replacement: bool) -> Tensor:
+def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor:
     """Return the weights of `multinomial`, checked, as float64 and without a graph."""
-    weights = as_tensor("multinomial", "weights", given).detach()
+    weights = as_tensor("multinomial", "weights", values).detach()
     if weights.dtype.kind == "c":
         raise TypeError(f"multinomial: expected real numbers for weights, got {weights.dtype}")
     if not _is_int(num_samples):

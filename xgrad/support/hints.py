@@ -11,198 +11,175 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What to write for names that xgrad, one of its modules or a tensor does not have. A name missing in a module, which
-#: another module or a tensor has, needs no entry: it is found.
-WRITE: dict[str, dict[str, str]] = {
+#: Names that xgrad, one of its modules or a tensor lacks, by owner and by the expression that replaces them. A name of
+#: another module or of a tensor needs no entry: it is searched for.
+_NAMES: dict[str, dict[str, str]] = {
     "xgrad": {
-        # PyTorch
-        "as_tensor": "xgrad.asarray",
-        "bmm": "xgrad.matmul",
-        "cat": "xgrad.concat",
-        "clamp": "xgrad.clip",
-        "compile": "xgrad.capture",
-        "cuda": "xgrad.devices(), which lists the devices that can be used",
-        "div": "xgrad.divide",
-        "dsmm": "xgrad.matmul",
-        "eq": "xgrad.equal",
-        "flatten": "xgrad.reshape(x, (-1,)), or x.flatten()",
-        "from_numpy": "xgrad.asarray",
-        "func": "xgrad.grad, xgrad.vjp, xgrad.jvp, xgrad.jacobian or xgrad.hessian",
-        "gather": "xgrad.take_along_axis(x, indices, axis=axis)",
-        "ge": "xgrad.greater_equal",
-        "ger": "xgrad.linalg.outer",
-        "gt": "xgrad.greater",
-        "igamma": "xgrad.special.gammainc",
-        "igammac": "xgrad.special.gammaincc",
-        "index_select": "xgrad.take(x, indices, axis=axis)",
-        "inference_mode": "xgrad.no_grad",
-        "inverse": "xgrad.linalg.inv",
-        "is_tensor": "isinstance(x, xgrad.Tensor)",
-        "jit": "xgrad.capture",
-        "le": "xgrad.less_equal",
-        "lgamma": "xgrad.special.gammaln",
-        "logdet": "xgrad.linalg.slogdet",
-        "lt": "xgrad.less",
-        "masked_select": "x[mask]",
-        "mm": "xgrad.matmul",
-        "movedim": "xgrad.moveaxis",
-        "mul": "xgrad.multiply",
-        "mv": "xgrad.matmul",
-        "mvlgamma": "xgrad.special.multigammaln",
-        "ne": "xgrad.not_equal",
-        "neg": "xgrad.negative",
-        "numel": "x.size",
-        "permute": "xgrad.permute_dims",
-        "pinverse": "xgrad.linalg.pinv",
-        "rand_like": "xgrad.random.rand(x.shape)",
-        "randn_like": "xgrad.random.randn(x.shape)",
-        "range": "xgrad.arange",
-        "repeat_interleave": "xgrad.repeat",
-        "seed": "xgrad.manual_seed",
-        "set_default_device": "xgrad.default_device, a context manager",
-        "set_grad_enabled": "xgrad.no_grad or xgrad.enable_grad, context managers",
-        "sgn": "xgrad.sign",
-        "sub": "xgrad.subtract",
-        "t": "xgrad.matrix_transpose",
-        "take_along_dim": "xgrad.take_along_axis",
-        "unbind": "xgrad.unstack",
-        "unsqueeze": "xgrad.expand_dims",
-        "utils": "xgrad.data for torch.utils.data",
-        # NumPy
-        "absolute": "xgrad.abs",
-        "amax": "xgrad.max",
-        "amin": "xgrad.min",
-        "arccos": "xgrad.acos",
-        "arccosh": "xgrad.acosh",
-        "arcsin": "xgrad.asin",
-        "arcsinh": "xgrad.asinh",
-        "arctan": "xgrad.atan",
-        "arctan2": "xgrad.atan2",
-        "arctanh": "xgrad.atanh",
-        "argwhere": "xgrad.nonzero",
-        "around": "xgrad.round",
-        "array": "xgrad.asarray",
-        "array_equal": "xgrad.all(x1 == x2)",
-        "asanyarray": "xgrad.asarray",
-        "ascontiguousarray": "xgrad.asarray",
-        "average": "xgrad.mean",
-        "bitwise_not": "xgrad.bitwise_invert",
-        "column_stack": "xgrad.stack(arrays, axis=1) or xgrad.concat(arrays, axis=1)",
-        "concatenate": "xgrad.concat",
-        "conjugate": "xgrad.conj",
-        "copy": "xgrad.asarray(x, copy=True), or x.clone()",
-        "cumprod": "xgrad.cumulative_prod",
-        "cumsum": "xgrad.cumulative_sum",
-        "dot": "xgrad.matmul",
-        "fabs": "xgrad.abs",
-        "fix": "xgrad.trunc",
-        "flatnonzero": "xgrad.nonzero(xgrad.reshape(x, (-1,)))",
-        "fliplr": "xgrad.flip(x, axis=1)",
-        "flipud": "xgrad.flip(x, axis=0)",
-        "float_power": "xgrad.pow",
-        "hstack": "xgrad.concat(arrays, axis=1)",
-        "identity": "xgrad.eye",
-        "inner": "xgrad.vecdot",
-        "invert": "xgrad.bitwise_invert",
-        "left_shift": "xgrad.bitwise_left_shift",
-        "mgrid": "xgrad.meshgrid",
-        "mod": "xgrad.remainder",
-        "ndarray": "xgrad.Tensor",
-        "power": "xgrad.pow",
-        "promote_types": "xgrad.result_type",
-        "ravel": "xgrad.reshape(x, (-1,)), or x.ravel()",
-        "right_shift": "xgrad.bitwise_right_shift",
-        "rint": "xgrad.round",
-        "row_stack": "xgrad.concat(arrays, axis=0)",
-        "transpose": "xgrad.permute_dims, or xgrad.matrix_transpose",
-        "true_divide": "xgrad.divide",
-        "unique": "xgrad.unique_values",
-        "vdot": "xgrad.vecdot",
-        "vstack": "xgrad.concat(arrays, axis=0)",
-        # Dtypes
-        "FloatTensor": "xgrad.tensor(data, dtype=xgrad.float32)",
-        "LongTensor": "xgrad.tensor(data, dtype=xgrad.int64)",
-        "bool_": "xgrad.bool",
-        "byte": "xgrad.uint8",
-        "cdouble": "xgrad.complex128",
-        "cfloat": "xgrad.complex64",
-        "double": "xgrad.float64",
-        "float": "xgrad.float32",
-        "int": "xgrad.int32",
-        "int_": "xgrad.int64",
-        "intp": "xgrad.int64",
-        "long": "xgrad.int64",
-        "short": "xgrad.int16",
-        "single": "xgrad.float32",
+        "isinstance(x, xgrad.Tensor)": "is_tensor",
+        "x.size": "numel",
+        "x[mask]": "masked_select",
+        "xgrad.abs": "absolute fabs",
+        "xgrad.all(x1 == x2)": "array_equal",
+        "xgrad.arange": "range",
+        "xgrad.asarray": "as_tensor from_numpy array asanyarray ascontiguousarray",
+        "xgrad.asarray(x, copy=True), or x.clone()": "copy",
+        "xgrad.bitwise_invert": "bitwise_not invert",
+        "xgrad.bitwise_left_shift": "left_shift",
+        "xgrad.bitwise_right_shift": "right_shift",
+        "xgrad.bool": "bool_",
+        "xgrad.capture": "compile jit",
+        "xgrad.clip": "clamp",
+        "xgrad.complex128": "cdouble",
+        "xgrad.complex64": "cfloat",
+        "xgrad.concat": "cat concatenate",
+        "xgrad.concat(arrays, axis=0)": "row_stack vstack",
+        "xgrad.concat(arrays, axis=1)": "hstack",
+        "xgrad.conj": "conjugate",
+        "xgrad.cumulative_prod": "cumprod",
+        "xgrad.cumulative_sum": "cumsum",
+        "xgrad.data for torch.utils.data": "utils",
+        "xgrad.default_device, a context manager": "set_default_device",
+        "xgrad.devices(), which lists the devices that can be used": "cuda",
+        "xgrad.divide": "div true_divide",
+        "xgrad.equal": "eq",
+        "xgrad.expand_dims": "unsqueeze",
+        "xgrad.eye": "identity",
+        "xgrad.flip(x, axis=0)": "flipud",
+        "xgrad.flip(x, axis=1)": "fliplr",
+        "xgrad.float32": "float single",
+        "xgrad.float64": "double",
+        "xgrad.grad, xgrad.vjp, xgrad.jvp, xgrad.jacobian or xgrad.hessian": "func",
+        "xgrad.greater": "gt",
+        "xgrad.greater_equal": "ge",
+        "xgrad.int16": "short",
+        "xgrad.int32": "int",
+        "xgrad.int64": "int_ intp long",
+        "xgrad.less": "lt",
+        "xgrad.less_equal": "le",
+        "xgrad.linalg.inv": "inverse",
+        "xgrad.linalg.outer": "ger",
+        "xgrad.linalg.pinv": "pinverse",
+        "xgrad.linalg.slogdet": "logdet",
+        "xgrad.manual_seed": "seed",
+        "xgrad.matmul": "bmm dsmm mm mv dot",
+        "xgrad.matrix_transpose": "t",
+        "xgrad.max": "amax",
+        "xgrad.mean": "average",
+        "xgrad.meshgrid": "mgrid",
+        "xgrad.min": "amin",
+        "xgrad.moveaxis": "movedim",
+        "xgrad.multiply": "mul",
+        "xgrad.negative": "neg",
+        "xgrad.no_grad": "inference_mode",
+        "xgrad.no_grad or xgrad.enable_grad, context managers": "set_grad_enabled",
+        "xgrad.nonzero": "argwhere",
+        "xgrad.nonzero(xgrad.reshape(x, (-1,)))": "flatnonzero",
+        "xgrad.not_equal": "ne",
+        "xgrad.permute_dims": "permute",
+        "xgrad.permute_dims, or xgrad.matrix_transpose": "transpose",
+        "xgrad.pow": "float_power power",
+        "xgrad.random.rand(x.shape)": "rand_like",
+        "xgrad.random.randn(x.shape)": "randn_like",
+        "xgrad.remainder": "mod",
+        "xgrad.repeat": "repeat_interleave",
+        "xgrad.reshape(x, (-1,)), or x.flatten()": "flatten",
+        "xgrad.reshape(x, (-1,)), or x.ravel()": "ravel",
+        "xgrad.result_type": "promote_types",
+        "xgrad.round": "around rint",
+        "xgrad.sign": "sgn",
+        "xgrad.special.gammainc": "igamma",
+        "xgrad.special.gammaincc": "igammac",
+        "xgrad.special.gammaln": "lgamma",
+        "xgrad.special.multigammaln": "mvlgamma",
+        "xgrad.stack(arrays, axis=1) or xgrad.concat(arrays, axis=1)": "column_stack",
+        "xgrad.subtract": "sub",
+        "xgrad.take(x, indices, axis=axis)": "index_select",
+        "xgrad.take_along_axis": "take_along_dim",
+        "xgrad.take_along_axis(x, indices, axis=axis)": "gather",
+        "xgrad.Tensor": "ndarray",
+        "xgrad.tensor(data, dtype=xgrad.float32)": "FloatTensor",
+        "xgrad.tensor(data, dtype=xgrad.int64)": "LongTensor",
+        "xgrad.trunc": "fix",
+        "xgrad.uint8": "byte",
+        "xgrad.unique_values": "unique",
+        "xgrad.unstack": "unbind",
+        "xgrad.vecdot": "inner vdot",
+        **{f"xgrad.a{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")},
     },
     "Tensor": {
-        "addmm": "x + a @ b",
-        "argwhere": "xgrad.nonzero(x)",
-        "broadcast_to": "x.expand(*shape)",
-        "byte": "x.astype(xgrad.uint8)",
-        "clamp_max": "x.clamp(max=limit)",
-        "clamp_min": "x.clamp(min=limit)",
-        "concat": "xgrad.concat([x, y])",
-        "conjugate": "x.conj()",
-        "copy": "x.clone()",
-        "cumulative_prod": "x.cumprod(dim)",
-        "cumulative_sum": "x.cumsum(dim)",
-        "det": "xgrad.linalg.det(x)",
-        "detach_": "x = x.detach()",
-        "equal": "(x == y).all()",
-        "erf": "xgrad.special.erf(x)",
-        "expand_dims": "x.unsqueeze(dim)",
-        "fill": "x.fill_(value)",
-        "get_device": "x.device",
-        "imag": "xgrad.imag(x)",
-        "index_add": "xgrad.ops.index_add",
-        "index_add_": "x = xgrad.ops.index_add(...)",
-        "inverse": "xgrad.linalg.inv(x)",
-        "is_cuda": "x.device.type == 'cuda'",
-        "lgamma": "xgrad.special.gammaln(x)",
-        "masked_select": "x[mask]",
-        "matrix_transpose": "x.mT",
-        "mv": "x @ v",
-        "nbytes": "x.size * x.element_size()",
-        "ndimension": "x.ndim",
-        "nelement": "x.size",
-        "nonzero": "xgrad.nonzero(x), which returns an index for each axis",
-        "normal_": "xgrad.nn.init.normal_(x)",
-        "permute_dims": "x.permute(*dims)",
-        "ptp": "x.max() - x.min()",
-        "real": "xgrad.real(x)",
-        "repeat": "x.tile(*dims) for PyTorch's, xgrad.repeat(x, repeats) for NumPy's",
-        "short": "x.astype(xgrad.int16)",
-        "sort": "xgrad.sort(x), and xgrad.argsort(x) for the indices",
-        "split": "slices of x, or x.unbind(dim)",
-        "take": "xgrad.take(x, indices, axis=axis)",
-        "take_along_dim": "xgrad.take_along_axis(x, indices, axis=dim)",
-        "trace": "xgrad.linalg.trace(x)",
-        "type": "x.astype(dtype), or x.dtype",
-        "uniform_": "xgrad.nn.init.uniform_(x)",
-        "unique": "xgrad.unique_values(x)",
+        "(x == y).all()": "equal",
+        "slices of x, or x.unbind(dim)": "split",
+        "x + a @ b": "addmm",
+        "x = x.detach()": "detach_",
+        "x = xgrad.ops.index_add(...)": "index_add_",
+        "x @ v": "mv",
+        "x.astype(dtype), or x.dtype": "type",
+        "x.astype(xgrad.int16)": "short",
+        "x.astype(xgrad.uint8)": "byte",
+        "x.clamp(max=limit)": "clamp_max",
+        "x.clamp(min=limit)": "clamp_min",
+        "x.clone()": "copy",
+        "x.conj()": "conjugate",
+        "x.cumprod(dim)": "cumulative_prod",
+        "x.cumsum(dim)": "cumulative_sum",
+        "x.device": "get_device",
+        "x.device.type == 'cuda'": "is_cuda",
+        "x.expand(*shape)": "broadcast_to",
+        "x.fill_(value)": "fill",
+        "x.max() - x.min()": "ptp",
+        "x.mT": "matrix_transpose",
+        "x.ndim": "ndimension",
+        "x.permute(*dims)": "permute_dims",
+        "x.size": "nelement",
+        "x.size * x.element_size()": "nbytes",
+        "x.tile(*dims) for PyTorch's, xgrad.repeat(x, repeats) for NumPy's": "repeat",
+        "x.unsqueeze(dim)": "expand_dims",
+        "x[mask]": "masked_select",
+        "xgrad.concat([x, y])": "concat",
+        "xgrad.imag(x)": "imag",
+        "xgrad.linalg.det(x)": "det",
+        "xgrad.linalg.inv(x)": "inverse",
+        "xgrad.linalg.trace(x)": "trace",
+        "xgrad.nn.init.normal_(x)": "normal_",
+        "xgrad.nn.init.uniform_(x)": "uniform_",
+        "xgrad.nonzero(x)": "argwhere",
+        "xgrad.nonzero(x), which returns an index for each axis": "nonzero",
+        "xgrad.ops.index_add": "index_add",
+        "xgrad.real(x)": "real",
+        "xgrad.sort(x), and xgrad.argsort(x) for the indices": "sort",
+        "xgrad.special.erf(x)": "erf",
+        "xgrad.special.gammaln(x)": "lgamma",
+        "xgrad.take(x, indices, axis=axis)": "take",
+        "xgrad.take_along_axis(x, indices, axis=dim)": "take_along_dim",
+        "xgrad.unique_values(x)": "unique",
     },
     "xgrad.autograd": {
-        "Variable": "xgrad.tensor(data, requires_grad=True)",
-        "functional": "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,), (tangent,))",
+        "xgrad.tensor(data, requires_grad=True)": "Variable",
+        "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,), (tangent,))": "functional",
     },
     "xgrad.nn": {
-        "LogSoftmax": "xgrad.nn.functional.log_softmax(x, axis=-1)",
-        "Softmax": "xgrad.nn.functional.softmax(x, axis=-1)",
-        "ParameterList": "xgrad.nn.Parameter attributes of a xgrad.nn.Module",
+        "xgrad.nn.functional.log_softmax(x, axis=-1)": "LogSoftmax",
+        "xgrad.nn.functional.softmax(x, axis=-1)": "Softmax",
+        "xgrad.nn.Parameter attributes of a xgrad.nn.Module": "ParameterList",
     },
     "xgrad.random": {
-        "normal_": "xgrad.nn.init.normal_",
-        "seed": "xgrad.manual_seed",
-        "random": "xgrad.random.rand",
-        "default_rng": "xgrad.random.Generator",
-        "standard_normal": "xgrad.random.randn",
-        "permutation": "xgrad.random.randperm",
-        "integers": "xgrad.random.randint",
+        "xgrad.nn.init.normal_": "normal_",
+        "xgrad.manual_seed": "seed",
+        "xgrad.random.rand": "random",
+        "xgrad.random.Generator": "default_rng",
+        "xgrad.random.randn": "standard_normal",
+        "xgrad.random.randperm": "permutation",
+        "xgrad.random.randint": "integers",
     },
 }
 
-#: Keywords that are written in another way, by the function's own.
+#: Expressions to write for missing names, by owner and name.
+REPLACEMENTS = {
+    owner: {name: expression for expression, names in table.items() for name in names.split()}
+    for owner, table in _NAMES.items()
+}
+
+#: Keywords of PyTorch and NumPy, with those of xgrad.
 KEYWORDS = {
     "dim": "axis",
     "dims": "axis",
@@ -212,19 +189,18 @@ KEYWORDS = {
     "ddof": "correction",
 }
 
-#: Modules where a missing name of another module is looked up.
+#: Modules to search for a name that another module lacks.
 _SEARCHED = "linalg nn.functional special fft random nn nn.init nn.utils optim data testing".split()
 
-
-#: A function with a derivative of its own, where PyTorch has ``forward(ctx, x)`` and ``F.apply(x)``.
+#: Form of a function with a custom derivative, which replaces PyTorch's ``forward(ctx, x)`` and ``F.apply(x)``.
 FUNCTION = """
     def forward(xp, x): return x * x
-    def backward(xp, g, x): return 2 * g * x  # the names of parameters choose what is saved for it
+    def backward(xp, g, x): return 2 * g * x  # the names of parameters select what is saved for it
 and call an instance, f = {name}(); f(x)"""
 
 
 class MissingNameError(AttributeError):
-    """A name that an object does not have; what to write instead is looked up when the message is shown."""
+    """Access to a name that an object lacks. The replacement is looked up when the message is shown."""
 
     def __init__(self, owner: str, name: str) -> None:
         super().__init__(owner, name, name=name)
@@ -236,7 +212,7 @@ class MissingNameError(AttributeError):
 
 
 class _Missing:
-    """An attribute that stands for a missing one; a `__getattr__` would slow down attributes that may be unset."""
+    """Descriptor of a missing attribute; `__getattr__` would slow down attributes that may be unset."""
 
     __slots__ = ("name",)
 
@@ -248,17 +224,20 @@ class _Missing:
 
 
 class HintedTensor:
-    """The last base of `Tensor`, whose attributes are errors that say what to write."""
+    """Last base class of `Tensor`: access to missing attributes raises errors with their replacements."""
 
     __slots__ = ()
-    locals().update({name: _Missing(name) for name in WRITE["Tensor"]})
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if hasattr(type(self), name)]
 
 
+for _name in REPLACEMENTS["Tensor"]:
+    setattr(HintedTensor, _name, _Missing(_name))
+
+
 def install(module: str) -> None:
-    """Give a module a `dir` of its public names alone, and an error of missing names that says what to write."""
+    """Give a module a `dir` of its public names only, and errors of missing names with their replacements."""
     here: Any = sys.modules[module]
 
     def missing(name: str) -> Any:
@@ -268,15 +247,14 @@ def install(module: str) -> None:
 
 
 def _instead(owner: str, name: str) -> str:
-    """Return what to write for a name that an object does not have, after a colon; nothing if that is unknown."""
-    if hint := WRITE.get(owner, {}).get(name):
+    """Return the replacement of a missing name, after a colon; an empty text if none is known."""
+    if hint := REPLACEMENTS.get(owner, {}).get(name):
         return f": write {hint}"
     if name.startswith("_"):
         return ""
-    for place in ("xgrad", *[f"xgrad.{module}" for module in _SEARCHED]):
-        module = import_module(place)
-        if place != owner and name in module.__all__:
-            return f": write {place}.{name}"
+    for path in ("xgrad", *[f"xgrad.{module}" for module in _SEARCHED]):
+        if path != owner and name in import_module(path).__all__:
+            return f": write {path}.{name}"
     if hasattr(tensor := sys.modules["xgrad"].Tensor, name):
         return f": write x.{name}{'(...)' if callable(getattr(tensor, name)) else ''} of a tensor x"
     names = [n for n in dir(sys.modules[owner]) if not n.startswith("_")]
@@ -285,30 +263,31 @@ def _instead(owner: str, name: str) -> str:
 
 
 def shown(x: Any) -> str:
-    """Return the representation of an argument for an error, of any type and depth."""
+    """Return the representation of an argument for an error message; never raise."""
     try:
         return repr(x)
-    except Exception as error:  # of an own __repr__, of lists nested too deep, of ints of too many digits
+    except Exception as error:  # of a custom __repr__, of lists nested too deep, of ints with too many digits
         return f"a {type(x).__name__}, whose representation raises {type(error).__name__}"
 
 
-def keywords(given: Iterable[str], known: Iterable[str]) -> str:
-    """Return what to write for the keywords that a function does not know, after a colon; nothing if there are none."""
+def keywords(used: Iterable[str], known: Iterable[str]) -> str:
+    """Return the replacements of unknown keywords of a function, after a colon; an empty text if there are none."""
     names = set(known)
-    pairs = [(name, KEYWORDS.get(name, "")) for name in given if name not in names]
-    found = [f"{own}= for {name}=" for name, own in pairs if own in names]
-    return f": write {', '.join(found)}" if found else ""
+    replacements = [
+        f"{KEYWORDS[name]}= for {name}=" for name in used if name not in names and KEYWORDS.get(name) in names
+    ]
+    return f": write {', '.join(replacements)}" if replacements else ""
 
 
 def explained(function: F) -> F:
-    """Return a function whose TypeError for arguments that it does not take says what to write."""
+    """Return a function that adds replacements of unknown keywords to its TypeError."""
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
         except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised within the function
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised inside the function
                 raise
             raise TypeError(f"{error}{_arguments(function, args, options)}") from None
 

@@ -1,4 +1,4 @@
-"""Settings of a thread or task: context managers that set a context variable, and restore it also after Ctrl-C."""
+"""Settings of a thread or task: context managers for context variables, safe against Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 def before_signals(method: F) -> F:
-    """Return a method that does its first call into C before a signal handler can run.
+    """Return a method that makes its first call into C before a signal handler can run.
 
-    CPython runs them where a function starts, after a call into C, and where a loop goes back. An ``__exit__`` that
-    Ctrl-C stops at its start would restore nothing. The argument of a function's first instruction, RESUME, is 0 where
-    handlers run, and 2 where they do not, as after an ``await``.
+    CPython runs handlers at the start of a function, after a call into C, and where a loop jumps back. An ``__exit__``
+    interrupted at its start would restore nothing. The argument of a function's first instruction, RESUME, is 0 if
+    handlers run there, and 2 if they do not, as after an ``await``.
     """
     code, start = method.__code__, opmap["RESUME"]
     if code.co_code[:2] == bytes([start, 0]):
@@ -27,7 +27,7 @@ def before_signals(method: F) -> F:
 
 
 class Scope(Generic[T]):
-    """A context manager that sets a context variable, and restores it whenever it is left, also by Ctrl-C."""
+    """Context manager that sets a context variable, and restores it at every exit, also by Ctrl-C."""
 
     def __init__(self, variable: ContextVar[T], value: T) -> None:
         self._variable, self._value = variable, value
@@ -51,10 +51,10 @@ class Scope(Generic[T]):
 
 
 class Mode(Scope[T], ContextDecorator):
-    """A scope that decorates functions, too."""
+    """Scope that can also decorate functions."""
 
     def __call__(self, function: F) -> F:
-        """Return the function that runs in this mode."""
+        """Return a function that runs in this mode."""
         if any(kind(function) for kind in (isgeneratorfunction, iscoroutinefunction, isasyncgenfunction)):
             raise TypeError(
                 f"{type(self).__name__}: expected a plain function to decorate, got {function.__name__}, which is left "

@@ -1,7 +1,6 @@
-"""Nested containers of tensors: dicts, lists, tuples and named tuples, in which None is an empty container.
+"""Trees: nested dicts, lists, tuples and named tuples, with None as an empty container and anything else as a leaf.
 
-Whatever else there is in them is a leaf. What belongs to the leaves is written as a list in their order, which is that
-of the container; a leaf is named by its path, such as ``['layers'][0].weight``.
+Leaves are in the order of their containers. The path of a leaf is its name, such as ``['layers'][0].weight``.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Any
 
-DEEPEST = 300  # levels, for which the recursion limit of Python is far enough
+MAX_DEPTH = 300  # levels, well below the recursion limit of Python
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Return the leaves, each with its path; ValueError if a container is in itself, or nested too deep.
+    """Yield the leaves with their paths; raise ValueError for trees that are too deep or contain themselves.
 
     Examples
     --------
@@ -27,17 +26,17 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         parts = _parts(tree)
         if parts is None:
             yield path, tree
-        elif parts and depth == DEEPEST:
+        elif parts and depth == MAX_DEPTH:
             raise ValueError(
-                f"expected containers nested at most {DEEPEST} deep, got deeper ones, or one that contains itself, at "
-                f"{path[:40]}..."
+                f"expected containers nested at most {MAX_DEPTH} deep, got deeper ones, or one that contains itself, "
+                f"at {path[:40]}..."
             )
         else:
             stack += [(path + step, child, depth + 1) for step, child in reversed(parts)]
 
 
 def rebuild(tree: Any, values: Iterable[Any]) -> Any:
-    """Return the same containers with other values for the leaves, as many as there are leaves.
+    """Return the same containers with new values as leaves.
 
     Examples
     --------
@@ -50,7 +49,7 @@ def rebuild(tree: Any, values: Iterable[Any]) -> Any:
         return next(values)
     new = [rebuild(child, values) for _, child in parts]
     if isinstance(tree, dict):
-        same = copy(tree)  # of its own type, such as an OrderedDict
+        same = copy(tree)  # of the same type, such as an OrderedDict
         same.update(zip(tree, new, strict=True))
         return same
     if isinstance(tree, Mapping):
@@ -61,10 +60,10 @@ def rebuild(tree: Any, values: Iterable[Any]) -> Any:
 
 
 def matched(title: str, tree: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Return the leaves of `tree`, each with its path and what `other` has in its place.
+    """Yield the leaves of `tree`, each with its path and its counterpart in `other`.
 
-    None in `other` stands for a whole container or leaf, and is then what each leaf in it gets. Lists and tuples
-    stand for each other. Raises TypeError, which begins with `title`, where the containers do not fit.
+    None in `other` is the counterpart of a leaf, or of each leaf in a container. Lists and tuples match each other.
+    Raise TypeError, beginning with `title`, if the containers do not match.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def matched(title: str, tree: Any, other: Any, path: str = "") -> Iterator[tuple
 
 
 def _parts(tree: Any) -> list[tuple[str, Any]] | None:
-    """Return what a container holds, each with its step of the path; None of a leaf."""
+    """Return the children of a container, each with its step of the path; None for a leaf."""
     if tree is None:
         return []
     if isinstance(tree, Mapping):

@@ -20,7 +20,7 @@ ONE: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 MANY: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((3, 4), {}), ((2, 3, 2), {"axes": (0, 2), "norm": "ortho"}), ((2, 3), {"s": (3, 2), "axes": (0, 1)}),
     ((2, 3, 3), {"s": (4, 3), "axes": (2, 0), "norm": "forward"}), ((2, 3), {"s": (-1, 5), "axes": (-1, 0)}),
-    ((4,), {}),
+    ((4,), {}), ((2, 3, 4), {"s": (5, -1)}),
 ]  # fmt: skip
 
 

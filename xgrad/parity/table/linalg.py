@@ -94,6 +94,16 @@ def _svd(p: Any, full_matrices: bool = False) -> Callable[..., Any]:
     return call
 
 
+def _signed(p: Any) -> Callable[..., Any]:
+    """Weigh the sign of a determinant, a phase where it is complex, by the logarithm."""
+
+    def call(x: Any) -> Any:
+        sign, logabsdet = p.linalg.slogdet(x)
+        return sign * (logabsdet + 2)
+
+    return call
+
+
 def _completed(unique: Callable[..., Any], columns: Callable[..., list[Any]]) -> Callable[..., Any]:
     """Add the projectors on what the columns leave: PyTorch does not differentiate, or ignores, those that it adds."""
 
@@ -140,8 +150,9 @@ ROWS: list[Op] = [
     # determinants and inverses
     row("det", MATRICES, linalg.det, "linalg.det", *SQUARES, complex=True),
     row("det of singular matrices", MATRICES, linalg.det, pytorch.det3, Sample((SINGULAR,)), Sample((np.diag([2.0, 0.0, 3.0]),)), Sample((np.diag([2.0, 2.0, 2.0]),)),
-        Sample((np.stack([SINGULAR, np.eye(3)]),))),
+        Sample((np.stack([SINGULAR, np.eye(3)]),)), Sample((np.ones((3, 3)),)), Sample((np.zeros((3, 3)),)), Sample((SINGULAR * (1 + 2j),)), Sample((np.outer([1, 2, 3], [1, 1j, 2]),))),
     row("slogdet", MATRICES, lambda x: linalg.slogdet(x)[1], lambda x: torch.linalg.slogdet(x)[1], *SQUARES, complex=True),
+    _either("slogdet with its sign", _signed, *SQUARES),
     row("inv", MATRICES, linalg.inv, "linalg.inv", *SQUARES, complex=True),
     row("solve", MATRICES, linalg.solve, pytorch.solve, Sample((regular(3, 3), a(3))), Sample((regular(3, 3), a(3, 2))), Sample((regular(2, 3, 3), a(3))),
         Sample((regular(2, 1, 2, 2), a(3, 2, 2))), Sample((regular(2, 2), a(3, 2, 1))), Sample((regular(2, 2, 2), a(2, 2))),

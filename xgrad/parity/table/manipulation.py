@@ -18,7 +18,7 @@ ROWS: list[Op] = [
     row("permute_dims", EXACT, xgrad.permute_dims, lambda x, axes: torch.permute(x, axes), Sample((a(2, 3, 4),), {"axes": (2, 0, 1)}),
         Sample((a(2, 3),), {"axes": (-1, 0)}), Sample((a(2, 3, 4),), {"axes": (-1, 0, -2)}), Sample((a(),), {"axes": ()}), Sample((a(2, 0),), {"axes": (1, 0)}), complex=True),
     row("matrix_transpose", EXACT, xgrad.matrix_transpose, lambda x: x.mT, Sample((a(2, 3),)), Sample((a(2, 3, 4),)), Sample((a(0, 3),)), complex=True),
-    row("expand_dims", EXACT, xgrad.expand_dims, pytorch.expand_dims, Sample((a(2, 3),), {"axis": 1}), Sample((a(2, 3),), {"axis": (0, -2)}),
+    row("expand_dims", EXACT, xgrad.expand_dims, pytorch.expand_dims, Sample((a(2, 3),), {"axis": 1}), Sample((a(2, 3),), {"axis": (0, -2)}), Sample((a(2, 3),), {"axis": (-5, 4, 1)}), Sample((a(2, 3),), {"axis": ()}),
         Sample((a(2),), {"axis": -1}), Sample((a(),), {"axis": 0}), Sample((a(0),), {"axis": 0}), complex=True),
     row("squeeze", EXACT, xgrad.squeeze, lambda x, axis: torch.squeeze(x, axis), Sample((a(2, 1, 3),), {"axis": 1}),
         Sample((a(1, 2, 1),), {"axis": (0, -1)}), Sample((a(1),), {"axis": 0}), complex=True),

@@ -40,7 +40,7 @@ ROWS: list[Op] = [
     row("cumulative_sum", SUMS, xgrad.cumulative_sum, pytorch.cumulative_sum, Sample((a(4),)), Sample((a(2, 3),), {"axis": 0}),
         Sample((a(2, 3),), {"axis": -1, "include_initial": True}), Sample((a(4),), {"include_initial": True}),
         Sample((a(0),)), Sample((a(2, 3),), {"axis": 1}, "transposed"), complex=True),
-    row("cumulative_prod", PRODUCTS, xgrad.cumulative_prod, pytorch.cumulative_prod, Sample((a(5),)), Sample((a(3, 2),), {"axis": 0}),
+    row("cumulative_prod", PRODUCTS, xgrad.cumulative_prod, pytorch.cumulative_prod, *[Sample((a(n),)) for n in (1, 2, 5, 7, 8, 9, 16, 17)], Sample((a(3, 2),), {"axis": 0}),
         Sample((a(2, 3, 2),), {"axis": -2}), Sample((a(2, 3),), {"axis": -1, "include_initial": True}), Sample((a(4),), {"include_initial": True}),
         Sample((a(0),)), Sample((a(2, 0),), {"axis": 1, "include_initial": True}), Sample((a(1, 2),), {"axis": 0}), Sample((a(2, 3),), {"axis": 1}, "transposed"),
         Sample((a(4),), {}, "reversed"), complex=True),

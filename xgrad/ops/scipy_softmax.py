@@ -12,33 +12,23 @@ from xgrad.core.dtypes import SCALARS, get_default_dtype
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import nn, statistical
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained
 
 Axis = int | tuple[int, ...] | None
 
 
 @explained
+@documented()
 def softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return exponentials scaled to a sum of 1 along axes, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional
-        Along what they sum to 1; by default along all.
+    x : Tensor -- Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional -- Along what they sum to 1; by default along all.
+    returns Tensor -- Of the same shape; float32 stays float32.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape; float32 stays float32.
-
-    Notes
-    -----
     Differentiable to any order. As ``scipy.special.softmax``.
 
-    Examples
-    --------
     >>> from xgrad import asarray, special
     >>> special.softmax(asarray([[0.0, 0.0], [1e4, 1e4]]), axis=1)
     Tensor([[0.5, 0.5],
@@ -48,27 +38,16 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
 
 
 @explained
+@documented()
 def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional
-        Along what the probabilities sum to 1; by default along all.
+    x : Tensor -- Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional -- Along what the probabilities sum to 1; by default along all.
+    returns Tensor -- Of the same shape; float32 stays float32.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape; float32 stays float32.
-
-    Notes
-    -----
     Differentiable to any order. As ``scipy.special.log_softmax``.
 
-    Examples
-    --------
     >>> from xgrad import asarray, special
     >>> special.log_softmax(asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
@@ -77,42 +56,26 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
 
 
 @explained
+@documented()
 def logsumexp(
     a: Tensor, axis: Axis = None, b: Tensor | float | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the logarithm of the sum of exponentials along axes, of which each may have a weight.
 
-    Parameters
-    ----------
-    a : Tensor
-        The exponents; integers count as float32.
-    axis : int or tuple of int, optional
-        What to reduce; by default all.
-    b : Tensor or scalar, optional
-        The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts for nothing, whatever it is.
-    keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
-    return_sign : bool, default False
-        Whether to return the logarithm of the absolute value of the sum, and the sum's sign beside it: that of complex
-        numbers has an absolute value of 1.
+    a : Tensor -- The exponents; integers count as float32.
+    axis : int or tuple of int, optional -- What to reduce; by default all.
+    b : Tensor or scalar, optional -- The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts
+        for nothing, whatever it is.
+    keepdims
+    return_sign : bool, default False -- Whether to return the logarithm of the absolute value of the sum, and the sum's
+        sign beside it: that of complex numbers has an absolute value of 1.
+    returns Tensor or (Tensor, Tensor) -- Of the shape of `a` without the reduced axes; minus infinity for no elements,
+        NaN for a negative sum unless `return_sign`. float32 stays float32. Of complex numbers it is the principal
+        value.
+    raises DeviceError -- If `b` is on another device than `a`.
 
-    Returns
-    -------
-    Tensor or (Tensor, Tensor)
-        Of the shape of `a` without the reduced axes; minus infinity for no elements, NaN for a negative sum
-        unless `return_sign`. float32 stays float32. Of complex numbers it is the principal value.
-
-    Raises
-    ------
-    DeviceError
-        If `b` is on another device than `a`.
-
-    Notes
-    -----
     Differentiable to any order, in `a` and `b`. As ``scipy.special.logsumexp``.
 
-    Examples
-    --------
     >>> from xgrad import asarray, special
     >>> special.logsumexp(asarray([1e4, 1e4]))
     Tensor(10000.693)

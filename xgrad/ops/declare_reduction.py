@@ -12,9 +12,9 @@ from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import make_callable
+from xgrad.support.docstrings import write_out
 
 Axis = int | tuple[int, ...] | None
-
 
 #: A keyword of a function along axes: its name, its default, and its type and its meaning in the documentation.
 Option = tuple[str, Any, str, str]
@@ -53,25 +53,13 @@ _TAKES = {
 
 _DOC = """{summary}
 
-Parameters
-----------
-x : Tensor
-    {takes}.
+x : Tensor -- {takes}.
 {options}
-
-Returns
--------
-Tensor
-    {returns}
+returns Tensor -- {returns}
 {raises}
-Notes
------
-{notes} Python array API standard, {section} functions: ``{name}``.
+{notes}
 
-Examples
---------
->>> import xgrad
->>> xgrad.{name}(xgrad.asarray({data}){given})
+>>> xgrad.{name}(xgrad.asarray({data}){keywords})
 Tensor({value})
 """
 
@@ -97,29 +85,28 @@ def along_axes(
     says that there must be some axis, `kind` and `highest` which dtypes it takes.
     """
 
-    def forward(xp: Any, x: Any, /, **given: Any) -> Any:
+    def forward(xp: Any, x: Any, /, **options: Any) -> Any:
         if some and not x.shape:
             raise ValueError("expected x with at least one axis")
-        return getattr(xp, name)(x, **given)
+        return getattr(xp, name)(x, **options)
 
     arguments, _, value = example.partition(" -> ")
-    data, bracket, given = arguments.rpartition("]")
+    data, bracket, keywords = arguments.rpartition("]")
     text = _DOC.format(
         name=name,
         summary=doc,
         takes=takes or _TAKES[kind],
-        options="\n".join([f"{name} : {kind}\n    {meaning}" for name, _, kind, meaning in options]),
+        options="\n".join([f"{name} : {kind} -- {meaning}" for name, _, kind, meaning in options]),
         returns=returns,
-        raises=f"\nRaises\n------\nValueError\n    {raises}\n" if raises else "",
+        raises=f"raises ValueError -- {raises}\n" if raises else "",
         notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
-        section=section,
         data=data + bracket,
-        given=given,
+        keywords=keywords,
         value=value,
     )
     defaults = {name: default for name, default, *_ in options}
     function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, _keywords=defaults, native=not some)
-    return make_callable(function, text, "xgrad.ops." + section)
+    return make_callable(function, write_out(text, name, f"{section} functions"), "xgrad.ops." + section)
 
 
 def reduction(name: str, rule: Rule | None, *more: Option, axis: Option = AXES, **rest: Any) -> Callable[..., Tensor]:
@@ -136,7 +123,7 @@ def cumulative(name: str, rule: Rule | None, **rest: Any) -> Callable[..., Tenso
     return along_axes(name, rule, RUNNING, DTYPE, INITIAL, kind=INTEGER, some=True, **more)
 
 
-def normalized(ndim: int, axis: Axis) -> tuple[int, ...]:
+def normalize_axes(ndim: int, axis: Axis) -> tuple[int, ...]:
     """Return the axes that are reduced, counted from the front."""
     if axis is None:
         return tuple(range(ndim))
@@ -151,7 +138,11 @@ def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
         raise ValueError(f"{op}: expected x with at least one axis, got shape ()")
     if axis is None and x.ndim > 1:
         raise ValueError(f"{op}: expected an axis for x of shape {x.shape}")
-    axis = 0 if axis is None else as_int(op, "axis", axis)
+    return front_axis(op, x, 0 if axis is None else as_int(op, "axis", axis))
+
+
+def front_axis(op: str, x: Tensor, axis: int) -> int:
+    """Return an axis counted from the front; IndexError names the op."""
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"{op}: axis {axis} is out of bounds for shape {x.shape}")
     return axis % x.ndim
@@ -159,20 +150,20 @@ def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
 
 def count(shape: tuple[int, ...], axis: Axis) -> int:
     """Return how many elements are reduced to one."""
-    return math.prod(shape[a] for a in normalized(len(shape), axis))
+    return math.prod(shape[a] for a in normalize_axes(len(shape), axis))
 
 
-def restored(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+def restore_axes(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
     """Give a reduced array its axes back, with length 1, so that it broadcasts against what it came from."""
-    axes = normalized(len(shape), axis)
+    axes = normalize_axes(len(shape), axis)
     return xp.reshape(reduced, tuple(1 if a in axes else n for a, n in enumerate(shape)))
 
 
-def spread(xp: Any, g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+def broadcast_back(xp: Any, g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
     """Return a reduced array repeated over the axes that were reduced."""
-    return xp.broadcast_to(restored(xp, g, shape, axis), shape)
+    return xp.broadcast_to(restore_axes(xp, g, shape, axis), shape)
 
 
-def cut(axis: int, start: int | None, stop: int | None = None) -> tuple[Any, ...]:
+def slice_axis(axis: int, start: int | None, stop: int | None = None) -> tuple[Any, ...]:
     """Return the key that selects from `start` to `stop` along an axis that is counted from the front."""
     return (*(slice(None),) * axis, slice(start, stop), ...)

@@ -1,103 +1,39 @@
-"""The image sets that are published as IDX files: names, digests, mirrors."""
+"""Catalog of the image sets that are published as IDX files: titles, file names, digests, classes."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase, digits
 
-from xgrad.data.idx import DataError, decompress
-
-ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
-
 
 @dataclass(frozen=True)
-class Published:
-    """One image set.
+class ImageSet:
+    """One published image set."""
 
-    Attributes
-    ----------
-    title : str
-        Its name in messages.
-    folders : tuple of str
-        Where it may be beneath the cache or a folder of data: the one that downloads go to, torchvision's.
-    digests : mapping of str to str
-        Of its files, in the order of training images, training labels, test images, test labels: for each name,
-        ``algorithm:hexadecimal``. Under a name with ``.gz`` it is the digest of the compressed file as published,
-        which is all that is known of it; else of the decompressed contents, for mirrors compress differently.
-    class_names : tuple of str
-        The classes.
-    source : str
-        Authors, title and licence.
-    megabytes : int
-        How much is downloaded. No file of it may be more than twice as large, or ten times when decompressed, and
-        nothing is read beyond that.
-    archive : str
-        Name of the zip file in which the files are published, if they are, each in its folder ``gzip``.
-    archive_digest : str
-        Its digest, checked when it is downloaded.
-    first_label : int
-        The label of the first class in the files.
-    transposed : bool
-        Whether the files have the columns of an image where others have rows.
-    """
-
-    title: str
-    folders: tuple[str, ...]
+    title: str  # name in messages
+    folders: tuple[str, ...]  # beneath the cache or a data folder: the target of downloads, then torchvision's
+    #: ``algorithm:hexadecimal`` of each file, in the order of training images, training labels, test images, test
+    #: labels: of the compressed file as published under a name with ``.gz``, since no other digest is known; else of
+    #: the decompressed contents, since mirrors compress differently.
     digests: Mapping[str, str]
     class_names: tuple[str, ...]
-    source: str
-    megabytes: int
-    archive: str = ""
-    archive_digest: str = ""
-    first_label: int = 0
-    transposed: bool = False
+    source: str  # authors, title and licence
+    megabytes: int  # size of the download
+    archive: str = ""  # name of the zip file that holds the files in its folder ``gzip``, if any
+    archive_digest: str = ""  # verified after a download
+    first_label: int = 0  # label of the first class in the files
+    transposed: bool = False  # whether the files hold the columns of an image as rows
 
     @property
-    def most(self) -> int:
-        """The most bytes that a file of it may have."""
+    def max_bytes(self) -> int:
+        """Largest size of a file; no more is read."""
         return 2 * self.megabytes * 10**6
 
     @property
-    def most_decompressed(self) -> int:
-        """The most bytes that a file of it may have when it is decompressed."""
+    def max_decompressed(self) -> int:
+        """Largest size of a file after decompression; no more is decompressed."""
         return 10 * self.megabytes * 10**6
-
-
-def check(name: str, digest: str, raw: bytes, where: str, most: int) -> bytes:
-    """Return the decompressed contents of a file of an image set, given its bytes.
-
-    DataError if it is another one, or has over `most` bytes when it is decompressed.
-    """
-    data = raw if name.endswith(".gz") else decompress(raw, where, most)
-    if (got := _digest(digest, data)) != digest:
-        algorithm, _, value = digest.partition(":")
-        what = "the compressed file as published," if name.endswith(".gz") else "contents"
-        advice = "delete the file and fetch it again"
-        if other := _identify(name, raw, where, most):
-            advice = f"this is the file of {other}: keep the files of each data set in a folder of its own"
-        raise DataError(
-            f"{where}: expected {what} with the {ALGORITHMS[algorithm]} {value}, got {got.partition(':')[2]}; {advice}"
-        )
-    return decompress(data, where, most) if name.endswith(".gz") else data
-
-
-def _digest(like: str, data: bytes) -> str:
-    """Return the digest of data, by the algorithm of another digest."""
-    algorithm = like.partition(":")[0]
-    return f"{algorithm}:{hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()}"
-
-
-def _identify(name: str, raw: bytes, where: str, most: int) -> str:
-    """Return the title of the image set whose file of a name this is, or an empty text."""
-    for known in SETS.values():
-        for known_name, digest in known.digests.items():
-            if known_name.removesuffix(".gz") == name.removesuffix(".gz"):
-                data = raw if known_name.endswith(".gz") else decompress(raw, where, most)
-                if _digest(digest, data) == digest:
-                    return known.title
-    return ""
 
 
 def _mnist_names(*digests: str, end: str = "") -> dict[str, str]:
@@ -105,9 +41,9 @@ def _mnist_names(*digests: str, end: str = "") -> dict[str, str]:
     return {f"{part}-ubyte{end}": digest for part, digest in zip(parts, digests, strict=True)}
 
 
-def _emnist(split: str, class_names: str, *md5: str, first_label: int = 0) -> Published:
+def _emnist(split: str, class_names: str, *md5: str, first_label: int = 0) -> ImageSet:
     parts = ("train-images-idx3", "train-labels-idx1", "test-images-idx3", "test-labels-idx1")
-    return Published(
+    return ImageSet(
         f"EMNIST {split}",
         ("emnist", "EMNIST/raw", "gzip", "emnist/gzip", "EMNIST/raw/gzip"),
         {f"emnist-{split}-{part}-ubyte.gz": f"md5:{digest}" for part, digest in zip(parts, md5, strict=True)},
@@ -115,18 +51,18 @@ def _emnist(split: str, class_names: str, *md5: str, first_label: int = 0) -> Pu
         "G. Cohen, S. Afshar, J. Tapson, A. van Schaik, EMNIST: an extension of MNIST to handwritten letters, "
         "arXiv:1702.05373, of NIST Special Database 19",
         562,
-        archive="gzip.zip",  # with the digest that tensorflow_datasets has in url_checksums/emnist.txt
+        archive="gzip.zip",  # url_checksums/emnist.txt of tensorflow_datasets
         archive_digest="sha256:fb9bb67e33772a9cc0b895e4ecf36d2cf35be8b709693c3564cea2a019fcda8e",
         first_label=first_label,
         transposed=True,
     )
 
 
-_MERGED = digits + ascii_uppercase + "abdefghnqrt"  # other small letters look like their capitals
+_MERGED = digits + ascii_uppercase + "abdefghnqrt"  # without the small letters that look like their capitals
 
-#: By name, as `xgrad train` takes it.
+#: Image sets by the name that `xgrad train` takes.
 SETS = {
-    "mnist": Published(
+    "mnist": ImageSet(
         "MNIST",
         ("mnist", "MNIST/raw"),
         _mnist_names(
@@ -139,10 +75,10 @@ SETS = {
         "Y. LeCun, C. Cortes, C. J. C. Burges, The MNIST database of handwritten digits, CC BY-SA 3.0",
         11,
     ),
-    "fashion-mnist": Published(
+    "fashion-mnist": ImageSet(
         "Fashion-MNIST",
         ("fashion-mnist", "FashionMNIST/raw"),
-        # Of the contents of the files whose own MD5 are those in the README of zalandoresearch/fashion-mnist.
+        # Contents of the files that have the MD5 in the README of zalandoresearch/fashion-mnist.
         _mnist_names(
             "md5:f4a8712d7a061bf5bd6d2ca38dc4d50a",
             "md5:9018921c3c673c538a1fc5bad174d6f9",
@@ -154,10 +90,10 @@ SETS = {
         "algorithms, arXiv:1708.07747, MIT",
         31,
     ),
-    "kmnist": Published(
+    "kmnist": ImageSet(
         "KMNIST",
         ("kmnist", "KMNIST/raw"),
-        # tensorflow_datasets, url_checksums/kmnist.txt, which is of the compressed files
+        # Compressed files: url_checksums/kmnist.txt of tensorflow_datasets.
         _mnist_names(
             "sha256:51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4",
             "sha256:e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17",
@@ -169,7 +105,7 @@ SETS = {
         "T. Clanuwat and others, Deep learning for classical Japanese literature, arXiv:1812.01718, CC BY-SA 4.0",
         21,
     ),
-    # Of the compressed files within the archive: mnists.EMNIST, and EmnistFetcher of Deeplearning4j.
+    # Compressed files within the archive: mnists.EMNIST, and EmnistFetcher of Deeplearning4j.
     "emnist-byclass": _emnist(
         "byclass",
         digits + ascii_uppercase + ascii_lowercase,

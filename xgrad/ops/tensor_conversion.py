@@ -13,14 +13,16 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor, from_array
-from xgrad.ops.data_types import result_type
 from xgrad.ops.declare import derivative
+from xgrad.ops.dtype_functions import result_type
 from xgrad.ops.manipulation import stack
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["asarray", "astype", "to_device"]
 
 
+@documented("creation functions")
 def asarray(
     obj: Any,
     /,
@@ -32,42 +34,18 @@ def asarray(
 ) -> Tensor:
     """Return a tensor of values given in any form; of tensors, with their history.
 
-    Parameters
-    ----------
-    obj : scalar, nested sequence, array or Tensor
-        The values. Python floats become float32, the default dtype, ints int64; arrays keep their dtype. A sequence
-        may hold tensors of one shape on one device, which are stacked.
-    dtype : dtype, optional
-        The dtype of the result.
-    device : str or Device, optional
-        By default that of `obj`, or the `default_device` for values from the host.
-    copy : bool, optional
-        True copies; False refuses to; None copies where it must. An array whose memory is shared must not be
-        written to while a graph needs it.
-    requires_grad : bool, default False
-        Whether gradients are wanted of the result, as a leaf.
+    obj : scalar, nested sequence, array or Tensor -- The values. Python floats become float32, the default dtype, ints
+        int64; arrays keep their dtype. A sequence may hold tensors of one shape on one device, which are stacked.
+    dtype : dtype, optional -- The dtype of the result.
+    device : str or Device, optional -- By default that of `obj`, or the `default_device` for values from the host.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must. An array whose memory is shared
+        must not be written to while a graph needs it.
+    requires_grad
+    returns Tensor -- Of the shape of `obj`.
+    raises TypeError -- If `obj` is not numeric, or the dtype is none.
+    raises ValueError -- If `obj` is ragged, or ``copy=False`` and it must be copied.
+    raises OverflowError -- If Python's integers are beyond the dtype.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `obj`.
-
-    Raises
-    ------
-    TypeError
-        If `obj` is not numeric, or the dtype is none.
-    ValueError
-        If `obj` is ragged, or ``copy=False`` and it must be copied.
-    OverflowError
-        If Python's integers are beyond the dtype.
-
-    Notes
-    -----
-    Python array API standard, creation functions: ``asarray``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.asarray([1.0, 2.0], dtype=xgrad.float64)
     Tensor([1., 2.], dtype=float64)
     """
@@ -83,7 +61,7 @@ def asarray(
         if copy is False and made is not obj:
             raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
         return made
-    tensor = from_array(*_to_raw(obj, dtype=dtype, device=device, copy=copy))
+    tensor = from_array(*_to_array(obj, dtype=dtype, device=device, copy=copy))
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -116,7 +94,7 @@ def _stacked(values: Any, dtype: Any, device: Device) -> Tensor:
     return stack(parts) if parts else asarray([], dtype=dtype, device=device)
 
 
-def _to_raw(
+def _to_array(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
     """Return the array and the device for the values that a user gives in any form."""
@@ -125,8 +103,9 @@ def _to_raw(
     host = type(data) in SCALARS or isinstance(data, (list, tuple))
     if isinstance(data, Tensor):
         raw, source = data._data, data.device
-    elif not host and (found := device_of(data)) is not None:
-        raw, source = (_host_array(data, data.dtype), found) if isinstance(data, np.ndarray) else (data, found)
+    elif not host and (device_of_data := device_of(data)) is not None:
+        source = device_of_data
+        raw = _host_array(data, data.dtype) if isinstance(data, np.ndarray) else data
     else:
         if copy is False and host:
             raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
@@ -178,37 +157,18 @@ def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
     return xp.astype(x, dtype)
 
 
+@documented("data type functions")
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
     """Return the elements in another dtype.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    dtype : dtype
-        One of `xgrad`'s, NumPy's, or its name.
-    copy : bool, default True
-        False may return `x` itself where the dtype is the same.
-    device : str or Device, optional
-        Where to put the result; by default where `x` is.
+    x
+    dtype : dtype -- One of `xgrad`'s, NumPy's, or its name.
+    copy : bool, default True -- False may return `x` itself where the dtype is the same.
+    device : str or Device, optional -- Where to put the result; by default where `x` is.
+    returns Tensor -- Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and
+        bools.
+    raises TypeError -- If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
 
-    Returns
-    -------
-    Tensor
-        Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and bools.
-
-    Raises
-    ------
-    TypeError
-        If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
-
-    Notes
-    -----
-    Python array API standard, data type functions: ``astype``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.astype(xgrad.asarray([1.5, -1.5]), xgrad.int64)
     Tensor([ 1, -1])
     """
@@ -240,7 +200,7 @@ def native_dtype(dtype: Any, device: Device) -> Any:
     return native
 
 
-def _bring_back(g: Any, x_device: Device, device: Device) -> Any:
+def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
     """Send a gradient to where its tensor was; outside a recorded pass it is an array, not a tensor."""
     return _to_device(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
 
@@ -256,35 +216,21 @@ class _ToDevice(Function):
 
     @staticmethod
     def backward(xp: Any, g: Any, x_device: Device, device: Device) -> Any:
-        return _bring_back(g, x_device, device)
+        return _move_gradient(g, x_device, device)
 
 
 _to_device = _ToDevice()
 
 
+@documented()
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     """Return a tensor on another device; gradients come back to where it was.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    device : str or Device
-        Where to.
+    x
+    device : str or Device -- Where to.
+    returns Tensor -- `x` itself where it is there already.
+    raises DeviceError -- If the device is unknown or cannot be used.
 
-    Returns
-    -------
-    Tensor
-        `x` itself where it is there already.
-
-    Raises
-    ------
-    DeviceError
-        If the device is unknown or cannot be used.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.to_device(xgrad.ones(2), "cpu").device
     Device('cpu')
     """

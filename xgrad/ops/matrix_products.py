@@ -11,6 +11,7 @@ from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["matmul", "tensordot", "vecdot"]
@@ -35,6 +36,14 @@ def as_floating(op: str, x: Any) -> Tensor:
     """Return an argument as a tensor of floating or complex numbers, integers as the default dtype."""
     x = as_tensor(op, "x", x)
     return x if x.dtype.kind in "fc" else namespace.astype(x, get_default_dtype())
+
+
+def as_square_matrices(op: str, name: str, x: Any) -> Tensor:
+    """Return an argument as floating or complex numbers; ValueError unless it holds square matrices."""
+    matrices = as_floating(op, x)
+    if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
+        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), for {name}, got {matrices.shape}")
+    return matrices
 
 
 def check_matrices(x: Any) -> None:
@@ -91,42 +100,25 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
 
 
 @derivative(_matmul_left, _matmul_right, kind=INTEGER)
+@documented("linear algebra functions")
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the matrix product.
 
-    Parameters
-    ----------
-    x1 : Tensor
-        Of shape (..., m, k), or (k,).
-    x2 : Tensor
-        Of shape (..., k, n), or (k,). The axes in front broadcast.
+    x1 : Tensor -- Of shape (..., m, k), or (k,).
+    x2 : Tensor -- Of shape (..., k, n), or (k,). The axes in front broadcast.
+    returns Tensor -- Of shape (..., m, n), without the axis that a one-dimensional input does not have.
+    raises ValueError -- If the shapes do not fit.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Of shape (..., m, n), without the axis that a one-dimensional input does not have.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, linear algebra functions: ``matmul``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.matmul(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([3., 7.])
     """
     return xp.matmul(x1, x2)
 
 
-def _paired(ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
+def _summed_axes(
+    ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[int]]
+) -> tuple[list[int], list[int]]:
     """Return the axes of each input that are summed over, counted from the front."""
     if isinstance(axes, int):
         if not 0 <= axes <= min(ndim1, ndim2):
@@ -138,64 +130,44 @@ def _paired(ndim1: int, ndim2: int, axes: int | tuple[Sequence[int], Sequence[in
     return [a % ndim1 for a in axes[0]], [a % ndim2 for a in axes[1]]
 
 
-def _in_order(xp: Any, x: Any, order: list[int]) -> Any:
+def _permute_to(xp: Any, x: Any, order: list[int]) -> Any:
     """Move each axis of `x` to the place that `order` has for it."""
     return xp.permute_dims(x, tuple([order.index(a) for a in range(len(order))]))
 
 
 def _tensordot_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, axes: Any) -> Any:
-    summed, other = _paired(len(x1_shape), len(x2.shape), axes)
+    summed, other = _summed_axes(len(x1_shape), len(x2.shape), axes)
     free = [a for a in range(len(x1_shape)) if a not in summed]
     rest = [a for a in range(len(x2.shape)) if a not in other]
     out = xp.tensordot(g, x2, axes=(tuple(range(len(free), len(g.shape))), tuple(rest)))
-    return _in_order(xp, out, free + [summed[other.index(a)] for a in sorted(other)])
+    return _permute_to(xp, out, free + [summed[other.index(a)] for a in sorted(other)])
 
 
 def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: Any) -> Any:
-    other, summed = _paired(len(x1.shape), len(x2_shape), axes)
+    other, summed = _summed_axes(len(x1.shape), len(x2_shape), axes)
     free = [a for a in range(len(x2_shape)) if a not in summed]
     rest = [a for a in range(len(x1.shape)) if a not in other]
     out = xp.tensordot(x1, g, axes=(tuple(rest), tuple(range(len(rest)))))
-    return _in_order(xp, out, [summed[other.index(a)] for a in sorted(other)] + free)
+    return _permute_to(xp, out, [summed[other.index(a)] for a in sorted(other)] + free)
 
 
 @derivative(_tensordot_left, _tensordot_right, kind=INTEGER)
+@documented("linear algebra functions")
 def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
     """Multiply and sum over some axes of each.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor
-        Numbers, on one device.
-    axes : int or tuple of two sequences of int, default 2
-        How many axes to sum over, the last of `x1` and the first of `x2`; or which of each, pair by pair. The two of
-        a pair are of one length.
+    x1, x2 : Tensor -- Numbers, on one device.
+    axes : int or tuple of two sequences of int, default 2 -- How many axes to sum over, the last of `x1` and the first
+        of `x2`; or which of each, pair by pair. The two of a pair are of one length.
+    returns Tensor -- The axes of `x1` that are left, then those of `x2`.
+    raises ValueError -- If the shapes do not fit.
+    raises IndexError
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        The axes of `x1` that are left, then those of `x2`.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-    IndexError
-        If there is no such axis.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, linear algebra functions: ``tensordot``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.tensordot(xgrad.ones((2, 3, 4)), xgrad.ones((4, 3)), axes=((1, 2), (1, 0)))
     Tensor([12., 12.])
     """
-    first, second = _paired(len(x1.shape), len(x2.shape), axes)
+    first, second = _summed_axes(len(x1.shape), len(x2.shape), axes)
     lengths = [[x.shape[a] for a in paired] for x, paired in ((x1, first), (x2, second))]
     if lengths[0] != lengths[1]:
         raise ValueError(f"expected equal lengths along the axes to sum over, {first} and {second}")
@@ -208,35 +180,16 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     kind=INTEGER,
     holomorphic=False,
 )
+@documented("linear algebra functions")
 def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the scalar product of vectors along an axis; the first is conjugated.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor
-        Numbers, on one device, of shapes that broadcast, and of one length along the axis.
-    axis : int, default -1
-        Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast, and of one length along the axis.
+    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    returns Tensor -- Of the shape that the inputs broadcast to, without the axis.
+    raises ValueError -- If the shapes do not fit.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Of the shape that the inputs broadcast to, without the axis.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, linear algebra functions: ``vecdot``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.vecdot(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([3., 7.])
     """
@@ -255,33 +208,15 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
 
 
 @derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), kind=INTEGER)
+@documented("linear algebra extension")
 def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the products of each element of one vector with each of another.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor
-        Numbers, of shapes (m,) and (n,), on one device.
+    x1, x2 : Tensor -- Numbers, of shapes (m,) and (n,), on one device.
+    returns Tensor -- Of shape (m, n).
+    raises ValueError -- If one is not a vector.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Of shape (m, n).
-
-    Raises
-    ------
-    ValueError
-        If one is not a vector.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``outer``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.outer(xgrad.asarray([1.0, 2.0]), xgrad.asarray([3.0, 4.0]))
     Tensor([[3., 4.],
             [6., 8.]])
@@ -291,31 +226,16 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.linalg.outer(x1, x2)
 
 
+@documented()
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return the Kronecker product: copies of the second tensor, each multiplied by an element of the first.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor
-        Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
+    x1, x2 : Tensor -- Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
+    returns Tensor -- Along each axis as long as the product of the lengths.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Along each axis as long as the product of the lengths.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
     Differentiable to any order. As ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.kron(xgrad.asarray([1.0, 10.0]), xgrad.asarray([[1.0, 2.0]]))
     Tensor([[ 1.,  2., 10., 20.]])
     """
@@ -332,35 +252,16 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     lambda g, xp, x1, axis: xp.linalg.cross(g, x1, axis=axis),
     kind=INTEGER,
 )
+@documented("linear algebra extension")
 def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the vector product of vectors of length 3.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor
-        Numbers, on one device, of shapes that broadcast.
-    axis : int, default -1
-        Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast.
+    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    returns Tensor -- Of the shape that the inputs broadcast to.
+    raises ValueError -- If the vectors are not of length 3, or the shapes do not fit.
+    raises DeviceError
 
-    Returns
-    -------
-    Tensor
-        Of the shape that the inputs broadcast to.
-
-    Raises
-    ------
-    ValueError
-        If the vectors are not of length 3, or the shapes do not fit.
-    DeviceError
-        If the tensors are on several devices.
-
-    Notes
-    -----
-    Python array API standard, linear algebra extension: ``cross``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.cross(xgrad.asarray([1.0, 0.0, 0.0]), xgrad.asarray([0.0, 1.0, 0.0]))
     Tensor([0., 0., 1.])
     """
@@ -369,54 +270,35 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 @derivative(lambda g, xp: xp.zeros_like(g))
-def _unit(xp: Any, x: Any, /) -> Any:
+def _zeroth_power(xp: Any, x: Any, /) -> Any:
     """Return the matrices to the power of 0."""
     return xp.broadcast_to(identity(xp, x), x.shape)
 
 
+@documented("linear algebra extension")
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """Raise square matrices to an integer power.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of shape (..., m, m); integers count as float32.
-    n : int
-        The power; a negative one is that of the inverse.
+    x : Tensor -- Of shape (..., m, m); integers count as float32.
+    n : int -- The power; a negative one is that of the inverse.
+    returns Tensor -- Of the shape of `x`.
+    raises TypeError -- If `n` is not an integer.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or
+        infinite instead.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `x`.
+    By squaring, in about 2 log2(n) products.
 
-    Raises
-    ------
-    TypeError
-        If `n` is not an integer.
-    ValueError
-        If the matrices are not square.
-    numpy.linalg.LinAlgError
-        If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
-
-    Notes
-    -----
-    By squaring, in about 2 log2(n) products. Python array API standard, linear algebra extension: ``matrix_power``.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.linalg.matrix_power(xgrad.asarray([[1.0, 1.0], [0.0, 1.0]]), 5)
     Tensor([[1., 5.],
             [0., 1.]])
     """
-    x = as_floating("matrix_power", x)
+    x = as_square_matrices("matrix_power", "x", x)
     if not hasattr(n, "__index__"):
         raise TypeError(f"matrix_power: expected an int for n, got {shown(n)}")
     n = operator.index(n)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"matrix_power: expected square matrices, of shape (..., n, n), got {x.shape}")
     if n == 0:
-        return _unit(x)
+        return _zeroth_power(x)
     square, n = (namespace.linalg.inv(x) if n < 0 else x), abs(n)
     power: Tensor | None = None
     while True:

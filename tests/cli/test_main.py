@@ -1,7 +1,11 @@
-"""Output of the command line: to devices and pipes, to files that cannot be written, of names without an encoding."""
+"""The command line as a whole: commands, help, reports on standard output and in special files, odd names."""
 
+from __future__ import annotations
+
+import io
 import json
 import os
+import runpy
 import stat
 import subprocess
 import sys
@@ -17,26 +21,54 @@ PARITY = ("parity", "--devices", "cpu", "--parts", "ops", "--ops", "add", "--dty
 FAST = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--device", "cpu")
 
 
-def run_apart(*argv, **options):
-    """Run a command in a process of its own, whose standard output is a file or a pipe."""
-    command = [sys.executable, "-m", "xgrad", *argv]
-    return subprocess.run(command, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "xgrad: expected a command (train, predict, info, parity), got none: see xgrad --help"),
+        (["trian"], "xgrad: expected a command (train, predict, info, parity), got 'trian': see xgrad --help"),
+        (["info", "x"], "xgrad info: expected the options that xgrad info --help lists, got x"),
+    ],
+)
+def test_unknown_commands_and_options_are_refused_in_one_line(run, argv, message):
+    assert run(*argv) == (2, "", f"{message}\n")
+
+
+def test_help_and_version_are_printed(run):
+    assert run("--version") == (0, f"xgrad {xgrad.__version__}\n", "")
+    status, out, err = run("--help")
+    assert status == 0 and not err and all(f"  xgrad {name} " in out for name in ("train", "predict", "info", "parity"))
+    for command in ("train", "predict", "info", "parity"):
+        with pytest.raises(SystemExit) as caught:
+            run(command, "--help")
+        assert caught.value.code == 0
+
+
+@pytest.mark.parametrize("module", ["xgrad", "xgrad.cli"])
+def test_package_runs_as_a_module(module, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["xgrad", "train", "x"])
+    monkeypatch.delitem(sys.modules, f"{module}.__main__", raising=False)  # runpy warns of it
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    err = capsys.readouterr().err
+    assert caught.value.code == 2 and err.startswith("xgrad train: dataset: expected digits, mnist, ")
+    assert err.count("\n") == 1
+
+
+# Reports
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/stdout")
-@pytest.mark.parametrize("to", ["pipe", "file"])
-def test_a_report_goes_to_standard_output_after_the_text(to, tmp_path):
-    with (tmp_path / "out").open("wb") as out:
-        done = run_apart(*PARITY, "--json", "/dev/stdout", stdout=subprocess.PIPE if to == "pipe" else out)
-    text, _, report = (done.stdout or (tmp_path / "out").read_bytes()).decode().partition("\n{")
-    assert done.returncode == 0 and not done.stderr
-    assert "PASSED: 1 row of ops on cpu" in text and json.loads("{" + report)["verdict"] == "pass"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+def test_report_to_standard_output_follows_the_text(tmp_path, capfd):
+    assert xgrad.cli.main([*PARITY, "--json", "/dev/stdout"]) == 0
+    out, err = capfd.readouterr()
+    text, _, report = out.partition("\n{")
+    assert not err and "PASSED: 1 " in text and json.loads("{" + report)["verdict"] == "pass"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no FIFOs")
 @pytest.mark.parametrize("option", ["--json", "--html"])
-def test_a_report_goes_through_a_fifo(run, option, tmp_path):
+def test_report_to_a_fifo_is_read_at_its_other_end(run, option):
     os.mkfifo("fifo")
     with subprocess.Popen(["cat", "fifo"], stdout=subprocess.PIPE) as reader:
         assert run(*PARITY, option, "fifo").status == 0
@@ -44,19 +76,15 @@ def test_a_report_goes_through_a_fifo(run, option, tmp_path):
     assert stat.S_ISFIFO(os.stat("fifo").st_mode)
 
 
-def test_a_report_keeps_the_mode_of_its_file(run, tmp_path):
+def test_report_keeps_the_mode_of_its_file(run, tmp_path):
     (tmp_path / "report").touch(0o600)
     assert run(*PARITY, "--json", "report").status == 0
     assert json.loads((tmp_path / "report").read_bytes())["verdict"] == "pass"
     assert os.name == "nt" or stat.S_IMODE((tmp_path / "report").stat().st_mode) == 0o600
 
 
-def refuse(*arguments, **options):
-    raise AssertionError("devices were compared")
-
-
-def test_what_cannot_be_written_is_refused_before_the_work(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(xgrad.cli.parity, "compare", refuse)
+def test_report_that_cannot_be_written_is_refused_before_the_comparison(run, tmp_path, monkeypatch):
+    monkeypatch.delattr(xgrad.cli.parity, "compare")
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     (tmp_path / "file").touch()
     for name in ("absent/report", "file/report", "circle", "x" * 300, "."):
@@ -71,7 +99,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(run, tmp_path, monkey
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes")
-def test_a_report_to_a_full_device_says_so(run):
+def test_report_to_a_full_device_is_an_error_of_one_line(run):
     try:
         os.mknod("full", stat.S_IFCHR | 0o666, os.makedev(1, 7))
         check_writable(Path("full"))
@@ -82,15 +110,18 @@ def test_a_report_to_a_full_device_says_so(run):
     assert stat.S_ISCHR(os.stat("full").st_mode)
 
 
+# Odd names and numbers
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs names of any bytes")
-def test_a_folder_that_the_encoding_lacks_is_named_escaped(tmp_path):
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
-    done = run_apart(*FAST, "--quiet", "--out", b"\xff", env=environment)
-    assert done.returncode == 0 and not done.stderr and done.stdout.endswith(b"; see \\udcff/\n")
+def test_folder_that_cannot_be_encoded_is_printed_escaped(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", out := io.TextIOWrapper(io.BytesIO(), "utf-8", "strict"))
+    assert xgrad.cli.main([*FAST, "--quiet", "--out", os.fsdecode(b"\xff")]) == 0
+    assert out.buffer.getvalue().endswith(b"; see \\udcff/\n")
 
 
 @pytest.mark.parametrize("name", ["cpu:" + "9" * 5000, "cuda:" + "9" * 5000, "cpu:" + "9" * 10], ids=len)
-def test_a_device_of_a_long_number_is_refused_in_one_line(run, name):
+def test_device_with_a_long_number_is_refused_in_one_line(run, name):
     for argv in ((*FAST[:-1], name), ("predict", ".", "--device", name), ("parity", "--devices", name)):
         result = run(*argv)
         assert result.status == 2 and result.err.count("\n") == 1 and "unknown device" in result.err

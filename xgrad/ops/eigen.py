@@ -1,0 +1,202 @@
+"""Eigenvalues and eigenvectors, and their derivatives.
+
+After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008), and C. Boeddeker et al., "On the computation of complex-valued gradients with application to
+statistically optimum beamforming" (2017), for `eig`. Eigenvectors are determined up to a sign, or a phase where they
+are complex: a derivative means something for what does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from xgrad.backend.device import Device
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING, is_complex
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
+from xgrad.ops.matrix_products import adjoint, check_square, identity
+from xgrad.support.docstrings import documented
+
+
+class EigResult(NamedTuple):
+    """The result of `eig`."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def minus_adjoint(xp: Any, x: Any) -> Any:
+    return x - adjoint(xp, x)
+
+
+def safe_divide(xp: Any, a: Any, b: Any) -> Any:
+    """Divide, 0 by 0 giving 0: where nothing depends on a vector, it does not matter that it has no derivative."""
+    return a / xp.where((a == 0) & (b == 0), 1, b)
+
+
+def check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> None:
+    """Raise RuntimeError if a loss depends on the phases of complex columns, given these and their gradients.
+
+    Columns that are in proportion to each other, one of each pair, have the same phase. As in PyTorch, a small
+    dependence is tolerated: rounding leaves one.
+    """
+    slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
+    sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
+    wrong = xp.any(xp.abs(slopes) > 0.01 + 0.01 * sizes)
+    for holder in ("_data", "array"):  # of a tensor, and of a traced array: of a captured step, one run is checked
+        wrong = getattr(wrong, holder, wrong)
+    if not device.backend.asynchronous and bool(wrong):
+        raise RuntimeError(
+            f"{op}: expected a loss that does not depend on the phases of the vectors, which are arbitrary, got one "
+            "that does: take abs(vectors), or divide each vector by the phase of one of its elements"
+        )
+
+
+def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
+    (g_values, g_vectors), (values, vectors) = g, out
+    check_phases("eig", xp, x_device, (vectors, g_vectors))
+    left, diagonal = adjoint(xp, vectors), identity(xp, values)
+    lengthened = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # what length 1 excludes
+    turned = left @ (g_vectors - vectors * lengthened[..., None, :])
+    gaps = xp.conj(values[..., None, :] - values[..., :, None]) + diagonal
+    inner = xp.where(diagonal == 1, g_values[..., None, :], safe_divide(xp, turned, gaps))
+    return xp.linalg.solve(left, inner @ left)
+
+
+@derivative(_eig_rule, kind=FLOATING, holomorphic=False)
+def _eig(xp: Any, x: Any, /) -> Any:
+    return _complex(xp, xp.linalg.eig, x)
+
+
+@derivative(None, kind=FLOATING)
+def _eigvals(xp: Any, x: Any, /) -> Any:
+    return _complex(xp, lambda x: (xp.linalg.eigvals(x),), x)[0]
+
+
+def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[Any, ...]:
+    """Return what a solver finds as complex numbers: NumPy's are real where all eigenvalues are."""
+    check_square(x)
+    dtype = xp.complex64 if x.dtype in (xp.float32, xp.complex64) else xp.complex128
+    return tuple([part if is_complex(part.dtype) else xp.astype(part, dtype) for part in solve(x)])
+
+
+@documented("linear algebra extension")
+def eig(x: Tensor, /) -> EigResult:
+    """Return the eigenvalues and eigenvectors of square matrices.
+
+    x : Tensor -- Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigh`.
+    returns eigenvalues : Tensor -- Of shape (..., n), complex, in no particular order.
+    returns eigenvectors : Tensor -- Of shape (..., n, n), complex: the columns are the vectors, of length 1.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge, or an element is infinite or NaN.
+    raises RuntimeError -- In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch;
+        ``cuda`` does not wait to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+
+    Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as soon as something
+    depends on them. That of the eigenvalues alone is then one of several, by the vectors that were found. Where a
+    matrix has fewer than n independent vectors, neither has a derivative: the gradient is huge, infinite or NaN, or the
+    backward pass raises LinAlgError.
+
+    >>> values, vectors = xgrad.linalg.eig(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
+    >>> values, xgrad.abs(vectors)
+    (Tensor([0.+1.j, 0.-1.j], dtype=complex64), Tensor([[0.7..., 0.7...],
+            [0.7..., 0.7...]]))
+    """
+    return EigResult(*_eig(x))
+
+
+@documented("linear algebra extension")
+def eigvals(x: Tensor, /) -> Tensor:
+    """Return the eigenvalues of square matrices.
+
+    x : Tensor -- Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigvalsh`.
+    returns Tensor -- Of shape (..., n), complex, in no particular order.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge, or an element is infinite or NaN.
+    raises RuntimeError -- On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+
+    Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is computed; where eigenvalues
+    repeat, it is as there.
+
+    >>> xgrad.linalg.eigvals(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
+    Tensor([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    x = as_tensor("eigvals", "x", x)
+    return eig(x).eigenvalues if x.requires_grad and grad_enabled.get() else _eigvals(x)
+
+
+def _eigh_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
+    (g_values, g_vectors), (values, vectors) = g, out
+    if is_complex(vectors.dtype):
+        check_phases("eigh", xp, x_device, (vectors, g_vectors))
+    diagonal = identity(xp, values)
+    gaps = values[..., None, :] - values[..., :, None] + diagonal
+    inner = (
+        safe_divide(xp, minus_adjoint(xp, adjoint(xp, vectors) @ g_vectors) / 2, gaps)
+        + diagonal * g_values[..., None, :]
+    )
+    return vectors @ inner @ adjoint(xp, vectors)
+
+
+@derivative(_eigh_rule, kind=FLOATING, holomorphic=False)
+def _eigh(xp: Any, x: Any, /) -> Any:
+    check_square(x)
+    return tuple(xp.linalg.eigh(x))
+
+
+@documented("linear algebra extension")
+def eigh(x: Tensor, /) -> EighResult:
+    """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
+
+    x : Tensor -- Of shape (..., n, n); only one triangle is read. Integers count as float32.
+    returns eigenvalues : Tensor -- Of shape (..., n), real, the smallest first.
+    returns eigenvectors : Tensor -- Of shape (..., n, n): unitary matrices, whose columns are the vectors.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge.
+    raises RuntimeError -- In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
+
+    The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or
+    NaN as soon as something depends on them. That of the eigenvalues alone stays finite; it is then one of several,
+    by the vectors that were found.
+
+    >>> values, vectors = xgrad.linalg.eigh(xgrad.asarray([[2.0, 0.0], [0.0, 1.0]]))
+    >>> values, xgrad.abs(vectors)
+    (Tensor([1., 2.]), Tensor([[0., 1.],
+            [1., 0.]]))
+    """
+    return EighResult(*_eigh(x))
+
+
+def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
+    _, vectors = xp.linalg.eigh(x)
+    return (vectors * g[..., None, :]) @ adjoint(xp, vectors)
+
+
+@derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
+def eigvalsh(xp: Any, x: Any, /) -> Any:
+    """Return the eigenvalues of symmetric or Hermitian matrices.
+
+    x : Tensor -- Of shape (..., n, n); only one triangle is read. Integers count as float32.
+    returns Tensor -- Of shape (..., n), real, the smallest first.
+    raises ValueError -- If the matrices are not square.
+    raises numpy.linalg.LinAlgError -- If the computation does not converge.
+
+    The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several. The second
+    derivative is infinite or NaN there, unless it does not depend on how they part.
+
+    >>> xgrad.linalg.eigvalsh(xgrad.asarray([[2.0, 1.0], [1.0, 2.0]]))
+    Tensor([1., 3.])
+    """
+    check_square(x)
+    return xp.linalg.eigvalsh(x)

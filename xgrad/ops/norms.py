@@ -1,0 +1,98 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, Literal
+
+from xgrad.core.dtypes import FLOATING
+from xgrad.core.namespace import namespace
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
+from xgrad.ops.declare_reduction import Axis, count, restore_axes
+from xgrad.ops.matrix_products import as_floating
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import explained, shown
+
+
+@explained
+@documented("linear algebra extension")
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
+    """Return norms of matrices.
+
+    x : Tensor -- Of shape (..., m, n); integers count as float32.
+    keepdims : bool, default False -- Whether the last two axes stay, with length 1.
+    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro" -- "fro" is the root of the sum of squares, "nuc" the
+        sum of the singular values, 2 and -2 the largest and the smallest of them; 1 and -1 are the largest and the
+        smallest sum of magnitudes in a column, inf and -inf those in a row.
+    returns Tensor -- Of shape (...), or (..., 1, 1); real.
+    raises ValueError -- If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
+    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
+
+    What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and
+    -2 are where singular values repeat or are 0 as with `svdvals`.
+
+    >>> xgrad.linalg.matrix_norm(xgrad.asarray([[1.0, 2.0], [-3.0, 4.0]]), ord=1)
+    Tensor(6.)
+    """
+    x = as_floating("matrix_norm", x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_norm: expected matrices, of shape (..., m, n), got {x.shape}")
+    if ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise ValueError(f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
+    if ord in ("nuc", 2, -2):
+        sizes = namespace.linalg.svdvals(x)
+    else:
+        sizes = namespace.sum(namespace.abs(x), axis=-2 if ord in (1, -1) else -1)
+    if ord == "nuc":
+        out = namespace.sum(sizes, axis=-1)
+    else:
+        out = (namespace.max if float(ord) > 0 else namespace.min)(sizes, axis=-1)
+    return out[..., None, None] if keepdims else out
+
+
+def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float) -> Any:
+    g, out = restore_axes(xp, g, x.shape, axis), restore_axes(xp, out, x.shape, axis)
+    if ord == 0:
+        return xp.zeros_like(x)
+    if ord == 1:
+        return g * xp.sign(x)
+    some = xp.where(out == 0, 1, out)
+    if ord == 2:
+        return x * xp.where(out == 0, 0, g / some)
+    size = xp.abs(x)
+    if math.isinf(ord):
+        ties = xp.astype(size == out, g.dtype)
+        return g * ties / xp.sum(ties, axis=axis, keepdims=True) * xp.sign(x)
+    size = size / some
+    return g * xp.sign(x) * (xp.where(size == 0, 1, size) if ord < 1 else size) ** (ord - 1)
+
+
+@derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False)
+@documented("linear algebra extension")
+def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
+    """Return norms of vectors.
+
+    x : Tensor -- Of any shape; integers count as float32.
+    axis : int or tuple of int, optional -- What to take for one vector; by default all.
+    keepdims
+    ord : float, default 2 -- p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf
+        choose the largest and the smallest magnitude, 0 counts what is not 0.
+    returns Tensor -- Of the shape of `x` without the reduced axes; real.
+    raises ValueError -- If `ord` is inf or -inf, and there is nothing to choose from.
+    raises TypeError -- If `ord` is not a number.
+
+    At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm has a kink in that.
+    What ties for the largest or smallest shares the gradient.
+
+    >>> xgrad.linalg.vector_norm(xgrad.asarray([[3.0, 4.0], [0.0, 2.0]]), axis=1)
+    Tensor([5., 2.])
+    """
+    if not isinstance(ord, Real):
+        raise TypeError(f"expected a number for ord, got {shown(ord)}")
+    if math.isinf(ord) and not count(x.shape, axis):
+        raise ValueError(f"expected elements to choose from, got none along axis {axis}")
+    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

@@ -1,0 +1,262 @@
+"""Functions that make derivatives of functions: `grad`, `vjp`, `jvp`, `jacobian`, `hessian`, `hvp`, `value_and_grad`.
+
+A transform calls the function with copies of the arguments, which tell its graph from those of transforms within it or
+around it. The derivatives have a graph, to be differentiated in turn, where they depend on a tensor that has one: an
+argument, or another that the function uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from xgrad.core.tensor import Tensor
+from xgrad.ops import zeros_like
+from xgrad.support.docstrings import by_name, documented
+from xgrad.support.trees import rebuild
+from xgrad.transforms.call import Argnums, TransformCall, pull_back
+
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+
+_SHARED = by_name(
+    "argnums : int or sequence of int, default 0 -- "
+    "With respect to which positional arguments; a negative number counts from the last.",
+    "has_aux : bool, default False -- "
+    "Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.",
+    "primals : tuple or list -- "
+    "The arguments of `fn`, all of which are differentiated. What is neither is the only argument.",
+    "result : Tensor or containers of them -- Of `fn`.",
+    "aux : object -- Only with `has_aux`.",
+)
+
+
+@documented(shared=_SHARED)
+def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return the function that computes the gradient of a scalar function.
+
+    fn : callable -- Returns a floating tensor of shape (). Its arguments that are differentiated are tensors, NumPy's
+        arrays or Python's numbers, real or complex, or dicts, lists, tuples and named tuples of them, nested at will,
+        with None for what is missing; any other argument is given to it as it is.
+    argnums, has_aux
+    returns callable -- Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the containers
+        of that argument, each tensor of the shape, dtype and device of what it belongs to; for a sequence a tuple of
+        those. With `has_aux` it returns ``(gradient, aux)``.
+    raises TypeError -- When called, if an argument that is differentiated is not floating, or `fn` does not return a
+        real floating tensor. What it returns as a Python number has lost its history, and is refused.
+    raises ValueError -- If the result is no scalar, or there is no such argument.
+
+    No ``.grad`` is touched. What the result does not depend on has a gradient of zeros. Transforms nest freely, and
+    see through tensors that have a graph: the gradient has one itself where it depends on such a tensor, unless it is
+    computed under ``no_grad()``. For the gradient with respect to the parameters of a module see
+    `xgrad.nn.utils.functional_call`. The gradient of a complex z is dL/d(Re z) + i dL/d(Im z), as PyTorch's.
+
+    Names, arguments and results are those of JAX's transforms, and where they agree those of ``torch.func``. Where
+    these two differ: `value_and_grad` returns the value first, and the function that `vjp` returns takes one argument,
+    in the containers of the result, and returns a tuple.
+
+    >>> def energy(state):
+    ...     return (state["mass"] * state["speed"] ** 2).sum() / 2
+    >>> xgrad.grad(energy)({"mass": 2.0, "speed": xgrad.asarray([1.0, 3.0])})
+    {'mass': Tensor(5.), 'speed': Tensor([2., 6.])}
+    >>> xgrad.grad(xgrad.grad(lambda x: x**4))(2.0)
+    Tensor(48.)
+    """
+    return _transformed("grad", fn, argnums, has_aux, lambda call: call.with_aux(call.in_containers(call.gradient())))
+
+
+@documented(shared=_SHARED)
+def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return the function that computes a scalar function and its gradient.
+
+    The parameters and errors are those of `grad`.
+
+    returns callable -- Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value, aux),
+        gradient)``.
+
+    >>> xgrad.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
+    (Tensor(6.), (Tensor(3.), Tensor(2.)))
+    """
+
+    def derive(call: TransformCall) -> Any:
+        gradient = call.in_containers(call.gradient())
+        return call.with_aux(call.result), gradient
+
+    return _transformed("value_and_grad", fn, argnums, has_aux, derive)
+
+
+@documented(shared=_SHARED)
+def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Return the result of a function, and the function that multiplies with its transposed Jacobian.
+
+    fn : callable -- Returns a tensor, or containers of tensors.
+    *primals : Tensor, array, number or containers of them -- The arguments of `fn`, all of which are differentiated.
+    has_aux
+    returns result
+    returns pullback : callable -- Takes the gradient of the result, in its containers, each tensor of its shape, dtype
+        and device, with None for zeros; returns a tuple with the gradient of each of the `primals`. It can be called
+        again.
+    returns aux
+    raises TypeError -- As `grad`; in the pullback, if the containers or the dtypes do not fit.
+    raises ValueError -- In the pullback, if a shape or a device does not fit.
+
+    >>> result, pullback = xgrad.vjp(lambda x, y: (x * y, x.sum()), xgrad.asarray([1.0, 2.0]), 3.0)
+    >>> result
+    (Tensor([3., 6.]), Tensor(3.))
+    >>> pullback((xgrad.ones(2), 10.0))
+    (Tensor([13., 13.]), Tensor(3.))
+    """
+    _check_form("vjp", fn)
+    call = TransformCall("vjp", fn, primals, {}, range(len(primals)), has_aux)
+
+    def pullback(cotangents: Any) -> tuple[Any, ...]:
+        vectors = call.match("cotangent", call.result, cotangents)
+        gradients = pull_back(call.outputs, vectors, call.inputs, create=call.is_recorded(vectors))
+        return tuple(call.in_containers(gradients))
+
+    return (call.result, pullback, call.aux) if has_aux else (call.result, pullback)
+
+
+@documented(shared=_SHARED)
+def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
+    """Return the result of a function, and its derivative in a direction: the product of its Jacobian with `tangents`.
+
+    fn : callable -- Returns a tensor, or containers of tensors.
+    primals
+    tangents : tuple or list -- The direction: the same containers, tensors of the same shapes, dtypes and devices; None
+        for zeros.
+    has_aux
+    returns result
+    returns tangent : Tensor or containers of them -- The derivative, like the result.
+    returns aux
+    raises TypeError -- As `grad`, and if the containers or the dtypes do not fit.
+    raises ValueError -- If a shape or a device does not fit.
+
+    By reverse mode applied twice: the gradient is linear in the one that arrives, and its derivative by that is the
+    transpose of a transpose. It takes a call of `fn` and two backward passes, whatever the number of inputs.
+
+    J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
+
+    >>> xgrad.jvp(lambda x: x**3, (2.0,), (1.0,))
+    (Tensor(8.), Tensor(12.))
+    """
+    _check_form("jvp", fn)
+    primals, tangents = _as_arguments(primals), _as_arguments(tangents)
+    call = TransformCall("jvp", fn, primals, {}, range(len(primals)), has_aux)
+    vectors = call.match("tangent", primals, tangents)
+    weights = [call.add_input(zeros_like(out)) for out in call.outputs]  # of which the gradients are linear functions
+    transposed = pull_back(call.outputs, weights, call.inputs, create=True)
+    products = pull_back(transposed, vectors, weights, create=call.is_recorded(vectors))
+    tangent = rebuild(call.result, map(call.visible, products))
+    return (call.result, tangent, call.aux) if has_aux else (call.result, tangent)
+
+
+@documented(shared=_SHARED)
+def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return the function that computes all derivatives of a function, by one backward pass for each result.
+
+    fn : callable -- Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
+    argnums, has_aux
+    returns callable -- Takes the arguments of `fn`, and returns the containers of its result, with those of the
+        argument (a tuple of them for a sequence of `argnums`) in the place of each tensor, and in there tensors of
+        shape ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
+    raises TypeError -- As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary
+        part. Of complex arguments each row is a gradient, as that of `grad`.
+    raises ValueError -- If there is no such argument.
+
+    >>> xgrad.jacobian(lambda x: x**2)(xgrad.asarray([1.0, 2.0]))
+    Tensor([[2., 0.],
+            [0., 4.]])
+    """
+    return _jacobian("jacobian", fn, argnums, has_aux)
+
+
+@documented(shared=_SHARED)
+def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return the function that computes all second derivatives of a function: the `jacobian` of its `jacobian`.
+
+    The parameters and errors are those of `jacobian`; arguments are real.
+
+    returns callable -- As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has the
+        shape ``x.shape + x.shape``; of containers, it is the containers of the argument within those of the argument.
+        It takes one backward pass for each number in the arguments.
+
+    >>> xgrad.hessian(lambda x: x[0] ** 2 * x[1])(xgrad.asarray([3.0, 5.0]))
+    Tensor([[10.,  6.],
+            [ 6.,  0.]])
+    """
+    return _jacobian("hessian", _jacobian("hessian", fn, argnums, has_aux), argnums, has_aux)
+
+
+@documented(shared=_SHARED)
+def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
+    """Return the product of the Hessian of a scalar function with a vector, without computing the Hessian.
+
+    fn : callable -- Returns a floating tensor of shape ().
+    primals
+    tangents : tuple or list -- The vector: the same containers, tensors of the same shapes, dtypes and devices; None
+        for zeros.
+    has_aux
+    returns Tensor or containers of them -- The product, in the containers of `primals`; with `has_aux`, ``(product,
+        aux)``.
+    raises TypeError, ValueError -- As `grad` and `jvp`.
+
+    By reverse mode applied twice: a call of `fn`, a backward pass, and one back through both. It is what
+    ``jvp(grad(fn), primals, tangents)`` returns second, for the Hessian is symmetric. The Hessian of a real function
+    of complex arguments is that of a function of real and imaginary parts.
+
+    >>> x = xgrad.asarray([3.0, 5.0])
+    >>> xgrad.hvp(lambda x: x[0] ** 2 * x[1], (x,), (xgrad.asarray([1.0, 0.0]),))
+    (Tensor([10.,  6.]),)
+    """
+    _check_form("hvp", fn)
+    args, tangents = _as_arguments(primals), _as_arguments(tangents)
+    call = TransformCall("hvp", fn, args, {}, range(len(args)), has_aux)
+    vectors, gradients = call.match("tangent", args, tangents), call.gradient(create=True)
+    products = call.in_containers(pull_back(gradients, vectors, call.inputs, create=call.is_recorded(vectors)))
+    return call.with_aux(type(primals)(products) if type(primals) in (tuple, list) else products[0])
+
+
+#: How each transform is called.
+_FORMS = {
+    "vjp": "result, pullback = xgrad.vjp(f, x)",
+    "jvp": "xgrad.jvp(f, (x,), (tangent,))",
+    "hvp": "xgrad.hvp(f, (x,), (tangent,))",
+    "grad": "xgrad.grad(f)(x), or xgrad.autograd.grad(outputs, inputs) for tensors",
+}
+
+
+def _check_form(title: str, fn: Any, argnums: Any = 0) -> None:
+    """Raise TypeError for calls in the form of PyTorch's: of a tensor, or with the arguments beside the function."""
+    numbers = argnums if isinstance(argnums, (tuple, list)) else [argnums]
+    if callable(fn) and not any(isinstance(x, (Tensor, np.ndarray)) for x in numbers):
+        return
+    expected, got = ("argnums of int", argnums) if callable(fn) else ("a function", fn)
+    form = _FORMS.get(title, f"xgrad.{title}(f)(x)")
+    raise TypeError(f"{title}: expected {expected}, got {type(got).__name__}: write {form}")
+
+
+def _jacobian(title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
+    def derive(call: TransformCall) -> Any:
+        return call.with_aux(rebuild(call.result, [call.in_containers(blocks) for blocks in call.jacobians()]))
+
+    return _transformed(title, fn, argnums, has_aux, derive)
+
+
+def _transformed(
+    title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: bool, derive: Callable[[TransformCall], Any]
+) -> Callable[..., Any]:
+    """Return the function that calls another, and returns what `derive` makes of the call."""
+    _check_form(title, fn, argnums)
+
+    @wraps(fn, updated=())
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        return derive(TransformCall(title, fn, args, kwargs, argnums, has_aux))
+
+    return transformed
+
+
+def _as_arguments(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if type(values) in (tuple, list) else (values,)

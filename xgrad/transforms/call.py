@@ -1,0 +1,257 @@
+"""One call of a function that a transform differentiates, and the graph of its inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from operator import index
+from typing import Any
+
+from xgrad import autograd
+from xgrad.core.backward_spec import BackwardSpec
+from xgrad.core.dtypes import SCALARS
+from xgrad.core.function import Function
+from xgrad.core.grad_mode import enable_grad, is_grad_enabled
+from xgrad.core.graph import Edge, Leaf, Node, clock, record
+from xgrad.core.tensor import Tensor, from_placement
+from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
+from xgrad.support.hints import shown
+from xgrad.support.trees import leaves, matched, rebuild
+
+Argnums = int | Sequence[int]
+
+
+class Input(Node):
+    """The node of an argument in the graph of one call of a transform, with an edge to the outer graph, if any.
+
+    As a leaf it is not freed, for the function may call `backward` itself.
+    """
+
+    __slots__ = ("_saved",)
+
+    @property
+    def saved(self) -> tuple[Any, ...] | None:
+        return self._saved
+
+    @saved.setter
+    def saved(self, saved: tuple[Any, ...] | None) -> None:
+        if saved is not None:
+            self._saved = saved
+
+
+class TransformCall:
+    """One call of a function on inputs of its own, with the graph that it has recorded.
+
+    Attributes
+    ----------
+    inputs : list of Tensor
+        Copies of the leaves of the arguments that are differentiated.
+    outputs : list of Tensor
+        The leaves of the result, with the graph that leads to the inputs.
+    result, aux : object
+        The results of the function, with a graph only if they depend on the outer one.
+    has_outer_graph, aux_has_outer_graph : bool
+        Whether the outputs, and the tensors in `aux`, depend on the outer graph.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        argnums: Argnums,
+        has_aux: bool,
+    ) -> None:
+        self.title, self.has_aux, self.recording = title, has_aux, is_grad_enabled()
+        self.first_order = next(clock.numbers)
+        self.own_nodes: set[Edge] = set()
+        self.inner_edges: set[Edge] = set()  # edges known not to lead to the outer graph
+        self.single = not isinstance(argnums, Iterable)
+        arguments, indices = list(args), _argument_indices(title, argnums, len(args))
+        self.inputs, self.trees = [], [args[i] for i in indices]
+        for i, tree in zip(indices, self.trees, strict=True):
+            inputs = [self.add_input(_as_floating(title, f"argument {i}{path}", x)) for path, x in leaves(tree)]
+            self.inputs += inputs
+            # Not the same tensors, for the function may assign to them.
+            arguments[i] = rebuild(tree, [from_placement(x._data, x._placement, x._edge) for x in inputs])
+        with enable_grad():
+            result, aux = fn(*arguments, **kwargs), None
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TypeError(
+                    f"{title}: expected (result, aux) of a function with has_aux=True, got {type(result).__name__}"
+                )
+            result, aux = result
+        self.last_order = next(clock.numbers)
+        self.outputs = [self._checked(path, out) for path, out in leaves(result)]
+        self.has_outer_graph = any(map(self._depends_on_outside, self.outputs))
+        self.result = rebuild(result, [self.visible(out) for out in self.outputs])
+        visible = [self.visible(x) if isinstance(x, Tensor) else x for _, x in leaves(aux)]
+        self.aux = rebuild(aux, visible)
+        self.aux_has_outer_graph = any(isinstance(x, Tensor) and x.requires_grad for x in visible)
+
+    def add_input(self, x: Tensor) -> Tensor:
+        """Return a copy of a tensor that is an input of this call."""
+        edge = x._edge if self.recording else None
+        node = record(Input(), _spec(edge is not None), (edge,), x._data.shape, x._placement)
+        self.own_nodes.add(node)
+        return from_placement(x._data, x._placement, node)
+
+    def visible(self, x: Tensor) -> Tensor:
+        """Return a tensor as it is outside of the call: with its graph only if that leads to the outer one."""
+        return from_placement(x._data, x._placement, x._edge if self._depends_on_outside(x) else None)
+
+    def in_containers(self, gradients: Sequence[Tensor]) -> Any:
+        """Return the gradients of the inputs in the containers of the arguments."""
+        values = map(self.visible, gradients)
+        containers = tuple([rebuild(tree, values) for tree in self.trees])
+        return containers[0] if self.single else containers
+
+    def with_aux(self, value: Any) -> Any:
+        """Return a value, with `aux` beside it if the function returns one."""
+        return (value, self.aux) if self.has_aux else value
+
+    def is_recorded(self, tensors: Sequence[Tensor | None]) -> bool:
+        """Return whether derivatives that are computed with tensors have a graph."""
+        return is_grad_enabled() and (self.has_outer_graph or any(x is not None and x.requires_grad for x in tensors))
+
+    def gradient(self, create: bool = False) -> list[Tensor]:
+        """Return the gradients of the one output, which must be a real scalar."""
+        if not isinstance(self.result, Tensor):
+            raise TypeError(
+                f"{self.title}: expected a tensor of the function, got {type(self.result).__name__}: for functions of "
+                "several results use jacobian or vjp; for a result with others beside it, has_aux=True"
+            )
+        (out,) = self.outputs
+        self._check_real("", out)
+        if out.shape != ():
+            raise ValueError(
+                f"{self.title}: expected a scalar of the function, got shape {out.shape}: sum it, or use jacobian or "
+                "vjp"
+            )
+        retain = self.aux_has_outer_graph or not self.recording
+        return pull_back([out], [ones_like(out)], self.inputs, create=create or self.has_outer_graph, retain=retain)
+
+    def jacobians(self) -> Iterator[list[Tensor]]:
+        """Return for each output its derivatives by each input, of shape ``output.shape + input.shape``."""
+        for (path, _), out in zip(leaves(self.result), self.outputs, strict=True):
+            self._check_real(path, out)
+            rows = []
+            for i in range(out.size):
+                unit = reshape(eye(1, out.size, k=i, dtype=out.dtype, device=out.device), out.shape)
+                rows.append(pull_back([out], [unit], self.inputs, create=self.has_outer_graph))
+            blocks = []
+            for k, x in enumerate(self.inputs):
+                shape = out.shape + x.shape
+                empty = zeros(shape, dtype=x.dtype, device=x.device)
+                blocks.append(reshape(stack([row[k] for row in rows]), shape) if rows else empty)
+            yield blocks
+
+    def match(self, kind: str, tree: Any, vectors: Any) -> list[Tensor | None]:
+        """Return the leaves of tangents or cotangents, once containers, shapes, dtypes and devices fit `tree`."""
+        likes = self.outputs if kind == "cotangent" else self.inputs
+        title = f"{self.title}: {kind}"
+        pairs = matched(title, tree, vectors)
+        return [_check_like(f"{title}{path}", like, x) for like, (path, _, x) in zip(likes, pairs, strict=True)]
+
+    def _checked(self, path: str, out: Any) -> Tensor:
+        if not isinstance(out, Tensor):
+            at = f" at {path}" if path else ""
+            hint = "a number has no history: return the tensor" if type(out) in SCALARS else "return tensors"
+            raise TypeError(f"{self.title}: expected a tensor of the function{at}, got {type(out).__name__}: {hint}")
+        return out
+
+    def _check_real(self, path: str, out: Tensor) -> None:
+        if out.dtype.kind != "f":
+            at, hint = f" at {path}" if path else "", "take real and imag apart" if out.dtype.kind == "c" else "cast it"
+            raise TypeError(
+                f"{self.title}: expected a real floating result of the function{at}, got {out.dtype}: {hint}"
+            )
+
+    def _depends_on_outside(self, x: Tensor) -> bool:
+        """Return whether the graph of a tensor leads to an earlier node, a leaf, or an input of a later call."""
+        seen: set[Edge] = set()
+        stack: list[Edge | None] = [x._edge] if is_grad_enabled() else []
+        while stack:
+            edge = stack.pop()
+            if edge is None or edge in seen or edge in self.inner_edges:
+                continue
+            later = edge.order > self.last_order and edge not in self.own_nodes
+            if edge.order < self.first_order or type(edge) is Leaf or (later and type(edge) is Input):
+                return True
+            seen.add(edge)
+            stack += edge.edges
+        self.inner_edges |= seen
+        return False
+
+
+@cache
+def _spec(linked: bool) -> BackwardSpec:
+    return BackwardSpec(Function.of("input", lambda xp, x: x, [lambda g: g]), [linked])
+
+
+def pull_back(
+    outputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor | None],
+    inputs: Sequence[Tensor],
+    *,
+    create: bool,
+    retain: bool = True,
+) -> list[Tensor]:
+    """Return the gradients of `inputs`, given those of `outputs`; zeros where there is no way between them."""
+    pairs = [(out, g) for out, g in zip(outputs, cotangents, strict=True) if g is not None and out.requires_grad]
+    gradients: Sequence[Tensor | None] = [None] * len(inputs)
+    if pairs:
+        outs, gs = zip(*pairs, strict=True)
+        gradients = autograd.grad(
+            outs, inputs, gs, create_graph=create, retain_graph=retain or create, allow_unused=True
+        )
+    return [zeros_like(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
+
+
+def _as_floating(title: str, name: str, x: Any) -> Tensor:
+    """Return an argument as a floating tensor."""
+    try:
+        tensor = x if isinstance(x, Tensor) else asarray(x, copy=True)
+    except TypeError:
+        hint = " and nn.utils.functional_call" if hasattr(x, "named_parameters") else ""
+        raise TypeError(
+            f"{title}: expected a tensor, an array or a number for {name}, got {type(x).__name__}: give tensors in "
+            f"dicts, lists or tuples{hint}"
+        ) from None
+    if tensor.dtype.kind not in "fc":
+        raise TypeError(
+            f"{title}: expected a floating dtype for {name}, which is differentiated, got {tensor.dtype}: give "
+            "floats, or choose other arguments by argnums, or by a lambda"
+        )
+    return tensor
+
+
+def _check_like(title: str, like: Tensor, x: Any) -> Tensor | None:
+    if x is None:
+        return None
+    if like.dtype.kind not in "fc":
+        raise TypeError(f"{title}: expected None for {like.dtype}, which has no derivative, got {type(x).__name__}")
+    tensor = x if isinstance(x, Tensor) else asarray(x, device=like.device, copy=True)
+    if tensor is not x and (tensor.dtype.kind != "c" or like.dtype.kind == "c"):
+        tensor = tensor.astype(like.dtype)
+    if tensor.dtype != like.dtype:
+        raise TypeError(f"{title}: expected {like.dtype}, got {tensor.dtype}")
+    if (tensor.shape, tensor.device) != (like.shape, like.device):
+        raise ValueError(
+            f"{title}: expected shape {like.shape} on {like.device}, got {tensor.shape} on {tensor.device}"
+        )
+    return tensor
+
+
+def _argument_indices(title: str, argnums: Argnums, count: int) -> list[int]:
+    """Return the numbers of the arguments that are differentiated."""
+    try:
+        asked = [index(n) for n in (argnums if isinstance(argnums, Iterable) else [argnums])]
+    except TypeError:
+        raise TypeError(f"{title}: expected argnums of an int or a sequence of them, got {shown(argnums)}") from None
+    positions = [n + count if n < 0 else n for n in asked]
+    if any(not 0 <= n < count for n in positions) or len(set(positions)) < len(positions):
+        raise ValueError(f"{title}: expected argnums among the {count} positional arguments, each once, got {argnums}")
+    return positions
