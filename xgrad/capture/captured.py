@@ -174,8 +174,14 @@ class Captured(Generic[P, R]):
         program, result = self._run(recording, call)
         self.recordings += 1
         del recording
-        if program is not None:
-            self._keep(program, call.are_tensors)
+        try:
+            if program is not None and program.link():
+                while len(self._programs) >= self._limit:
+                    self._drop(next(iter(self._programs)))
+                self._programs[self.recordings] = program
+                self._recent = program if call.are_tensors else None
+        except Unusable as error:
+            self._refuse(f"{error.line or self._line}: {error}")
         return result
 
     def _prepared(self, call: Arguments) -> Recording | None:
@@ -281,18 +287,6 @@ class Captured(Generic[P, R]):
         return None
 
     # Programs
-
-    def _keep(self, program: CachedProgram, simple: bool) -> None:
-        try:
-            if not program.link():
-                return
-        except Unusable as error:
-            self._refuse(f"{error.line or self._line}: {error}")
-            return
-        while len(self._programs) >= self._limit:
-            self._drop(next(iter(self._programs)))
-        self._programs[self.recordings] = program
-        self._recent = program if simple else None
 
     def _drop(self, key: int) -> None:
         program = self._programs.pop(key)

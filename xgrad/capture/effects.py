@@ -12,6 +12,7 @@ from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, has_family, link
+from xgrad.nn.module import edits
 from xgrad.ops.writing import refresh, replace
 from xgrad.support import trees
 
@@ -31,7 +32,7 @@ class Effects:
 
     def __init__(self, writer: CodeWriter, recording: Recording) -> None:
         writer.scope.update(change=clock.change, from_placement=from_placement, rebuild=trees.rebuild)
-        writer.scope.update(replace=replace, has_family=has_family, refresh=refresh, link=link)
+        writer.scope.update(replace=replace, has_family=has_family, refresh=refresh, link=link, edits=edits)
         self.outputs: dict[Value, Any] = {}
         self._writer, self._recording, self._placements = writer, recording, recording.trace.real.placements
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
@@ -54,15 +55,14 @@ class Effects:
                 self._gradient(slot.owner, slot.after)
             elif slot.kind == "number" and slot.after is not None:
                 self._number(slot.owner, slot.key, slot.after)
+            elif slot.kind == "mode":
+                writer.effect("{0}['training'], edits.number = {1}, edits.number + 1", slot.owner, slot.after)
             elif slot.kind != "device":
                 raise Unusable(f"the step changes {slot.name}")
             elif (id(slot.owner), "_data") not in recording.changed:
                 raise Unusable(f"the step changes the dtype of {slot.name}")
             if slot.kind != "device":
                 self.descriptions.append((slot.name, _described(slot.after)))
-        for module, mode in recording.modes():
-            self.descriptions.append((f"{recording.state.found[id(module)][0]}.training", mode))
-            writer.effect("{}.training = {}", module, mode)
         storages = {value.storage for value in self.outputs}
         for part in gradients:  # a buffer is left to whoever is given a view of it
             if part.buffer._data.value.storage in storages:

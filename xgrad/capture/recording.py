@@ -28,11 +28,11 @@ _KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimi
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A place where state is kept: an object with the name of its attribute, a mapping with its key, or a variable.
+    """A place where state is kept: an attribute of an object, a key of a dict, or a context variable.
 
-    It is of a kind: "array", "device" (also a pair of device and dtype), "grad", "number" (also a tuple of them), or
-    "other", which a step is not to change. The name is for messages. What it holds is kept: before the step, at its
-    start, where traced arrays stand for others, and at its end.
+    Its kind is "array", "device" (or a pair of device and dtype), "grad", "number" (or a tuple of them), "mode" (of a
+    module), or "other", which a step is not to change. The name is for messages. `before` is what it holds before the
+    step, `traced` what stands for that during the trace, and `after` what it holds at the end of the step.
     """
 
     kind: str
@@ -100,6 +100,8 @@ class Slots:
                     self._flat(flat)
         for name, tensor in state.of(Tensor):
             self._tensor(tensor, name)
+        for name, module in state.of(Module):
+            self._add("mode", vars(module), "training", f"{name}.training")
         for name, generator in state.of(Generator):
             self._add("number", generator, "_state", name)
         for i, x in enumerate(arguments):
@@ -239,11 +241,6 @@ class Recording:
                 yield f"the hooks of {name}"
         if self.state.moved({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
-
-    def modes(self) -> list[tuple[Any, bool]]:
-        """Return the modules whose mode the step changed, with the new mode."""
-        found = [(x, vars(x).get("training"), before.get("training")) for x, before in self._attributes]
-        return [(x, bool(now)) for x, now, before in found if now is not before]
 
     def is_settled(self) -> bool:
         """Return whether optimizers keep parameters and moments as they did before the step."""
