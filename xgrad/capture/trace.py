@@ -24,6 +24,7 @@ _FOREIGN = "that is neither an argument, nor found from the step, nor made by it
 _SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
 #: Functions that raise an error for some values: `x[index]` is checked in advance.
 _RAISE = {*"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd svdvals".split()}
+_CHECKED = _SHAPED_BY_VALUES | _RAISE | {"getitem", "setitem", "repeat"}
 
 
 class Trace:
@@ -92,13 +93,17 @@ class Trace:
         """Call a function with the arrays that its arguments stand for, and record the call."""
         operands: dict[int, TracedArray] = {}  # by the id of the array
         real, stored = self._take(args, operands)
+        written = [args[i] for i in writes if type(args[i]) is TracedArray]
         named, stored_options = options, options
         if options:
             parts = self._take(options.values(), operands)
             named, stored_options = [dict(zip(options, part, strict=True)) for part in parts]
-        written = [x for x in (*[args[i] for i in writes], options.get("out")) if type(x) is TracedArray]
-        self._check_call(function, args)
-        self._prepare_writes(written)
+            written += [x for x in (options.get("out"),) if type(x) is TracedArray]
+        name = getattr(function, "__name__", "")
+        if name in _CHECKED:
+            self._check_call(name, args)
+        if written:
+            self._prepare_writes(written)
         result = function(*real, **named)
         single = not isinstance(result, (tuple, list))
         arrays = [result] if single else result
@@ -166,14 +171,13 @@ class Trace:
                 self._saved.add(id(x.array))
                 self.journal.insert(0, (operator.setitem, x.array, Ellipsis, x.array.copy()))
 
-    def _check_call(self, function: Callable[..., Any], args: Sequence[Any]) -> None:
+    def _check_call(self, name: str, args: Sequence[Any]) -> None:
         """Refuse shapes that depend on values, and calls that may raise when a replay has written to the state."""
-        name = getattr(function, "__name__", "")
         if name == "getitem" or name == "setitem":
             self._check_key(name, *args)
         elif name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], TracedArray)):
             self.refuse(f"the shape of what {name} returns depends on values")
-        elif self.journal and name in _RAISE and not self.real.backend.asynchronous:
+        elif name in _RAISE and self.journal and not self.real.backend.asynchronous:
             self.refuse(f"{name} may raise an error, and the step has written to tensors before: call it first")
 
     def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
