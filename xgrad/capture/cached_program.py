@@ -33,12 +33,12 @@ class CachedProgram:
         self._device, self.count, self.structure = trace.real, len(tensors), recording.structure
         self.number_names = trace.number_names
         writer = CodeWriter(trace, MISS=MISS)
-        _find_given(writer, recording)
+        _name_arguments(writer, recording)
         self.effects = effects = Effects(writer, recording)
         self._traced: Any = tuple(effects.outputs.values()), tuple(writer.passed.values())  # outputs and numbers
         sources: dict[int, Tensor] = {}  # whose arrays each replay is given, by the number of the value
         state: dict[int, Tensor] = {}  # whose arrays stay
-        moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.found.keys()
+        moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.named.keys()
         values: dict[int, Value] = {}
         for slot in recording.arrays:
             number, owner = slot.traced.value.number, slot.owner
@@ -91,7 +91,7 @@ class CachedProgram:
         done.clear()
         return result
 
-    def leave(self, args: Sequence[Any]) -> Any:
+    def apply_effects(self, args: Sequence[Any]) -> Any:
         """Leave what the step leaves, as a replay does, after the trace; return its result."""
         outputs, numbers = self._traced
         return self._leave(outputs, args, numbers)
@@ -158,7 +158,7 @@ class CachedProgram:
                 self._still, self._arrays = [], []
                 self.executor.release()
 
-    def over(self) -> bool:
+    def is_obsolete(self) -> bool:
         """Return whether it will never hold again: an optimizer keeps parameters in another way."""
         return not all(flat.intact() for flat in self._flats)
 
@@ -171,16 +171,16 @@ def in_layout(flat: Flat) -> bool:
     return all(p._data.strides == segment._data.strides for p, segment in zip(flat.params, flat.segments, strict=True))
 
 
-def _find_given(writer: CodeWriter, recording: Recording) -> None:
+def _name_arguments(writer: CodeWriter, recording: Recording) -> None:
     """Name what each call finds anew: arguments, their leaves, and gradients, of which packed ones are in a list."""
     for i, x in enumerate(recording.tensors):
         if not recording.is_identified(x):
-            writer.find(x, f"a{i}")
-            writer.find(x._leaf, f"a{i}._leaf")
+            writer.bind(x, f"a{i}")
+            writer.bind(x._leaf, f"a{i}._leaf")
     for flat in recording.slots.flats.values():
         for i, gradient in enumerate(flat.gradients.tensors):
-            writer.find(gradient, f"{writer.name(flat.gradients)}.tensors[{i}]")
+            writer.bind(gradient, f"{writer.name(flat.gradients)}.tensors[{i}]")
     for _, leaf, _ in recording.slots.leaves.values():
         gradient = recording.gradients[id(leaf)]
-        if id(gradient) not in recording.state.found:
-            writer.find(gradient, f"{writer.name(leaf)}.grad")
+        if id(gradient) not in recording.state.named:
+            writer.bind(gradient, f"{writer.name(leaf)}.grad")

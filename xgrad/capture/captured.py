@@ -64,11 +64,11 @@ class Captured(Generic[P, R]):
 
     def __init__(self, step: Callable[P, R], state: Any = None, limit: int = 16, verify: int = 0) -> None:
         update_wrapper(self, step)
-        self._step, self._more, self._limit, self._verify = step, state, limit, verify
+        self._step, self._extra_state, self._limit, self._verify = step, state, limit, verify
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
         self._recent: CachedProgram | None = None  # if its arguments are tensors alone
-        self._unsettled = self._replays = self._calls = 0
+        self._layout_changes = self._replays = self._calls = 0
         self._warned = False
         self._name: str = getattr(step, "__name__", "")
         self.refusal: str | None = None
@@ -77,7 +77,7 @@ class Captured(Generic[P, R]):
         self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else user_line()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._step, self._more, self._limit, self._verify)
+        return type(self), (self._step, self._extra_state, self._limit, self._verify)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -95,7 +95,7 @@ class Captured(Generic[P, R]):
         bound = attributes.get(self._name)
         if bound is None or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance:  # of a copy
             method: Any = MethodType(self._step, instance)
-            bound = attributes[self._name] = Captured(method, self._more, self._limit, self._verify)
+            bound = attributes[self._name] = Captured(method, self._extra_state, self._limit, self._verify)
         return bound
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -130,7 +130,7 @@ class Captured(Generic[P, R]):
             return self._replayed(call)
         from xgrad.capture.verification import verified  # not at the top: for those who ask for it
 
-        replays, slots = self._replays, Slots(State(self._step, call.others, self._more), call.tensors)
+        replays, slots = self._replays, Slots(State(self._step, call.others, self._extra_state), call.tensors)
 
         def replay() -> tuple[Any, bool]:
             return self._replayed(call), self._replays > replays
@@ -162,7 +162,7 @@ class Captured(Generic[P, R]):
 
     def _traced(self, call: Arguments) -> Any:
         """Trace the step, or run it eagerly where there is no use in that."""
-        for key in [key for key, program in self._programs.items() if program.over()]:
+        for key in [key for key, program in self._programs.items() if program.is_obsolete()]:
             self._drop(key)
         if self.recordings >= self._limit + self._replays // _PAID:
             self._warn_of_limit()
@@ -187,7 +187,7 @@ class Captured(Generic[P, R]):
     def _prepared(self, call: Arguments) -> Recording | None:
         """Return the recording of a step that is to be traced; None if this call is to run eagerly."""
         try:
-            state = State(self._step, call.others, self._more)
+            state = State(self._step, call.others, self._extra_state)
         except Exception as error:  # of the user's own attributes and mappings
             self._refuse(f"{self._line}: the state cannot be found: {type(error).__name__}: {error}")
             return None
@@ -196,8 +196,8 @@ class Captured(Generic[P, R]):
         if reason is not None:
             self._refuse(f"{user_line()}: {reason}")
             return None
-        if not self._unsettled and self.recordings == 0 and not all(_is_laid(x) for _, x in state.of(Optimizer)):
-            self._unsettled = 1
+        if not self._layout_changes and self.recordings == 0 and not all(_is_laid(x) for _, x in state.of(Optimizer)):
+            self._layout_changes = 1
             return None  # optimizers lay out parameters
         slots = Slots(state, call.tensors)
         if not (slots.complete and all(map(in_layout, slots.flats.values()))):
@@ -213,8 +213,8 @@ class Captured(Generic[P, R]):
     def _run(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
         """Run the step on the tracing device; return its program, if it has one, and its result."""
         trace, slots = recording.trace, recording.slots.all
-        enter: list[Any] = [slot.writing(slot.traced) for slot in slots if slot.traced is not slot.before]
-        back: list[Any] = [slot.writing(slot.before) for slot in slots]
+        enter: list[Any] = [slot.setter(slot.traced) for slot in slots if slot.traced is not slot.before]
+        back: list[Any] = [slot.setter(slot.before) for slot in slots]
         # Calls at the end: those that undo the step, until it is done.
         plan: list[Any] = [trace.journal, back, [(tracing.set, None)]]
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
@@ -229,22 +229,22 @@ class Captured(Generic[P, R]):
                     recording.result = self._step(*call.args, **call.kwargs)
                 except Exception:
                     recording.finish()
-                    plan[:] = recording.leaving()
+                    plan[:] = recording.exit_calls()
                     raise
                 recording.finish()
                 new = self._program(recording, draws)
-                plan[:], program = recording.leaving(None if new is None else back), new
+                plan[:], program = recording.exit_calls(None if new is None else back), new
             finally:
                 end()
                 for actions in (enter, back, plan):
                     actions.clear()
             deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
             if program is not None:
-                recording.result = program.leave(call.tensors)
+                recording.result = program.apply_effects(call.tensors)
             return self._checked(recording, program), recording.result
         except BaseException:
             if program is not None:  # the trace has written to memory of the state
-                program.leave(call.tensors)
+                program.apply_effects(call.tensors)
             replace_everywhere(trace)
             raise
 
@@ -252,12 +252,12 @@ class Captured(Generic[P, R]):
         """Return the program of a step that has just run; None if it has none, and the trace then knows why."""
         trace = recording.trace
         if foreign_states(recording.state.foreign_generators) != draws:
-            if active_count() > 1 and self._unsettled < _TRIES:  # perhaps another thread drew them
-                self._unsettled += 1
+            if active_count() > 1 and self._layout_changes < _TRIES:  # perhaps another thread drew them
+                self._layout_changes += 1
                 return None
             trace.refusals.append(f"{self._line}: the step draws random numbers of Python or NumPy")
-        trace.refusals += [f"{self._line}: the step changes {fault}" for fault in recording.faults()]
-        if not trace.refusals and recording.is_settled():
+        trace.refusals += [f"{self._line}: the step changes {change}" for change in recording.unsupported_changes()]
+        if not trace.refusals and recording.has_same_layouts():
             try:
                 return CachedProgram(recording)
             except Unusable as error:
@@ -278,11 +278,11 @@ class Captured(Generic[P, R]):
         if program is not None and not trace.refusals:
             return program
         replace_everywhere(trace)
-        settled = recording.is_settled()
-        self._unsettled += not settled
+        settled = recording.has_same_layouts()
+        self._layout_changes += not settled
         if trace.refusals:
             self._refuse(trace.refusals[0])
-        elif not settled and self._unsettled > _TRIES:
+        elif not settled and self._layout_changes > _TRIES:
             self._refuse(f"{self._line}: optimizers lay out parameters or moments anew in each step")
         return None
 
@@ -316,7 +316,7 @@ class Captured(Generic[P, R]):
 
     def state(self) -> list[tuple[str, Any]]:
         """Return the tensors, modules, optimizers and generators that are found from the step, each with its name."""
-        return list(State(self._step, (), self._more).found.values())
+        return list(State(self._step, (), self._extra_state).named.values())
 
     def program(self) -> str:
         """Return the programs as text."""

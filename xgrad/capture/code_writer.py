@@ -27,7 +27,7 @@ class CodeWriter:
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._effects: dict[str, list[tuple[Any, ...]]] = {}
         self._names: dict[int, str] = {}  # by the id of an object
-        self._given: set[int] = set()  # objects that each call finds anew
+        self._bound: set[int] = set()  # objects that each call finds anew
 
     def name(self, x: Any) -> str:
         """Return an expression for an object."""
@@ -42,11 +42,11 @@ class CodeWriter:
         """Return an expression for an attribute, or an item of a dict."""
         return f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
 
-    def find(self, x: Any, expression: str) -> None:
+    def bind(self, x: Any, expression: str) -> None:
         """Have an object found anew in each call."""
         if x is not None:
             self._names.setdefault(id(x), expression)
-            self._given.add(id(x))
+            self._bound.add(id(x))
 
     def guard(self, text: str, *objects: Any) -> None:
         """Add an expression that is true where the program does not hold."""
@@ -86,7 +86,7 @@ class CodeWriter:
     def _lines(self, texts: dict[str, list[tuple[Any, ...]]]) -> list[str]:
         lines: list[str] = []
         for text, objects in texts.items():
-            if len(objects) == 1 or not objects[0] or any(id(x) in self._given for row in objects for x in row):
+            if len(objects) == 1 or not objects[0] or any(id(x) in self._bound for row in objects for x in row):
                 lines += dict.fromkeys([text.format(*map(self.name, row)) for row in objects])
             else:
                 names = [f"y{i}" for i in range(len(objects[0]))]

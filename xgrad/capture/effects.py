@@ -31,8 +31,8 @@ class Effects:
     """
 
     def __init__(self, writer: CodeWriter, recording: Recording) -> None:
-        writer.scope.update(change=clock.change, from_placement=from_placement, rebuild=trees.rebuild)
-        writer.scope.update(replace=replace, has_family=has_family, refresh=refresh, link=link, edits=edits)
+        functions = (clock.change, from_placement, trees.rebuild, replace, has_family, refresh, link)
+        writer.scope.update({function.__name__: function for function in functions}, edits=edits)
         self.outputs: dict[Value, Any] = {}
         self._writer, self._recording, self._placements = writer, recording, recording.trace.real.placements
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
@@ -67,10 +67,10 @@ class Effects:
         for part in gradients:  # a buffer is left to whoever is given a view of it
             if part.buffer._data.value.storage in storages:
                 writer.effect("{}.seen = True", part)
-        stamped = recording.stamped()
-        if stamped:
+        changed = recording.changed_values()
+        if changed:
             writer.effect("when = change()")
-            for x, key in stamped:
+            for x, key in changed:
                 writer.effect(f"{{}}.{key} = when", x)
                 if (id(x), "_data") not in recording.changed and getattr(x, "_leaf", None):  # updated in place
                     writer.effect("if {1}.viewed: refresh({0})", x, x._leaf)

@@ -49,7 +49,7 @@ class Slot:
             return self.owner.get()
         return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
 
-    def writing(self, value: Any) -> tuple[Any, ...]:
+    def setter(self, value: Any) -> tuple[Any, ...]:
         """Return the call that gives the slot a value: of a function of C, in which no signal handler runs."""
         owner = context_state if isinstance(self.owner, ContextGenerator) else self.owner
         if isinstance(owner, ContextVar):
@@ -60,7 +60,7 @@ class Slot:
         """Note what the slot holds, and what stands for it during a trace: an array in a kind of memory, for one."""
         self.before = self.traced = value = self.read()
         if self.kind == "array" and isinstance(value, trace.real.array_type):
-            self.traced = trace.lift(value, memory, self.name)
+            self.traced = trace.trace_array(value, memory, self.name)
         elif self.kind == "device" and isinstance(value, Placement):
             self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
         elif self.kind == "device":
@@ -68,7 +68,7 @@ class Slot:
         elif self.kind == "number":
             self.traced = trace.read(value, self.owner, self.key, self.name)
 
-    def restored(self, device: Device) -> Any:
+    def untraced(self, device: Device) -> Any:
         """Return what the slot holds after the step without a trace."""
         after = self.after
         if after is self.traced:
@@ -174,11 +174,11 @@ class Recording:
     def __init__(self, state: State, slots: Slots, trace: Trace, tensors: list[Tensor], structure: Any) -> None:
         self.state, self.slots, self.trace = state, slots, trace
         self.tensors, self.structure = tensors, structure  # of the arguments
-        self.alike = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
+        self.layouts = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, as the hooks
         self._hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
-        inputs = set(map(id, tensors)) - state.found.keys()
+        inputs = set(map(id, tensors)) - state.named.keys()
         for slot in slots.all:
             slot.substitute(trace, "input" if id(slot.owner) in inputs else "state")
         self.arrays = [slot for slot in slots.all if slot.kind == "array" and isinstance(slot.traced, TracedArray)]
@@ -188,14 +188,14 @@ class Recording:
         self.result: Any = None
         owners = [x for _, x in (*state.of(Module), *state.of(Optimizer))]
         self._attributes = [(x, dict(vars(x))) for x in owners]
-        self._layouts = [(x, _layout(x)) for _, x in state.of(Optimizer)]
+        self._packings = [(x, _packing(x)) for _, x in state.of(Optimizer)]
         stamps = [(slot.owner, "_changed") for slot in slots.all if slot.kind == "array"]
         self._stamps = [(x, key, getattr(x, key, 0)) for x, key in (*stamps, *[(x, "changed") for x in leaves])]
 
     def is_identified(self, tensor: Tensor) -> bool:
         """Return whether an argument must be the same tensor in each call: one of the state, or a parameter."""
         leaf = tensor._leaf
-        return id(tensor) in self.state.found or (
+        return id(tensor) in self.state.named or (
             leaf is not None and (leaf.slot is not None or type(tensor) is not Tensor)
         )
 
@@ -208,16 +208,16 @@ class Recording:
         self.changes = [slot for slot in self.slots.all if slot.after is not slot.traced]
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
-    def leaving(self, calls: list[Any] | None = None) -> list[list[Any]]:
+    def exit_calls(self, calls: list[Any] | None = None) -> list[list[Any]]:
         """Return the calls after which all is as after the step without a trace, once that has finished.
 
         Those for the slots are given where a program leaves the rest.
         """
         real = self.trace.real
         if calls is None:
-            afters = [(slot, slot.restored(real)) for slot in self.slots.all]
-            calls = [slot.writing(after) for slot, after in afters if after is not slot.after]
-            self.written = [x for x, key in self.stamped() if key == "_changed"]
+            afters = [(slot, slot.untraced(real)) for slot in self.slots.all]
+            calls = [slot.setter(after) for slot, after in afters if after is not slot.after]
+            self.written = [x for x, key in self.changed_values() if key == "_changed"]
             self.written += [slot.owner for slot in self.changes if slot.kind == "array"]
         return [calls, [(tracing.set, None)]]
 
@@ -229,7 +229,7 @@ class Recording:
 
     # Changes
 
-    def faults(self) -> Iterator[str]:
+    def unsupported_changes(self) -> Iterator[str]:
         """Return what the step changed and is not to."""
         for x, before in self._attributes:
             now = vars(x)
@@ -239,19 +239,19 @@ class Recording:
         for _, leaf, name in self.slots.leaves.values():
             if list((leaf.hooks or {}).values()) != self._hooks[id(leaf)]:
                 yield f"the hooks of {name}"
-        if self.state.moved({id(slot.owner) for slot in self.slots.all}):
+        if self.state.was_rebound({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
 
-    def is_settled(self) -> bool:
+    def has_same_layouts(self) -> bool:
         """Return whether optimizers keep parameters and moments as they did before the step."""
-        return all(_layout(x) == before for x, before in self._layouts)
+        return all(_packing(x) == before for x, before in self._packings)
 
-    def stamped(self) -> list[tuple[Any, str]]:
+    def changed_values(self) -> list[tuple[Any, str]]:
         """Return the tensors and leaves that the step changed, with the attribute that tells when."""
         return [(x, key) for x, key, before in self._stamps if getattr(x, key, 0) != before]
 
 
-def _layout(optimizer: Any) -> Any:
+def _packing(optimizer: Any) -> Any:
     """Return how an optimizer keeps its parameters: equal as long as it keeps them so."""
     flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
     return (

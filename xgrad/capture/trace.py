@@ -41,7 +41,7 @@ class Trace:
         self.refusals: list[str] = []  # why the step cannot be replayed, each with the line
         self.journal: list[tuple[Any, ...]] = []  # functions with arguments that undo writes to state, last write first
         self.made: list[ref[TracedArray]] = []  # all traced arrays
-        self._lifted: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
+        self._traced_arrays: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
         self._storages: dict[int, Storage] = {}  # of inputs and state, by the id of what owns their memory
         self._views: dict[Storage, list[ref[TracedArray]]] = {}  # of inputs and state
         self._exclusive: dict[Storage, int] = {}  # references to the buffers of parameters
@@ -57,12 +57,12 @@ class Trace:
             self._views.setdefault(storage, []).append(reference)
         return traced
 
-    def lift(self, array: Any, kind: str, name: str) -> TracedArray:
+    def trace_array(self, array: Any, kind: str, name: str) -> TracedArray:
         """Return what stands for an array that exists before the step: an "input", or one of the "state"."""
-        known = self._lifted.get(id(array))
+        known = self._traced_arrays.get(id(array))
         if known is None:
             storage = self._storages.setdefault(id(owner_of(array)), Storage(kind))
-            known = self._lifted[id(array)] = self._traced(array, storage, name)
+            known = self._traced_arrays[id(array)] = self._traced(array, storage, name)
         return known
 
     def constant(self, array: Any) -> TracedArray:
@@ -84,7 +84,7 @@ class Trace:
 
     def forget(self) -> None:
         """Drop the arrays of inputs and state: numbers of the program refer to the trace."""
-        self._lifted.clear()
+        self._traced_arrays.clear()
         self.journal.clear()
 
     # Calls
@@ -92,11 +92,11 @@ class Trace:
     def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
         operands: dict[int, TracedArray] = {}  # by the id of the array
-        real, stored = self._take(args, operands)
+        real, stored = self._unwrap(args, operands)
         written = [args[i] for i in writes if type(args[i]) is TracedArray]
         named, stored_options = options, options
         if options:
-            parts = self._take(options.values(), operands)
+            parts = self._unwrap(options.values(), operands)
             named, stored_options = [dict(zip(options, part, strict=True)) for part in parts]
             written += [x for x in (options.get("out"),) if type(x) is TracedArray]
         name = getattr(function, "__name__", "")
@@ -110,7 +110,7 @@ class Trace:
         if not written and not any(map(_is_array, arrays)):
             return result  # of shapes or dtypes
         known = single and (result is None or id(result) in operands)
-        made = [] if known else [self._standing_for(array, operands) for array in arrays]
+        made = [] if known else [self._wrap(array, operands) for array in arrays]
         if made or written:  # else an argument is returned as it is: nothing happened
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
             call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, user_line())
@@ -119,7 +119,7 @@ class Trace:
             return made[0] if made else operands.get(id(result))
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
 
-    def _standing_for(self, array: Any, operands: dict[int, TracedArray]) -> TracedArray:
+    def _wrap(self, array: Any, operands: dict[int, TracedArray]) -> TracedArray:
         """Return what stands for a result, which may be an operand, or in the memory of one."""
         if id(array) in operands:
             return operands[id(array)]
@@ -129,7 +129,7 @@ class Trace:
                 return self._traced(array, x.value.storage)
         return self._traced(array, Storage("temporary"))
 
-    def _take(self, args: Iterable[Any], operands: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
+    def _unwrap(self, args: Iterable[Any], operands: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
         """Return arguments as the function takes them, and as a program has them; add the arrays to `operands`."""
         real, stored = [], []
         for x in args:
@@ -148,9 +148,9 @@ class Trace:
             elif kind is TracingDevice:
                 one = other = x.real
             elif kind is tuple or kind is list:
-                one, other = map(kind, self._take(x, operands))
+                one, other = map(kind, self._unwrap(x, operands))
             elif kind is slice:
-                one, other = [slice(*part) for part in self._take((x.start, x.stop, x.step), operands)]
+                one, other = [slice(*part) for part in self._unwrap((x.start, x.stop, x.step), operands)]
             elif isinstance(x, self._array_type):
                 self.refuse("an array is used that is neither an argument nor made by the step")
             real.append(one)
