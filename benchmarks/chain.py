@@ -10,7 +10,7 @@ from benchmarks.report import Result, Table
 from benchmarks.statistics import ratios
 from benchmarks.worker import peer
 
-PEERS = {"xgrad": "ours:additions", "PyTorch": "pytorch:additions", "HIPS autograd": "hips_autograd:additions"}
+PEERS = {"xgrad": "xgrad_peer:additions", "PyTorch": "pytorch:additions", "HIPS autograd": "hips_autograd:additions"}
 PARTS = ("forward", "backward", "freed")
 
 

@@ -29,8 +29,8 @@ from benchmarks.worker import peer
 from xgrad.data import DataError
 
 PEERS = {
-    "xgrad": "ours:epochs",
-    "xgrad captured": "ours:epochs_captured",
+    "xgrad": "xgrad_peer:epochs",
+    "xgrad captured": "xgrad_peer:epochs_captured",
     "NumPy by hand": "by_hand:epochs",
     "PyTorch": "pytorch:epochs",
     "PyTorch fused Adam": "pytorch:epochs_fused",

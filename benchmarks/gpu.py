@@ -16,20 +16,25 @@ from benchmarks.report import Cells, Result, Table
 from benchmarks.step import compared, expected, named, scaled
 
 PEERS = {
-    "xgrad": "ours:step",
-    "xgrad captured": "ours:step_captured",
+    "xgrad": "xgrad_peer:step",
+    "xgrad captured": "xgrad_peer:step_captured",
     "PyTorch": "pytorch:step",
     "PyTorch CUDA graph": "pytorch:step_graph",
     "JAX jit": "jax_jit:step",
 }
-LAUNCHES = {"xgrad": "ours:op", "array library": "ours:library_op", "PyTorch": "pytorch:op", "JAX": "jax_jit:op"}
-CHAINS = {"xgrad": "ours:chain", "PyTorch": "pytorch:chain"}
+LAUNCHES = {
+    "xgrad": "xgrad_peer:op",
+    "array library": "xgrad_peer:library_op",
+    "PyTorch": "pytorch:op",
+    "JAX": "jax_jit:op",
+}
+CHAINS = {"xgrad": "xgrad_peer:chain", "PyTorch": "pytorch:chain"}
 TRANSFERS = {
-    "xgrad to the device": "ours:to_device",
+    "xgrad to the device": "xgrad_peer:to_device",
     "PyTorch to the device": "pytorch:to_device",
-    "xgrad to the device pinned": "ours:pinned_to_device",
+    "xgrad to the device pinned": "xgrad_peer:pinned_to_device",
     "PyTorch to the device pinned": "pytorch:pinned_to_device",
-    "xgrad to the host": "ours:to_host",
+    "xgrad to the host": "xgrad_peer:to_host",
     "PyTorch to the host": "pytorch:to_host",
     "PyTorch to the host pinned": "pytorch:to_pinned_host",
 }

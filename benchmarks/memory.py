@@ -22,8 +22,8 @@ from benchmarks.step import NETWORKS, QUICK, named
 from benchmarks.worker import peer, value
 
 PEERS = {
-    "xgrad": "ours:step",
-    "xgrad captured": "ours:step_captured",
+    "xgrad": "xgrad_peer:step",
+    "xgrad captured": "xgrad_peer:step_captured",
     "NumPy in place": "by_hand:step",
     "NumPy plain": "by_hand:step_plain",
     "PyTorch": "pytorch:step",

@@ -21,14 +21,14 @@ from benchmarks.step import compared, scaled
 from benchmarks.worker import value
 
 PEERS = {
-    "xgrad": "ours:op",
+    "xgrad": "xgrad_peer:op",
     "NumPy": "by_hand:op",
     "PyTorch": "pytorch:op",
     "JAX": "jax_jit:op",
     "MyGrad": "my_grad:op",
 }
 CHAINS = {
-    "xgrad": "ours:chain",
+    "xgrad": "xgrad_peer:chain",
     "PyTorch": "pytorch:chain",
     "MyGrad": "my_grad:chain",
     "HIPS autograd": "hips_autograd:chain",

@@ -15,8 +15,8 @@ from benchmarks.report import Result, Table
 from benchmarks.statistics import exponent, spread
 from benchmarks.step import expected, scaled
 
-PEERS = {"xgrad": "ours:step", "xgrad captured": "ours:step_captured", "PyTorch": "pytorch:step"}
-CHAINS = {"xgrad": "ours:chain", "PyTorch": "pytorch:chain"}
+PEERS = {"xgrad": "xgrad_peer:step", "xgrad captured": "xgrad_peer:step_captured", "PyTorch": "pytorch:step"}
+CHAINS = {"xgrad": "xgrad_peer:chain", "PyTorch": "pytorch:chain"}
 SIZES = {
     "batch": (1, 4, 16, 64, 256, 1024, 4096),
     "width": (16, 32, 64, 128, 256, 512, 1024, 2048),

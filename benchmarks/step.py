@@ -21,8 +21,8 @@ from benchmarks.statistics import ratios, spread
 from benchmarks.worker import peer
 
 PEERS = {
-    "xgrad": "ours:step",
-    "xgrad captured": "ours:step_captured",
+    "xgrad": "xgrad_peer:step",
+    "xgrad captured": "xgrad_peer:step_captured",
     "NumPy in place": "by_hand:step",
     "NumPy plain": "by_hand:step_plain",
     "PyTorch": "pytorch:step",
@@ -42,7 +42,7 @@ RATIOS = {
 }
 NETWORKS = (((2, 16, 16, 2), 32), ((784, 128, 10), 32), ((784, 256, 128, 10), 128), ((784, 1024, 1024, 10), 256))
 QUICK = (((5, 4, 3), 8),)
-RECORDED = {"recording with planning": "ours:recording"}
+RECORDED = {"recording with planning": "xgrad_peer:recording"}
 
 
 class Recording:

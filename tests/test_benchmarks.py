@@ -90,7 +90,7 @@ def test_seconds_to_an_accuracy_are_those_of_the_epochs_up_to_it() -> None:
 
 
 class Scripted:
-    """A worker whose blocks are numbers, or errors to raise."""
+    """A worker with given results of its blocks: numbers, or errors to raise."""
 
     calls: list[str]
     blocks: dict[str, Iterable[Any]]
@@ -143,7 +143,7 @@ def test_tf32_is_disabled_on_gpus_only() -> None:
 
 def test_process_on_a_gpu_runs_all_cases_until_one_fails() -> None:
     options = replace(QUICK, device="gpu")
-    result, peers = Result("turns", ""), {"xgrad": "ours:op", "NumPy": "by_hand:op"}
+    result, peers = Result("turns", ""), {"xgrad": "xgrad_peer:op", "NumPy": "by_hand:op"}
     cases = {name: {"name": name} for name in ("add", "no such op", "multiply")}
     started, cells = [], {}
 
@@ -179,7 +179,7 @@ def test_interrupted_benchmark_writes_its_results(monkeypatch: pytest.MonkeyPatc
 
 def test_peer_with_other_results_fails() -> None:
     result = Result("wrong", "")
-    peers = {"xgrad": "ours:step", "NumPy": "by_hand:step"}
+    peers = {"xgrad": "xgrad_peer:step", "NumPy": "by_hand:step"}
     assert timed(result, peers, TINY, QUICK, lambda **case: Expected([1.0] * 5, 0.01)) == {}
     (reason,) = result.failed["xgrad"]
     assert reason.startswith("computes something else: expected [1.0, 1.0, 1.0, 1.0, 1.0], got [")
@@ -206,7 +206,7 @@ def test_missing_library_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_errors_and_dead_processes_are_failures(capsys: pytest.CaptureFixture[str]) -> None:
     result = Result("broken", "")
-    peers = {"typo": "no_such_file:step", "xgrad": "ours:additions"}
+    peers = {"typo": "no_such_file:step", "xgrad": "xgrad_peer:additions"}
     assert once(result, peers, "benchmarks.chain:Chain", {"case": {"length": -1}}, QUICK).keys() == {"xgrad"}
     assert result.failed == {"typo": {"ModuleNotFoundError: No module named 'benchmarks.peers.no_such_file'": ["case"]}}
     assert "Traceback" in capsys.readouterr().err
@@ -231,7 +231,7 @@ SMALL = {
 
 def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
     more = ("--device", "cpu") if name == "gpu" else ()
-    assert main([name, "--quick", "--output", str(folder), *options, *more]) == 0
+    assert main([name, "--quick", "--repeats", "1", "--output", str(folder), *options, *more]) == 0
     result: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
     return result
 

@@ -1,4 +1,4 @@
-"""Public names have documentation whose examples run; the namespace is what the design says."""
+"""Public names: documentation with examples, signatures, and the namespace."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.fft, xgrad.linalg, xgrad.nn,
 
 
 def public() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    """Return the public functions and classes by qualified name."""
+    values: dict[str, Any] = {}
     for module in MODULES:
         for name in module.__all__:
             value = getattr(module, name)
             if not name.startswith("_") and callable(value) and not isinstance(value, types.ModuleType):
-                found.setdefault(f"{value.__module__}.{name}", value)
-    return found
+                values.setdefault(f"{value.__module__}.{name}", value)
+    return values
 
 
 @pytest.mark.parametrize("name", sorted(public()))
 def test_public_names_are_documented_with_an_example(name: str) -> None:
-    doc = inspect.getdoc(public()[name]) or ""
-    assert ">>> " in doc or issubclass_of_error(public()[name]), f"{name} has no example"
+    value = public()[name]
+    doc = inspect.getdoc(value) or ""
+    is_error = isinstance(value, type) and issubclass(value, Exception)
+    assert ">>> " in doc or is_error, f"{name} has no example"
     assert doc.splitlines()[0].endswith("."), f"{name}: the summary is no sentence"
 
 
-def issubclass_of_error(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Exception)
-
-
-def test_functions_look_like_functions() -> None:
-    """help(), IDEs and the standard's own suite go by name, signature and documentation."""
+def test_ops_have_names_and_signatures_of_functions() -> None:
+    """help(), IDEs and the test suite of the standard use them."""
     assert (xgrad.exp.__name__, str(inspect.signature(xgrad.exp))) == ("exp", "(x, /)")
     assert str(inspect.signature(xgrad.sum)) == "(x, /, *, axis=None, dtype=None, keepdims=False)"
     assert list(inspect.signature(xgrad.clip).parameters) == ["x", "min", "max"]
@@ -44,7 +43,7 @@ def test_functions_look_like_functions() -> None:
     assert inspect.isroutine(xgrad.add)
 
 
-def test_fixed_names_exist() -> None:
+def test_top_level_names_exist() -> None:
     names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
     names += " grad value_and_grad vjp jvp jacobian hessian hvp capture"
     for name in f"{names} manual_seed nn optim data fft linalg random special testing autograd".split():
@@ -52,14 +51,14 @@ def test_fixed_names_exist() -> None:
         assert name in xgrad.__all__
 
 
-def test_dir_of_the_namespace_lists_documented_names_alone() -> None:
+def test_dir_of_the_namespace_lists_only_documented_names() -> None:
     names = dir(xgrad)
     assert names == sorted(xgrad.__all__) and not {"plan", "shortcut", "scipy_kernels"} & set(names)
     for name in names:
         assert hasattr(xgrad, name) and (not callable(value := getattr(xgrad, name)) or inspect.getdoc(value)), name
 
 
-def test_tensor_and_device_are_callable_beside_modules_of_these_names() -> None:
+def test_tensor_and_device_are_functions_despite_modules_of_these_names() -> None:
     from xgrad.backend.device import Device
     from xgrad.core.tensor import Tensor
 

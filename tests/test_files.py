@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all: errors, special files, modes, leftovers, several files."""
+"""Files that are written completely or not at all: errors, special files, modes, temporary files, several files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from xgrad.support.files import check_writable, read, write, write_together
 if sys.platform != "win32":
     import fcntl
 
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has neither modes, FIFOs nor, for everybody, links")
+ROOT = pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes and changes owners")
+
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -26,10 +29,16 @@ def put(folder, files):
     write_together({str(folder / name): content for name, content in files.items()})
 
 
+@pytest.fixture(params=[write, lambda path, content: write_together({str(path): content})], ids=["alone", "together"])
+def write_one(request):
+    """A function that writes one file."""
+    return request.param
+
+
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["error", "interrupt"])
 @pytest.mark.parametrize("earlier", [{}, {"file": b"old"}], ids=["new", "replaced"])
-def test_failed_write_changes_nothing(earlier, call, error, tmp_path, monkeypatch):
+def test_failed_write_changes_nothing(write_one, earlier, call, error, tmp_path, monkeypatch):
     def fail(*args):
         assert len(list(tmp_path.iterdir())) == 1 + len(earlier)
         raise error
@@ -38,34 +47,41 @@ def test_failed_write_changes_nothing(earlier, call, error, tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(os, call, fail)
         with pytest.raises(type(error)) as caught:
-            write(tmp_path / "file", b"new")
+            write_one(tmp_path / "file", b"new")
     assert caught.value is error and contents(tmp_path) == earlier
-    write(tmp_path / "file", b"new")
+    write_one(tmp_path / "file", b"new")
     assert contents(tmp_path) == {"file": b"new"}
 
 
-def test_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        write(tmp_path / "folder" / "file", b"new")
-    assert not list(tmp_path.iterdir())
+def test_missing_folder_folder_and_circle_of_links_are_refused(write_one, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("missing/file", "folder", "circle"):
+        for call in (lambda path: write_one(path, b"x"), check_writable):
+            if (name, call) != ("folder", check_writable):
+                with pytest.raises(OSError, match=name):
+                    call(tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"folder", "circle"}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has neither modes nor, for everybody, links")
-def test_new_file_has_ordinary_mode_and_keeps_a_link(tmp_path):
-    ordinary, link = tmp_path / "ordinary", tmp_path / "link"
-    ordinary.write_bytes(b"")
-    link.symlink_to(tmp_path / "file")
-    write(link, b"new")
-    assert link.is_symlink()
-    assert (tmp_path / "file").read_bytes() == b"new"
-    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
+@pytest.mark.parametrize("protected", ["file", "."])
+def test_write_protected_file_or_folder_is_refused(write_one, protected, tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    real = os.access  # root may write everything
+    monkeypatch.setattr(os, "access", lambda name, mode: name != str(tmp_path / protected) and real(name, mode))
+    for call in (lambda: write_one(path, b"new"), lambda: check_writable(path)):
+        with pytest.raises(PermissionError, match=r"is write-protected: '.*file'") as caught:
+            call()
+        assert caught.value.filename == str(path)
+    assert contents(tmp_path) == {"file": b"old"}
 
 
 # Special files
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no FIFOs")
-def test_fifo_is_written_to_in_place(tmp_path):
+@POSIX
+def test_fifo_is_written_to_in_place(write_one, tmp_path):
     fifo, link = tmp_path / "fifo", tmp_path / "link"
     os.mkfifo(fifo)
     link.symlink_to(fifo)
@@ -73,7 +89,7 @@ def test_fifo_is_written_to_in_place(tmp_path):
         reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
         try:
             check_writable(path)
-            write(path, b"content")
+            write_one(path, b"content")
             assert os.read(reader, 100) == b"content"
         finally:
             os.close(reader)
@@ -81,8 +97,8 @@ def test_fifo_is_written_to_in_place(tmp_path):
     assert sorted(tmp_path.iterdir()) == [fifo, link]
 
 
-@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes")
-def test_device_is_written_to_in_place(tmp_path):
+@ROOT
+def test_device_is_written_to_in_place(write_one, tmp_path):
     null, full = tmp_path / "null", tmp_path / "full"
     try:
         os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
@@ -90,12 +106,11 @@ def test_device_is_written_to_in_place(tmp_path):
         full.open("wb").close()
     except OSError:
         pytest.skip("no device nodes here")
-    write(null, b"content")
-    write_together({str(null): b"content", str(tmp_path / "file"): b"content"})
+    write_one(null, b"content")
     with pytest.raises(OSError, match=r"disk full: 7 bytes were not written, .*full'"):
-        write(full, b"content")
+        write_one(full, b"content")
     assert stat.S_ISCHR(null.stat().st_mode) and stat.S_ISCHR(full.stat().st_mode)
-    assert len(list(tmp_path.iterdir())) == 3
+    assert sorted(tmp_path.iterdir()) == [full, null]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/stdout")
@@ -111,65 +126,42 @@ def test_standard_output_is_written_to_in_order(kind, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_folder_and_circle_of_links_are_refused(tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    for name in ("folder", "circle"):
-        for call in (lambda path: write(path, b"x"), check_writable, lambda path: write_together({str(path): b"x"})):
-            if (name, call) != ("folder", check_writable):
-                with pytest.raises(OSError, match=name):
-                    call(tmp_path / name)
-    assert len(list(tmp_path.iterdir())) == 2
+# Modes, owners and links
 
 
-# Modes and links
+@POSIX
+def test_new_file_has_ordinary_mode_and_a_link_is_kept(write_one, tmp_path):
+    ordinary, link, target = tmp_path / "ordinary", tmp_path / "link", tmp_path / "file"
+    ordinary.write_bytes(b"")
+    link.symlink_to(target)
+    write_one(link, b"new")
+    assert link.is_symlink() and target.read_bytes() == b"new"
+    assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+@POSIX
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
-def test_mode_of_a_replaced_file_is_kept(mode, tmp_path):
-    path = tmp_path / "file"
-    for call in (lambda: write(path, b"new"), lambda: write_together({str(path): b"new"})):
-        path.write_bytes(b"old")
-        path.chmod(mode)
-        call()
-        assert path.read_bytes() == b"new" and stat.S_IMODE(path.stat().st_mode) == mode
-
-
-@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root gives files away")
-def test_owner_of_a_replaced_file_is_kept(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    os.chown(path, 12345, 23456)
-    write(path, b"new")
-    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
-
-
-def test_other_hard_link_keeps_the_earlier_content(tmp_path):
+def test_mode_of_a_replaced_file_is_kept_and_other_links_keep_its_content(write_one, mode, tmp_path):
     path, other = tmp_path / "file", tmp_path / "other"
     path.write_bytes(b"old")
+    path.chmod(mode)
     os.link(path, other)
-    write(path, b"new")
-    assert path.read_bytes() == b"new" and other.read_bytes() == b"old"
+    write_one(path, b"new")
+    assert contents(tmp_path) == {"file": b"new", "other": b"old"} and stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def test_name_of_maximal_length_is_written(tmp_path):
-    path = tmp_path / ("x" * 255)
-    write(path, b"new")
-    assert path.read_bytes() == b"new"
+    write(tmp_path / ("x" * 255), b"new")
+    assert contents(tmp_path) == {"x" * 255: b"new"}
 
 
-@pytest.mark.parametrize("protected", ["file", "."])
-def test_write_protected_file_or_folder_is_refused(protected, tmp_path, monkeypatch):
+@ROOT
+def test_owner_of_a_replaced_file_is_kept(write_one, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    real = os.access  # root may write everything
-    monkeypatch.setattr(os, "access", lambda name, mode: name != str(tmp_path / protected) and real(name, mode))
-    for call in (lambda: write(path, b"new"), lambda: check_writable(path), lambda: write_together({str(path): b""})):
-        with pytest.raises(PermissionError, match=r"is write-protected: '.*file'") as caught:
-            call()
-        assert caught.value.filename == str(path)
-    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+    os.chown(path, 12345, 23456)
+    write_one(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
 
 
 # Temporary files of other processes
@@ -189,7 +181,7 @@ def paused_write(folder):
     return process
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows keeps leftovers")
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps temporary files")
 def test_temporary_files_of_dead_processes_only_are_removed(tmp_path):
     with paused_write(tmp_path) as killed:
         killed.kill()
@@ -205,7 +197,7 @@ def test_temporary_files_of_dead_processes_only_are_removed(tmp_path):
     assert living.returncode == 0 and (tmp_path / "slow").read_bytes() == b"content" and not held.exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows keeps leftovers")
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps temporary files")
 def test_temporary_file_removed_before_its_lock_is_made_again(tmp_path, monkeypatch):
     real, stolen = fcntl.flock, []
 

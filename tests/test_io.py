@@ -134,16 +134,6 @@ def test_read_protected_file_is_refused(path, monkeypatch):
         xgrad.load(path)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has neither modes nor, for everybody, links")
-def test_mode_and_link_are_kept(tmp_path):
-    path, link = tmp_path / "file", tmp_path / "link"
-    path.touch(0o600)
-    link.symlink_to(path)
-    xgrad.save({"x": xgrad.ones(1)}, link)
-    assert link.is_symlink() and xgrad.load(path)["x"].tolist() == [1]
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
 def test_damaged_files_are_refused(path):
     whole = path.read_bytes()
     for content in (b"", whole[:4], whole[:40], whole[:-1], whole + b"x", b"PK\x03\x04" + bytes(100), whole[8:]):

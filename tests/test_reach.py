@@ -10,7 +10,7 @@ import pytest
 
 import xgrad
 from benchmarks.harness import Options, Worker
-from benchmarks.peers.ours import pullback
+from benchmarks.peers.xgrad_peer import pullback
 from benchmarks.reach import unlisted
 from benchmarks.reach.needs import recorded
 from benchmarks.reach.path import FLOWS, constant, exactly, normal, path, verdict
@@ -24,13 +24,15 @@ def test_gradients_flow_or_the_list_has_a_reason(subject: str) -> None:
     for package in ["scipy", "scikit-learn"][: 1 + subject.startswith("sklearn")]:
         if reason := unlisted(package):
             pytest.skip(reason)
-    worker = Worker("benchmarks.reach.verdicts:Verdicts", {"target": "ours:pullback", "subject": subject}, OPTIONS)
+    worker = Worker(
+        "benchmarks.reach.verdicts:Verdicts", {"target": "xgrad_peer:pullback", "subject": subject}, OPTIONS
+    )
     try:
         verdicts, stops = worker.ask("verdicts"), worker.ask("stops")
     finally:
         worker.close()
-    assert {name: said for name, said in verdicts.items() if said != FLOWS and name not in stops} == {}
-    assert {name for name in stops if verdicts[name] == FLOWS} == set(), "these flow: take their reasons away"
+    assert {name: reason for name, reason in verdicts.items() if reason != FLOWS and name not in stops} == {}
+    assert {name for name in stops if verdicts[name] == FLOWS} == set(), "these flow: remove their reasons"
 
 
 # The check itself
@@ -67,17 +69,17 @@ def test_path_with_a_derivative_of_zero_is_refused() -> None:
 
 def test_recorded_needs_are_those_of_other_packages() -> None:
     code = "xp.exp(x)\nx[0] = xp.linalg.vector_norm(x)\nlen(x)"
-    with recorded() as asked:
+    with recorded() as used:
         exec(code, {"__name__": "scipy.example", "xp": xgrad, "x": xgrad.ones(2)})
         xgrad.log(xgrad.ones(2))
-    assert asked == {"exp", "linalg.vector_norm", "x[k] = v", "len"}
-    with recorded() as asked:
+    assert used == {"exp", "linalg.vector_norm", "x[k] = v", "len"}
+    with recorded() as used:
         exec(code, {"__name__": "example", "xp": xgrad, "x": xgrad.ones(2)})
-    assert asked == set()
+    assert used == set()
     assert type(xgrad) is type(np)
 
 
-def test_inputs_are_the_same_in_every_process() -> None:
+def test_inputs_are_reproducible() -> None:
     first, again = (path("p", lambda x: x, normal(2)).inputs()[0] for _ in range(2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, path("q", lambda x: x, normal(2)).inputs()[0])

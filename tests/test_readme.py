@@ -14,7 +14,7 @@ import pytest
 from xgrad.capture import CaptureWarning
 
 ROOT = Path(__file__).parent.parent
-#: What each program prints, by file.
+#: Expected output of each program, by file.
 PRINTED = {
     "README.md": [
         r"test accuracy 9[5-9]\.\d% on",
@@ -30,7 +30,7 @@ PRINTED = {
     ],
     "docs/command_line.md": [],
     "docs/ecosystem.md": [],
-    "docs/pytorch.md": [],  # a table of expressions, which test_aliases.py evaluates
+    "docs/pytorch.md": [],  # test_aliases.py evaluates its table
     "docs/capture.md": [
         r"\[2\.0, 4\.0\]\n\[6\.0, 12\.0\] 1\n",
         r"capture\.md:9: multiply is given a tensor of shape \(2,\) that is neither an argument[^\n]*\nNone state\n",
@@ -60,7 +60,7 @@ def test_all_documents_are_listed() -> None:
 )
 def test_documented_program_prints_the_documented_output(file: str, index: int, program: str, pattern: str) -> None:
     if "from_dlpack" in program and np.lib.NumpyVersion(np.__version__) < "2.1.0":
-        pytest.skip("NumPy 2.0 takes all memory as read-only, and cannot give it away as that: it is copied")
+        pytest.skip("NumPy 2.0 imports all memory as read-only, and cannot export it: it is copied")
     printed = io.StringIO()
     refused = pytest.warns(CaptureWarning) if index in REFUSED.get(file, ()) else warnings.catch_warnings()
     with contextlib.redirect_stdout(printed), refused:

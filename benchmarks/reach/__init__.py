@@ -18,7 +18,7 @@ from benchmarks.report import Cells, Result, Table, Words
 
 #: Versions of the list: gradients may flow in other versions that stop in these, and the reverse.
 LISTED = {"scipy": "1.17", "scikit-learn": "1.9"}
-PEERS = {"xgrad": "ours:pullback", "PyTorch": "pytorch:pullback"}
+PEERS = {"xgrad": "xgrad_peer:pullback", "PyTorch": "pytorch:pullback"}
 
 
 def unlisted(package: str) -> str:

@@ -9,13 +9,10 @@ import runpy
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import xgrad.cli.parity
-from xgrad.cli.arguments import UsageError
-from xgrad.cli.parity import check_writable
 
 PARITY = ("parity", "--devices", "cpu", "--parts", "ops", "--ops", "add", "--dtypes", "float32")
 FAST = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--device", "cpu")
@@ -76,13 +73,6 @@ def test_report_to_a_fifo_is_read_at_its_other_end(run, option):
     assert stat.S_ISFIFO(os.stat("fifo").st_mode)
 
 
-def test_report_keeps_the_mode_of_its_file(run, tmp_path):
-    (tmp_path / "report").touch(0o600)
-    assert run(*PARITY, "--json", "report").status == 0
-    assert json.loads((tmp_path / "report").read_bytes())["verdict"] == "pass"
-    assert os.name == "nt" or stat.S_IMODE((tmp_path / "report").stat().st_mode) == 0o600
-
-
 def test_report_that_cannot_be_written_is_refused_before_the_comparison(run, tmp_path, monkeypatch):
     monkeypatch.delattr(xgrad.cli.parity, "compare")
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
@@ -96,18 +86,6 @@ def test_report_that_cannot_be_written_is_refused_before_the_comparison(run, tmp
     result = run(*PARITY, "--html", "file")
     assert result.status == 2 and "is write-protected" in result.err and result.err.count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} == {"circle", "file"}
-
-
-@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes")
-def test_report_to_a_full_device_is_an_error_of_one_line(run):
-    try:
-        os.mknod("full", stat.S_IFCHR | 0o666, os.makedev(1, 7))
-        check_writable(Path("full"))
-    except (OSError, UsageError):
-        pytest.skip("no device nodes here")
-    result = run(*PARITY, "--json", "full")
-    assert result.status == 2 and result.err.count("\n") == 1 and "disk full: " in result.err
-    assert stat.S_ISCHR(os.stat("full").st_mode)
 
 
 # Odd names and numbers

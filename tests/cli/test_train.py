@@ -1,4 +1,4 @@
-"""``xgrad train``: results, options, data sets, errors, interruptions."""
+"""``xgrad train``: results, options, files, errors, interruptions."""
 
 from __future__ import annotations
 
@@ -194,89 +194,33 @@ def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
     assert json.loads(config.read_text())["blas"].startswith("not known: threadpoolctl is")
 
 
-# Data sets
+# Files
 
-SMALL = ("--hidden", "8", "--epochs", "1", "--device", "cpu")
-
-
-def test_mnist_is_used_if_it_is_found(run, tmp_path, small_mnist, monkeypatch):
-    monkeypatch.setenv("XGRAD_DATA", str(small_mnist))
-    for name in ([], ["mnist"], ["mnist", "--fallback", "digits"]):
-        result = run("train", *name, *SMALL)
-        assert result.status == 0 and not result.err
-        assert result.out.startswith("mnist: 200 training and 100 test images; MLP 784-8-10")
-    assert {path.name for path in (tmp_path / "runs" / "mnist").iterdir()} == FILES
-    monkeypatch.delenv("XGRAD_DATA")
-    assert run("train", "--data", small_mnist, *SMALL).out.startswith("mnist")
+TINY = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--device", "cpu", "--quiet")
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("mnist", "--fallback", "digits"), ("mnist", "--fallback=digits", "--no-download")]
-)
-def test_digits_replace_missing_mnist(run, options, monkeypatch):
-    result = run("train", *options, *FAST[2:])
-    assert result.status == 0 and result.out.startswith("digits: 1437 training")
-    assert result.err.splitlines()[-1] == (
-        "xgrad train: MNIST was not found in the cache: training on the embedded 8x8 digits instead "
-        "(for MNIST set XGRAD_DATA to its folder, or download it with `xgrad train mnist`)"
-    )
-    monkeypatch.setenv("XGRAD_DATA", "nowhere")
-    result = run("train", *options, *FAST[2:])
-    assert result.status == 0 and one_line(result.err) and "was not found in nowhere:" in result.err
+def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypatch):
+    calls = []
+    monkeypatch.setattr("xgrad.cli.training.write_together", lambda files: calls.append(dict(files)))
+    assert run(*FAST, "--out", "out").status == 0
+    for number, files in enumerate(calls, 1):
+        contents = {Path(path).name: content for path, content in files.items()}
+        assert next(iter(contents)) == "weights.safetensors" and set(contents) == {*FILES, *PICTURES}
+        assert len(contents["metrics.jsonl"].splitlines()) == number
+        assert [name for name, content in contents.items() if content is None] == [*PICTURES]
+    assert len(calls) == 2 and calls[0] != calls[1]
 
 
-@pytest.mark.parametrize("options", [(), ("--no-download",), ("--data", "folder")])
-def test_missing_mnist_is_reported_with_folders_and_advice(run, tmp_path, options):
-    result = run("train", "mnist", *options)
-    folder = "folder" if "folder" in options else str(tmp_path / "cache" / "xgrad")
-    assert result.status == 2 and not result.out
-    last = result.err.splitlines()[-1]
-    assert last.startswith("xgrad train: MNIST: files not found: train-images-idx3-ubyte")
-    assert f" in {os.path.join(folder, 'mnist')}, " in last
-    assert "set XGRAD_DATA to a folder that holds the files" in last and last.endswith("or `xgrad train digits`")
-    assert len(result.err.splitlines()) == (1 if options else 2)  # the first line announces the download
-    assert not (tmp_path / "runs").exists()
-
-
-def test_other_data_sets_are_trained_on_by_name(run, tmp_path, small_fashion_mnist):
-    result = run("train", "fashion-mnist", "--data", small_fashion_mnist, *SMALL)
-    assert result.status == 0 and not result.err
-    assert result.out.startswith("fashion-mnist: 200 training and 100 test images; MLP 784-8-10")
-    assert json.loads((tmp_path / "runs" / "fashion-mnist" / "config.json").read_text())["class_names"][1] == "Trouser"
-    result = run("predict", "runs/fashion-mnist", "--data", small_fashion_mnist)
-    assert result.status == 0 and "; the label is " in result.out and "Trouser" in result.out
-    result = run("train", "kmnist")
-    assert result.status == 2 and "KMNIST is not on this machine yet: downloading it (21 MB)" in result.err
-    assert "KMNIST: files not found: train-images-idx3-ubyte.gz" in result.err
-
-
-def test_damaged_mnist_is_reported_and_not_replaced_by_digits(run, small_mnist):
-    (small_mnist / "t10k-labels-idx1-ubyte.gz").write_bytes(b"\x1f\x8b damaged")
-    for options in (("--data", small_mnist), ("mnist", "--data", small_mnist, "--fallback", "digits")):
-        result = run("train", *options)
-        assert result.status == 2 and one_line(result.err) and "expected a complete gzip file" in result.err
-
-
-@pytest.mark.parametrize(
-    ("options", "train_accuracy", "test_accuracy"),
-    [
-        ("--hidden 256,128 --epochs 5 --seed 0", 0.978, 0.978),
-        ("--hidden 128 --optimizer sgd --batch-size 32 --epochs 1", 0.9, 0.95),
-    ],
-)
-def test_mnist_reaches_known_accuracies(run, real_mnist, tmp_path, options, train_accuracy, test_accuracy):
-    options = ("--data", real_mnist, *options.split(), "--device", "cpu", "--out", "out")
-    assert run("train", "mnist", *options).status == 0
-    last = lines(tmp_path / "out" / "metrics.jsonl")[-1]
-    assert last["test_accuracy"] >= test_accuracy and last["train_accuracy"] > train_accuracy
-
-
-def test_captured_steps_give_bit_identical_results_on_mnist(run, real_mnist, tmp_path):
-    for capture in ("--capture", "--no-capture"):
-        options = ("--hidden", "256,128", "--epochs", "1", "--device", "cpu", "--out", capture.strip("-"), capture)
-        assert run("train", "mnist", "--data", real_mnist, *options).status == 0
-    captured, eager = (contents(tmp_path / out) for out in ("capture", "no-capture"))
-    assert all(captured[name] == eager[name] for name in REPRODUCIBLE)
+def test_training_run_removes_the_files_of_a_killed_one(run, tmp_path):
+    assert run(*TINY, "--out", "out").status == 0
+    out = tmp_path / "out"
+    for name in ("weights.safetensors", "metrics.jsonl"):
+        (out / name).rename(out / f"{name}.xgrad-old")
+    (out / ".xgrad-00000000.tmp").touch()
+    assert run("predict", "out").status == 2
+    assert run(*TINY, "--out", "out", "--seed", "5").status == 0
+    assert not [path for path in out.iterdir() if "xgrad" in path.name]
+    assert run("predict", "out").status == 0
 
 
 # Errors

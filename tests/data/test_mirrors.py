@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import socket
+import socketserver
 import threading
 import time
 import tracemalloc
@@ -16,40 +17,33 @@ GOOD = gzip.compress(b"content")
 MOST = 10**6
 
 
-class Server:
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        with contextlib.suppress(OSError):
+            self.request.settimeout(5)
+            while b"\r\n\r\n" not in self.request.recv(65536):
+                pass
+            for part in self.server.answer(self.server):
+                if self.server.ended.is_set():
+                    break
+                self.request.sendall(part)
+            self.request.shutdown(socket.SHUT_WR)
+            self.request.recv(1)  # returns when the other end closes
+
+
+class Server(socketserver.ThreadingTCPServer):
     """A server that replies to each connection with the parts that `answer` yields."""
 
     def __init__(self, answer):
-        self.answer, self.ended, self.sockets = answer, threading.Event(), []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
-        self.threads = [threading.Thread(target=self.accept)]
-        self.threads[0].start()
-
-    def accept(self):
-        self.listener.settimeout(0.05)
-        while not self.ended.is_set():
-            with contextlib.suppress(TimeoutError):
-                self.threads.append(threading.Thread(target=self.reply, args=self.listener.accept()))
-                self.threads[-1].start()
-
-    def reply(self, connection, address):
-        with connection, contextlib.suppress(OSError):
-            connection.settimeout(5)
-            while b"\r\n\r\n" not in connection.recv(65536):
-                pass
-            for part in self.answer(self):
-                if self.ended.is_set():
-                    break
-                connection.sendall(part)
-            connection.shutdown(socket.SHUT_WR)
-            connection.recv(1)  # returns when the other end closes
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answer, self.ended = answer, threading.Event()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/"
+        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
 
     def close(self):
         self.ended.set()
-        for thread in self.threads:
-            thread.join()
-        self.listener.close()
+        self.shutdown()
+        self.server_close()
 
 
 @pytest.fixture

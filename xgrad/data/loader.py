@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from _thread import start_new_thread
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextvars import copy_context
 from functools import partial
-from itertools import count, islice, starmap
-from operator import call
-from queue import SimpleQueue
-from threading import Lock, Thread
+from itertools import count, islice
 from typing import Any
 
 from xgrad import random
 from xgrad.core.tensor import Tensor
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import SizedDataset, Subset, TensorDataset, check_index
+from xgrad.data.prefetch import END, Jobs, prefetch, run
 from xgrad.ops import asarray
 from xgrad.random import manual_seed, randint, randperm
 from xgrad.support.hints import shown
-
-_END: Any = object()  # result of a job after the last sample
 
 
 class DataLoader:
@@ -148,9 +141,9 @@ class DataLoader:
             return self._gather(dataset, indices)
         jobs = self._jobs()
         if not self.num_workers:
-            return _run(jobs)
+            return run(jobs)
         workers = self.num_workers if self._indexed else 1  # one thread at a time reads an iterator
-        return _prefetch(jobs, workers, self.num_workers * self.prefetch_factor)
+        return prefetch(jobs, workers, self.num_workers * self.prefetch_factor)
 
     def _gather(self, dataset: TensorDataset, indices: list[int] | None) -> Iterator[tuple[Tensor, ...]]:
         """Yield batches of tensors, of all samples or of those at the indices of a subset."""
@@ -180,7 +173,7 @@ class DataLoader:
             if len(indices) == self.batch_size or not self.drop_last:
                 yield indices
 
-    def _jobs(self) -> Generator[Callable[[], Any], None, None]:
+    def _jobs(self) -> Jobs:
         """Yield for each batch a function that loads it, in a copy of the context with a seed drawn here."""
         if self._indexed:
             for number, indices in enumerate(self._batched_indices()):
@@ -221,7 +214,7 @@ class DataLoader:
             error.add_note(f"DataLoader: raised by the iterator of the dataset, in batch {number}")
             raise
         if not samples or (self.drop_last and len(samples) < self.batch_size):
-            return _END
+            return END
         return self._collate(number, samples)
 
     def _collate(self, number: int, samples: list[Any]) -> Any:
@@ -242,93 +235,3 @@ class DataLoader:
                 )
             self._exhausted = True
         return iterator
-
-
-def _run(jobs: Generator[Callable[[], Any], None, None]) -> Iterator[Any]:
-    """Yield the results of jobs, each run on request."""
-    with closing(jobs):
-        for job in jobs:
-            if (batch := job()) is _END:
-                return
-            yield batch
-
-
-def _prefetch(jobs: Generator[Callable[[], Any], None, None], workers: int, ahead: int) -> Iterator[Any]:
-    """Yield the results of jobs in order, while threads run a number of further ones.
-
-    A signal handler, which runs in the main thread, may raise within a lock of Python code, and so leave other threads
-    waiting forever. Therefore the main thread shares with others only queues, which are implemented in C, and a thread
-    of its own starts the workers and uses the pool.
-    """
-    tasks: SimpleQueue[Any] = SimpleQueue()
-    active, started = [True], Lock()
-    dispatcher = Thread(target=_dispatch, args=(tasks, workers, active), daemon=True)
-    # The last two calls, made by one C function: no signal handler runs before or between them.
-    end: Any = partial(deque, starmap(call, [(active.clear,), (tasks.put, None)]), 0)
-
-    def submit(number: int) -> Iterator[SimpleQueue[Any]]:
-        for job in islice(jobs, number):
-            outcome: SimpleQueue[Any] = SimpleQueue()
-            tasks.put((job, outcome))
-            yield outcome
-
-    with closing(jobs):
-        started.acquire()
-        try:
-            try:
-                start_new_thread(_start, (dispatcher, tasks, started))
-            except RuntimeError:  # no thread to wait for
-                started.release()
-                raise
-            pending = deque(submit(ahead))
-            while pending and (batch := _result(pending.popleft())) is not _END:
-                pending.extend(submit(1))
-                yield batch
-        finally:  # also if the loop ends early, and closes this generator
-            end()
-            with started:
-                if dispatcher.ident is not None:
-                    dispatcher.join()
-
-
-def _start(dispatcher: Thread, tasks: SimpleQueue[Any], started: Any) -> None:
-    """Start a thread; on failure, answer each job from a queue, up to None, with the error."""
-    try:
-        dispatcher.start()
-    except RuntimeError as error:
-        while (task := tasks.get()) is not None:
-            task[1].put((None, error))
-    finally:
-        started.release()
-
-
-def _dispatch(tasks: SimpleQueue[Any], workers: int, active: list[bool]) -> None:
-    """Submit jobs from a queue, up to None, to a pool of threads."""
-    from concurrent.futures import ThreadPoolExecutor  # not at the top: slow to import
-
-    with ThreadPoolExecutor(workers, thread_name_prefix="xgrad-data") as pool:
-        while (task := tasks.get()) is not None:
-            job, outcome = task
-            try:
-                pool.submit(_execute, job, outcome, active)
-            except RuntimeError as error:  # no thread could be started
-                outcome.put((None, error))
-
-
-def _execute(job: Callable[[], Any], outcome: SimpleQueue[Any], active: list[bool]) -> None:
-    """Run a job if the iteration is still active, and put its result or exception into a queue."""
-    if active:
-        try:
-            outcome.put((job(), None))
-        except BaseException as error:
-            outcome.put((None, error))
-
-
-def _result(outcome: SimpleQueue[Any]) -> Any:
-    batch, error = outcome.get()
-    if error is not None:
-        try:
-            raise error
-        finally:
-            del error  # it refers to this frame
-    return batch

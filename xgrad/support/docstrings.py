@@ -13,7 +13,6 @@ An entry without a description stands for that in `SHARED`, or in what the funct
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from typing import Any, TypeVar
@@ -22,11 +21,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def by_name(*entries: str) -> dict[str, str]:
-    """Return entries by the names that they describe; of several names, the first stands for all."""
+    """Return entries, written out, by the names that they describe; of several names, the first stands for all."""
     named: dict[str, str] = {}
     for entry in entries:
-        first, *others = re.split(r" : | -- ", entry)[0].split(", ")
-        named |= {first: entry, **dict.fromkeys(others, "")}
+        heading, _, description = entry.partition(" -- ")
+        first, *others = heading.partition(" : ")[0].split(", ")
+        named |= {first: f"{heading}\n    {description}", **dict.fromkeys(others, "")}
     return named
 
 
@@ -57,31 +57,39 @@ def documented(standard: str = "", shared: Mapping[str, str] | None = None) -> C
 
 def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str] = SHARED) -> str:
     """Return the docstring of a function, given its short form."""
+    # No regular expressions: `import xgrad` writes out some 150 docstrings.
     text, _, example = text.partition("\n\n>>> ")
     summary: list[str] = []
     notes: list[str] = []
-    entries: dict[str, list[str]] = {"Parameters": [], "Returns": [], "Raises": []}
-    for paragraph in filter(None, text.split("\n\n")):
+    parameters: list[str] = []
+    returns: list[str] = []
+    raises: list[str] = []
+    lines = parameters
+    for paragraph in text.split("\n\n"):
         if " -- " not in paragraph:
-            (notes if any(entries.values()) else summary).append(paragraph)
+            if paragraph:
+                (notes if parameters or returns or raises else summary).append(paragraph)
             continue
-        for entry in re.split(r"\n(?=\S)", paragraph):
-            heading, _, rest = entry.partition(" ")
-            if heading in ("returns", "raises"):
-                entries[heading.capitalize()] += _described(rest, shared)
+        for line in paragraph.split("\n"):
+            if line.startswith(" "):
+                lines.append(line)
+                continue
+            if line.startswith("returns "):
+                lines, line = returns, line[8:]
+            elif line.startswith("raises "):
+                lines, line = raises, line[7:]
             else:
-                entries["Parameters"] += _described(entry, shared)
+                lines = parameters
+            heading, dashes, description = line.partition(" -- ")
+            if dashes:
+                lines += heading, f"    {description}"
+            else:
+                lines += filter(None, [shared[key] for key in heading.split(", ")])
     if standard:
         notes[-1:] = ["\n".join([*notes[-1:], f"Python array API standard, {standard}: ``{name}``."])]
-    if not example.startswith(("import ", "from ")):
-        example = f"import xgrad\n>>> {example}"
-    sections = {heading: "\n".join(lines) for heading, lines in entries.items()}
-    sections |= {"Notes": "\n\n".join(notes), "Examples": f">>> {example}"}
-    parts = [f"{heading}\n{'-' * len(heading)}\n{body}" for heading, body in sections.items() if body]
-    return "\n\n".join([*summary, *parts]) + "\n"
-
-
-def _described(entry: str, shared: Mapping[str, str]) -> list[str]:
-    """Return an entry, or those of its names, with each description in lines of its own."""
-    described = [entry] if " -- " in entry else [shared[name] for name in entry.split(", ") if shared[name]]
-    return [line.replace(" -- ", "\n    ", 1) for line in described]
+    titled = ("Parameters\n----------", parameters), ("Returns\n-------", returns), ("Raises\n------", raises)
+    sections = [*summary, *["\n".join([title, *body]) for title, body in titled if body]]
+    if notes:
+        sections.append("Notes\n-----\n" + "\n\n".join(notes))
+    imported = "" if example.startswith(("import ", "from ")) else "import xgrad\n>>> "
+    return "\n\n".join(sections) + f"\n\nExamples\n--------\n>>> {imported}{example}\n"

@@ -1,4 +1,4 @@
-"""SciPy's numerical methods: integrals, roots and minima, derivatives, interpolation, and small things."""
+"""SciPy's numerical methods: integrals, roots and minima, derivatives, interpolation, matrices."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scipy.optimize import elementwise
 
 from benchmarks.reach.path import COMPILED, MASKED, NUMPY, exactly, normal, path, positive, uniform
 
-NDARRAY = "it asks an array for the method view, which the standard does not have"
+NDARRAY = "it needs the array method view, which the standard lacks"
 
 X, Y = uniform(0, 1, 9), normal(9)
 GRID, LOW, HIGH = exactly([0.0, 0.3, 0.8, 1.0, 1.7]), exactly([0.0, 0.1]), exactly([1.0, 1.3])
 
 
 def wave(x: Any, a: Any) -> Any:
-    """Return something smooth, of as many dimensions as `x` has columns."""
+    """Return a smooth function of as many dimensions as `x` has columns."""
     xp = array_namespace(x)
     return xp.exp(-(x**2)) * xp.cos(a * x)
 
@@ -108,7 +108,7 @@ PATHS = [
     path("optimize.rosen_der", optimize.rosen_der, normal(5)),
     path("optimize.rosen_hess", optimize.rosen_hess, normal(5)),
     path("optimize.rosen_hess_prod", optimize.rosen_hess_prod, normal(5), normal(5)),
-    # Derivatives by differences, differentiated
+    # Finite differences
     path("differentiate.derivative, where", lambda x, a: differentiate.derivative(wave, x, args=(a,)).df, normal(4), positive(4)),
     path("differentiate.derivative, forward", lambda x, a: differentiate.derivative(wave, x, args=(a,), step_direction=1).df, normal(4), positive(4)),
     path("differentiate.jacobian", lambda x: differentiate.jacobian(spread, x).df, normal(2)),
@@ -121,7 +121,7 @@ PATHS = [
     path("interpolate.RegularGridInterpolator", lambda v, x: interpolate.RegularGridInterpolator(axes(v), v)(x), normal(3, 4), uniform(0.1, 1.9, 5, 2), stops=COMPILED),
     path("interpolate.PchipInterpolator", lambda y, x: interpolate.PchipInterpolator(array_namespace(y).arange(5, dtype=y.dtype), y)(x), normal(5), uniform(0.1, 3.9, 4), stops=NUMPY),
     path("interpolate.CubicSpline", lambda y, x: interpolate.CubicSpline(array_namespace(y).arange(5, dtype=y.dtype), y)(x), normal(5), uniform(0.1, 3.9, 4), stops=COMPILED),
-    # Matrices and the rest
+    # Matrices and others
     path("linalg.orthogonal_procrustes", lambda a, b: linalg.orthogonal_procrustes(a, b)[0], normal(5, 3), normal(5, 3)),
     path("linalg.orthogonal_procrustes, scale", lambda a, b: linalg.orthogonal_procrustes(a, b)[1], normal(5, 3), normal(5, 3)),
     path("linalg.block_diag", linalg.block_diag, normal(2, 2), normal(1, 3)),

@@ -9,7 +9,7 @@ from scipy import fft, signal
 
 from benchmarks.reach.path import COMPILED, NUMPY, normal, path, positive, uniform
 
-EIGVALS = "the roots are eigenvalues of a general matrix, which the standard does not have"
+EIGVALS = "the roots are eigenvalues of a general matrix, which the standard lacks"
 
 X, Y, IMAGE = normal(8), normal(5), normal(4, 6)
 POLYNOMIALS = (normal(3), uniform(2, 3, 4))
@@ -46,7 +46,7 @@ PATHS = [
     path("fft.ifftshift", fft.ifftshift, IMAGE),
     path("fft.fht", lambda x: fft.fht(x, 0.1, 0.5), X),
     path("fft.ifht", lambda x: fft.ifht(x, 0.1, 0.5), X),
-    # Convolutions and what is made of them
+    # Convolutions and correlations
     path("signal.fftconvolve", signal.fftconvolve, X, Y),
     path("signal.fftconvolve, same", lambda x, y: signal.fftconvolve(x, y, mode="same"), X, Y),
     path("signal.fftconvolve, images", lambda x, y: signal.fftconvolve(x, y, mode="valid"), IMAGE, normal(2, 3)),

@@ -1,4 +1,4 @@
-"""`scipy.spatial.transform`: rotations, rigid transforms, and what is between them."""
+"""`scipy.spatial.transform`: rotations, rigid transforms, interpolation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def affine(v: Any, t: Any) -> Any:
 
 
 def near_identity(*shape: int) -> Draw:
-    """Return a matrix that is not a rotation, but near to one."""
+    """Return a matrix near a rotation."""
     return Draw(
         lambda random: [[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]] + 0.05 * random.normal(size=(*shape, 3, 3))
     )
@@ -45,7 +45,7 @@ def slerp(times: Any, v: Any) -> Any:
 
 
 PATHS = [
-    # Rotation: from and as
+    # Rotations: conversions
     path("Rotation.from_quat, as_matrix", lambda q: Rotation.from_quat(q).as_matrix(), QUAT),
     path("Rotation.from_quat, as_quat", lambda q: Rotation.from_quat(q).as_quat(), QUAT),
     path("Rotation.from_quat, canonical, scalar first", lambda q: Rotation.from_quat(q, scalar_first=True).as_quat(canonical=True, scalar_first=True), QUAT),
@@ -68,7 +68,7 @@ PATHS = [
     path("Rotation.as_davenport", lambda axes, v: rotation(v).as_davenport(axes, "extrinsic"), AXES, uniform(-0.6, 0.6, 3, 3)),
     path("Rotation.from_mrp, as_matrix", lambda m: Rotation.from_mrp(m).as_matrix(), uniform(-0.5, 0.5, 3, 3)),
     path("Rotation.from_mrp, as_mrp", lambda m: Rotation.from_mrp(m).as_mrp(), uniform(-0.5, 0.5, 3, 3)),
-    # Rotation: what is done with it
+    # Rotations: operations
     path("Rotation.apply", lambda v, x: rotation(v).apply(x), VECTORS, VECTORS),
     path("Rotation.apply, inverse", lambda v, x: rotation(v).apply(x, inverse=True), VECTORS, VECTORS),
     path("Rotation.apply, one to many", lambda v, x: rotation(v).apply(x), normal(3), normal(5, 3)),

@@ -31,10 +31,10 @@ def dispatched(name: str, call: Callable[..., Any], *draws: Draw, stops: str = "
 
 def raw(name: str, *draws: Draw, **options: Any) -> Path:
     """Return a regression metric of each output."""
-    said = ", ".join(f"{key}={value}" for key, value in options.items())
+    arguments = ", ".join(f"{key}={value}" for key, value in options.items())
     metric = getattr(metrics, name)
     return dispatched(
-        f"metrics.{name}" + (f", {said}" if said else ""),
+        f"metrics.{name}" + (f", {arguments}" if arguments else ""),
         lambda y, p: metric(y, p, multioutput="raw_values", **options),
         *draws,
     )
@@ -50,16 +50,18 @@ def weighted(name: str, *draws: Draw, **options: Any) -> Path:
     )
 
 
-def ours(name: str, *draws: Draw, **options: Any) -> Path:
-    said = ", ".join(f"{key}={value}" for key, value in options.items())
+def pairwise_path(name: str, *draws: Draw, **options: Any) -> Path:
+    arguments = ", ".join(f"{key}={value}" for key, value in options.items())
     function = getattr(pairwise, name)
     return dispatched(
-        f"metrics.pairwise.{name}" + (f", {said}" if said else ""), lambda *xs: function(*xs, **options), *draws
+        f"metrics.pairwise.{name}" + (f", {arguments}" if arguments else ""),
+        lambda *xs: function(*xs, **options),
+        *draws,
     )
 
 
 PATHS = [
-    # Regression, each output for itself
+    # Regression, for each output
     raw("mean_squared_error", *TARGETS),
     raw("root_mean_squared_error", *TARGETS),
     raw("mean_absolute_error", *TARGETS),
@@ -67,7 +69,7 @@ PATHS = [
         "metrics.median_absolute_error",
         lambda y, p: metrics.median_absolute_error(y, p, multioutput="raw_values"),
         *TARGETS,
-        stops="it wants a median, which the standard does not have, or NumPy's",
+        stops="it needs a median, which the standard lacks, or NumPy's",
     ),
     raw("mean_absolute_percentage_error", *TARGETS),
     raw("mean_squared_log_error", *COUNTS),
@@ -84,34 +86,34 @@ PATHS = [
     weighted("explained_variance_score", *TARGETS),
     weighted("r2_score", *TARGETS),
     # Kernels
-    ours("linear_kernel", ROWS, OTHERS),
-    ours("polynomial_kernel", ROWS, OTHERS, degree=2, gamma=0.5),
-    ours("sigmoid_kernel", ROWS, OTHERS, gamma=0.3),
-    ours("rbf_kernel", ROWS, OTHERS),
-    ours("rbf_kernel", ROWS, gamma=0.3),
-    ours("laplacian_kernel", ROWS, OTHERS),
-    ours("cosine_similarity", ROWS, OTHERS),
-    ours("chi2_kernel", positive(4, 3), positive(5, 3)),
-    ours("additive_chi2_kernel", positive(4, 3), positive(5, 3)),
+    pairwise_path("linear_kernel", ROWS, OTHERS),
+    pairwise_path("polynomial_kernel", ROWS, OTHERS, degree=2, gamma=0.5),
+    pairwise_path("sigmoid_kernel", ROWS, OTHERS, gamma=0.3),
+    pairwise_path("rbf_kernel", ROWS, OTHERS),
+    pairwise_path("rbf_kernel", ROWS, gamma=0.3),
+    pairwise_path("laplacian_kernel", ROWS, OTHERS),
+    pairwise_path("cosine_similarity", ROWS, OTHERS),
+    pairwise_path("chi2_kernel", positive(4, 3), positive(5, 3)),
+    pairwise_path("additive_chi2_kernel", positive(4, 3), positive(5, 3)),
     *(
         dispatched(f"metrics.pairwise.pairwise_kernels, {kernel}", lambda x, y, k=kernel: pairwise.pairwise_kernels(x, y, metric=k), ROWS, OTHERS)
         for kernel in ("linear", "rbf", "poly", "sigmoid", "cosine")
     ),
     # Distances
-    ours("cosine_distances", ROWS, OTHERS),
+    pairwise_path("cosine_distances", ROWS, OTHERS),
     dispatched("metrics.pairwise.cosine_distances, to itself", pairwise.cosine_distances, ROWS),
-    ours("euclidean_distances", ROWS, OTHERS),
-    ours("euclidean_distances", ROWS, OTHERS, squared=True),
+    pairwise_path("euclidean_distances", ROWS, OTHERS),
+    pairwise_path("euclidean_distances", ROWS, OTHERS, squared=True),
     dispatched("metrics.pairwise.euclidean_distances, to itself", pairwise.euclidean_distances, ROWS),
-    ours("manhattan_distances", ROWS, OTHERS),
-    ours("paired_cosine_distances", ROWS, ROWS),
-    ours("paired_euclidean_distances", ROWS, ROWS),
-    ours("paired_manhattan_distances", ROWS, ROWS),
+    pairwise_path("manhattan_distances", ROWS, OTHERS),
+    pairwise_path("paired_cosine_distances", ROWS, ROWS),
+    pairwise_path("paired_euclidean_distances", ROWS, ROWS),
+    pairwise_path("paired_manhattan_distances", ROWS, ROWS),
     *(
         dispatched(f"metrics.pairwise_distances, {metric}", lambda x, y, m=metric: metrics.pairwise_distances(x, y, metric=m), ROWS, OTHERS)
         for metric in ("euclidean", "cosine", "manhattan", "l2")
     ),
-    # The functions below them
+    # Helper functions
     dispatched("utils.extmath.row_norms", extmath.row_norms, ROWS),
     dispatched("utils.extmath.softmax", lambda x: extmath.softmax(x, copy=True), ROWS),
     dispatched("utils.extmath.safe_sparse_dot", lambda x, y: extmath.safe_sparse_dot(x, y), ROWS, normal(3, 2)),

@@ -1,0 +1,108 @@
+"""Jobs that run in order on request, or ahead in threads."""
+
+from __future__ import annotations
+
+from _thread import start_new_thread
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from functools import partial
+from itertools import islice, starmap
+from operator import call
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any
+
+Jobs = Generator[Callable[[], Any], None, None]
+
+END: Any = object()  # result of a job after the last one
+
+
+def run(jobs: Jobs) -> Iterator[Any]:
+    """Yield the results of jobs, each run on request."""
+    with closing(jobs):
+        for job in jobs:
+            if (result := job()) is END:
+                return
+            yield result
+
+
+def prefetch(jobs: Jobs, workers: int, ahead: int) -> Iterator[Any]:
+    """Yield the results of jobs in order, while threads run a number of further ones.
+
+    A signal handler, which runs in the main thread, may raise within a lock of Python code, and so leave other threads
+    waiting forever. Therefore the main thread shares with others only queues, which are implemented in C, and a thread
+    of its own starts the workers and uses the pool.
+    """
+    tasks: SimpleQueue[Any] = SimpleQueue()
+    active, started = [True], Lock()
+    dispatcher = Thread(target=_dispatch, args=(tasks, workers, active), daemon=True)
+    # The last two calls, made by one C function: no signal handler runs before or between them.
+    end: Any = partial(deque, starmap(call, [(active.clear,), (tasks.put, None)]), 0)
+
+    def submit(number: int) -> Iterator[SimpleQueue[Any]]:
+        for job in islice(jobs, number):
+            outcome: SimpleQueue[Any] = SimpleQueue()
+            tasks.put((job, outcome))
+            yield outcome
+
+    with closing(jobs):
+        started.acquire()
+        try:
+            try:
+                start_new_thread(_start, (dispatcher, tasks, started))
+            except RuntimeError:  # no thread to wait for
+                started.release()
+                raise
+            pending = deque(submit(ahead))
+            while pending and (result := _result(pending.popleft())) is not END:
+                pending.extend(submit(1))
+                yield result
+        finally:  # also if the loop ends early, and closes this generator
+            end()
+            with started:
+                if dispatcher.ident is not None:
+                    dispatcher.join()
+
+
+def _start(dispatcher: Thread, tasks: SimpleQueue[Any], started: Any) -> None:
+    """Start a thread; on failure, answer each job from a queue, up to None, with the error."""
+    try:
+        dispatcher.start()
+    except RuntimeError as error:
+        while (task := tasks.get()) is not None:
+            task[1].put((None, error))
+    finally:
+        started.release()
+
+
+def _dispatch(tasks: SimpleQueue[Any], workers: int, active: list[bool]) -> None:
+    """Submit jobs from a queue, up to None, to a pool of threads."""
+    from concurrent.futures import ThreadPoolExecutor  # not at the top: slow to import
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="xgrad-data") as pool:
+        while (task := tasks.get()) is not None:
+            job, outcome = task
+            try:
+                pool.submit(_execute, job, outcome, active)
+            except RuntimeError as error:  # no thread could be started
+                outcome.put((None, error))
+
+
+def _execute(job: Callable[[], Any], outcome: SimpleQueue[Any], active: list[bool]) -> None:
+    """Run a job if the iteration is still active, and put its result or exception into a queue."""
+    if active:
+        try:
+            outcome.put((job(), None))
+        except BaseException as error:
+            outcome.put((None, error))
+
+
+def _result(outcome: SimpleQueue[Any]) -> Any:
+    result, error = outcome.get()
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error  # it refers to this frame
+    return result
