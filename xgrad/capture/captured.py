@@ -215,8 +215,8 @@ class Captured(Generic[P, R]):
         trace, slots = recording.trace, recording.slots.all
         enter: list[Any] = [slot.setter(slot.traced) for slot in slots if slot.traced is not slot.before]
         back: list[Any] = [slot.setter(slot.before) for slot in slots]
-        # Calls at the end: those that undo the step, until it is done.
-        plan: list[Any] = [trace.journal, back, [(tracing.set, None)]]
+        off = [(tracing.set, None)]
+        plan: list[Any] = [trace.journal, back, off]  # calls at the end: those that undo the step, until it is done
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
         end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
         draws = foreign_states(recording.state.foreign_generators)
@@ -228,12 +228,12 @@ class Captured(Generic[P, R]):
                 try:
                     recording.result = self._step(*call.args, **call.kwargs)
                 except Exception:
-                    recording.finish()
-                    plan[:] = recording.exit_calls()
+                    plan[:] = recording.exit_calls(), off
                     raise
                 recording.finish()
                 new = self._program(recording, draws)
-                plan[:], program = recording.exit_calls(None if new is None else back), new
+                calls = recording.exit_calls() if new is None else back
+                plan[:], program = (calls, off), new
             finally:
                 end()
                 for actions in (enter, back, plan):

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from xgrad.backend.device import Device, Placement, tracing
+from xgrad.backend.device import Device, Placement
 from xgrad.backend.devices import _default
 from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
@@ -208,18 +208,13 @@ class Recording:
         self.changes = [slot for slot in self.slots.all if slot.after is not slot.traced]
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
-    def exit_calls(self, calls: list[Any] | None = None) -> list[list[Any]]:
-        """Return the calls after which all is as after the step without a trace, once that has finished.
-
-        Those for the slots are given where a program leaves the rest.
-        """
-        real = self.trace.real
-        if calls is None:
-            afters = [(slot, slot.untraced(real)) for slot in self.slots.all]
-            calls = [slot.setter(after) for slot, after in afters if after is not slot.after]
-            self.written = [x for x, key in self.changed_values() if key == "_changed"]
-            self.written += [slot.owner for slot in self.changes if slot.kind == "array"]
-        return [calls, [(tracing.set, None)]]
+    def exit_calls(self) -> list[Any]:
+        """Return the calls after which the slots hold what they hold after the step without a trace."""
+        self.finish()
+        self.written = [x for x, key in self.changed_values() if key == "_changed"]
+        self.written += [slot.owner for slot in self.changes if slot.kind == "array"]
+        afters = [(slot, slot.untraced(self.trace.real)) for slot in self.slots.all]
+        return [slot.setter(after) for slot, after in afters if after is not slot.after]
 
     def forget(self) -> None:
         """Drop what stands for arrays."""
