@@ -1,4 +1,4 @@
-"""A program with the conditions on which it holds, and what it leaves behind besides its results."""
+"""A program with its guards and its side effects."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class CachedProgram:
         _name_arguments(writer, recording)
         self.effects = effects = Effects(writer, recording)
         self._traced: Any = tuple(effects.outputs.values()), tuple(writer.passed.values())  # outputs and numbers
-        sources: dict[int, Tensor] = {}  # whose arrays each replay is given, by the number of the value
-        state: dict[int, Tensor] = {}  # whose arrays stay
+        sources: dict[int, Tensor] = {}  # the arrays of which each replay passes, by the number of the value
+        state: dict[int, Tensor] = {}  # the arrays of which stay where they are
         moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.named.keys()
         values: dict[int, Value] = {}
         for slot in recording.arrays:
@@ -66,11 +66,11 @@ class CachedProgram:
     def replay(self, args: Sequence[Any]) -> Any:
         """Return what the step returns for some tensors among the arguments, or `MISS`."""
         for flat in self._flats:
-            if flat.gradients.seen:  # what somebody looks at is left to them, as before any backward pass
+            if flat.gradients.seen:  # a buffer that is exposed is replaced, as before any backward pass
                 flat.gradients.renew()
         try:
             values = self._check(args)
-        except (ArithmeticError, AttributeError, LookupError, ValueError):  # something is no longer there
+        except (ArithmeticError, AttributeError, LookupError, ValueError):  # an attribute or a key is gone
             return MISS
         if values is MISS or (self._moved() and not self._relink()):
             return MISS
@@ -80,7 +80,7 @@ class CachedProgram:
         try:
             outputs = self.executor.run(*arrays)
             if type(outputs) is not tuple:
-                self.error = outputs.with_traceback(None)  # whose frames hold arrays
+                self.error = outputs.with_traceback(None)  # its frames hold arrays
                 return MISS
             result = self._leave(outputs, args, numbers)
         except BaseException:  # of a signal handler
@@ -92,7 +92,7 @@ class CachedProgram:
         return result
 
     def apply_effects(self, args: Sequence[Any]) -> Any:
-        """Leave what the step leaves, as a replay does, after the trace; return its result."""
+        """Make the side effects of the traced step as a replay makes them, and return its result."""
         outputs, numbers = self._traced
         return self._leave(outputs, args, numbers)
 
@@ -104,14 +104,14 @@ class CachedProgram:
     # Memory
 
     def _moved(self) -> bool:
-        """Return whether arrays have moved since the last replay, or somebody else has come to see them."""
+        """Return whether arrays have moved since the last replay, or packed parameters are referred to elsewhere."""
         for flat in self._flats:
             if not flat.is_private():
                 return True
         return any(map(is_not, map(_data, self._still), self._arrays))
 
     def _relink(self) -> bool:
-        """Move packed parameters to a buffer that nobody else sees, and follow all arrays; return whether they fit."""
+        """Move packed parameters to an exclusive buffer, and link all arrays again; return whether they fit."""
         if not all(map(in_layout, self._flats)):
             return False  # the step itself computes with the array of another layout before it moves it
         for flat in self._flats:
@@ -119,7 +119,7 @@ class CachedProgram:
         try:
             return self.link()
         except Unusable as error:
-            self.error = error.with_traceback(None)  # whose frames hold arrays, which optimizers count
+            self.error = error.with_traceback(None)  # its frames hold arrays, the references to which optimizers count
             return False
 
     def link(self) -> bool:
@@ -162,7 +162,7 @@ class CachedProgram:
         """Return whether it will never hold again: an optimizer keeps parameters in another way."""
         return not all(flat.intact() for flat in self._flats)
 
-    def __del__(self) -> None:  # or optimizers would take fewer references for a change, and move parameters
+    def __del__(self) -> None:  # else optimizers count fewer references than before, and move parameters
         self.release()
 
 
@@ -172,7 +172,7 @@ def in_layout(flat: Flat) -> bool:
 
 
 def _name_arguments(writer: CodeWriter, recording: Recording) -> None:
-    """Name what each call finds anew: arguments, their leaves, and gradients, of which packed ones are in a list."""
+    """Name the objects that differ from call to call: arguments, their leaves, and gradients."""
     for i, x in enumerate(recording.tensors):
         if not recording.is_identified(x):
             writer.bind(x, f"a{i}")

@@ -47,7 +47,7 @@ class Arguments(NamedTuple):
 
     @property
     def are_tensors(self) -> bool:
-        """Whether all arguments are tensors, given by their positions."""
+        """Whether all arguments are tensors, and positional."""
         return not self.kwargs and all(isinstance(x, Tensor) for x in self.args)
 
 
@@ -83,7 +83,7 @@ class Captured(Generic[P, R]):
         self._name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Return a captured method, which each instance has its own of."""
+        """Return the captured method of an instance, which is made at the first access."""
         if instance is None:
             return self
         attributes = getattr(instance, "__dict__", None)
@@ -128,7 +128,7 @@ class Captured(Generic[P, R]):
         self._calls += 1
         if not self._verify or self._calls % self._verify:
             return self._replayed(call)
-        from xgrad.capture.verification import verified  # not at the top: for those who ask for it
+        from xgrad.capture.verification import verified  # here, so that others do not load it
 
         replays, slots = self._replays, Slots(State(self._step, call.others, self._extra_state), call.tensors)
 
@@ -151,7 +151,7 @@ class Captured(Generic[P, R]):
                 error = program.failure()
         if error is None:
             return self._traced(call)
-        result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or does not know of it
+        result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or succeeds
         if isinstance(error, Unusable):
             self._refuse(f"{error.line or self._line}: {error}")
         else:
@@ -265,7 +265,7 @@ class Captured(Generic[P, R]):
         return None
 
     def _checked(self, recording: Recording, program: CachedProgram | None) -> CachedProgram | None:
-        """Return the program, unless something that the step made is held where a replay would not put it."""
+        """Return the program, unless a tensor that the step made is held where a replay would not put it."""
         trace = recording.trace
         recording.forget()
         if program is not None and alive(trace):
@@ -320,7 +320,7 @@ class Captured(Generic[P, R]):
 
     def program(self) -> str:
         """Return the programs as text."""
-        from xgrad.capture.printer import listing  # not at the top: for those who look
+        from xgrad.capture.printer import listing  # here, so that others do not load it
 
         with self._lock:
             texts = [listing(program) for program in self._programs.values()]

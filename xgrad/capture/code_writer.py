@@ -27,7 +27,7 @@ class CodeWriter:
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._effects: dict[str, list[tuple[Any, ...]]] = {}
         self._names: dict[int, str] = {}  # by the id of an object
-        self._bound: set[int] = set()  # objects that each call finds anew
+        self._bound: set[int] = set()  # objects that differ from call to call
 
     def name(self, x: Any) -> str:
         """Return an expression for an object."""
@@ -43,7 +43,7 @@ class CodeWriter:
         return f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
 
     def bind(self, x: Any, expression: str) -> None:
-        """Have an object found anew in each call."""
+        """Name an object that differs from call to call by an expression."""
         if x is not None:
             self._names.setdefault(id(x), expression)
             self._bound.add(id(x))
@@ -62,7 +62,7 @@ class CodeWriter:
         return f"numbers[{list(self.passed).index(x.text)}]"
 
     def check(self, arguments: str, arrays: list[str], numbers: list[str]) -> Callable[..., Any]:
-        """Return the function that checks the guards, and returns what the program and the effects are given."""
+        """Return the function that checks the guards, and returns the arguments of the program and of the effects."""
         tests = [f"if ({text}) is not {truth}: return MISS" for text, truth in self._trace.conditions.items()]
         used = re.findall(r"\bn\d+", " ".join([*tests, *numbers, *self.passed]))
         reads = [line for name in dict.fromkeys(used) for line in self._read(name)]

@@ -1,4 +1,4 @@
-"""Effects of a replay: results, gradients, and numbers of optimizers and generators."""
+"""Side effects of a replay: results, gradients, modes, and numbers of optimizers and generators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xgrad.support import trees
 class Effects:
     """The effects of a step, written as lines that a replay runs after the program.
 
-    Raises `Unusable` if something was returned or left behind that cannot be made anew.
+    Raises `Unusable` if something was returned or left behind that a replay cannot make.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Effects:
             if slot.kind != "device":
                 self.descriptions.append((slot.name, _described(slot.after)))
         storages = {value.storage for value in self.outputs}
-        for part in gradients:  # a buffer is left to whoever is given a view of it
+        for part in gradients:  # a buffer with a view among the results is replaced
             if part.buffer._data.value.storage in storages:
                 writer.effect("{}.seen = True", part)
         changed = recording.changed_values()

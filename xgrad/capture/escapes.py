@@ -20,7 +20,7 @@ def alive(trace: Trace) -> list[TracedArray]:
 
 
 def replace_everywhere(trace: Trace) -> None:
-    """Put arrays in the place of traced arrays, wherever they are, and likewise numbers and devices."""
+    """Replace traced arrays, numbers and devices by those that they stand for, in all objects that hold them."""
     trace.forget()
     placements, device = trace.device.placements, trace.device
     held: list[Any] = [*alive(trace), *[x for x in gc.get_referrers(trace) if type(x) is Number]]

@@ -1,4 +1,4 @@
-"""The conditions on which a program holds for a call."""
+"""Guards: the conditions under which a program may be replayed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def structure_of(x: Any, contents: list[Any]) -> Any:
 
 
 class Other:
-    """An argument that is no tensor: equal to those that a step cannot tell from it."""
+    """An argument that is no tensor, compared by type and value, and floats by their text, for -0.0 and NaN."""
 
     __slots__ = ("value",)
 
@@ -48,7 +48,7 @@ class Other:
 
 
 def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[Flat]:
-    """Write the conditions, and return the packed parameters of the program, given the numbers of its values."""
+    """Write the guards, and return the packed parameters of the program, which uses the values of these numbers."""
     state, slots, guard = recording.state, recording.slots, writer.guard
     functions = (equal, has_family, holds_state, leaf_matches, same_objects, shared_with, tensor_matches)
     writer.scope.update({function.__name__: function for function in functions}, edits=edits)

@@ -41,7 +41,7 @@ _NESTED = frozenset({tuple, list, slice})
 class Storage:
     """A piece of memory with one or several values in it, and the number of calls that write to it.
 
-    It is of a kind: "temporary", "constant", "input", given at each replay, or "state", updated in place.
+    Its kind is "temporary", "constant", "input" (passed to each replay) or "state" (updated in place).
     """
 
     kind: str
@@ -51,8 +51,8 @@ class Storage:
 class Value:
     """An array of a program: in a storage that its views share, with a name if it is an input or of the state.
 
-    Its `strides` are None where the library has none. A `scalar` is one of NumPy, whose arithmetic is not that of
-    arrays.
+    Its `strides` are None where the library has none. A `scalar` is one of NumPy, with another
+    arithmetic than arrays.
     """
 
     __slots__ = ("dtype", "name", "number", "scalar", "shape", "storage", "strides")

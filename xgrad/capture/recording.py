@@ -1,4 +1,4 @@
-"""A step as it was traced: where the state is kept, what is there before and after, the arguments, and the result."""
+"""A traced step: the slots in which state is kept, with their contents before and after, arguments, and result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Slot:
     after: Any = None
 
     def read(self) -> Any:
-        """Return what the slot holds; None where it is gone."""
+        """Return what the slot holds; None if the key is gone."""
         if isinstance(self.owner, ContextVar):
             return self.owner.get()
         return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
@@ -123,7 +123,7 @@ class Slots:
         leaf = x._leaf
         if leaf is not None and leaf.slot is not None:
             flat = leaf.slot.flat()
-            if flat is None:  # the optimizer has forgotten it, and packs it anew when it takes a step
+            if flat is None:  # the optimizer has dropped it, and packs it again in its next step
                 self.complete = False
             else:
                 self._flat(flat)  # before the parameter: its buffers stand for those in them
@@ -225,7 +225,7 @@ class Recording:
     # Changes
 
     def unsupported_changes(self) -> Iterator[str]:
-        """Return what the step changed and is not to."""
+        """Return the changes of the step that a replay cannot make."""
         for x, before in self._attributes:
             now = vars(x)
             for key in (before.keys() | now.keys()) - _KEPT_APART:
@@ -238,7 +238,7 @@ class Recording:
             yield "which tensors a container or an attribute holds"
 
     def has_same_layouts(self) -> bool:
-        """Return whether optimizers keep parameters and moments as they did before the step."""
+        """Return whether optimizers pack parameters and moments as they did before the step."""
         return all(_packing(x) == before for x, before in self._packings)
 
     def changed_values(self) -> list[tuple[Any, str]]:
@@ -247,7 +247,7 @@ class Recording:
 
 
 def _packing(optimizer: Any) -> Any:
-    """Return how an optimizer keeps its parameters: equal as long as it keeps them so."""
+    """Return how an optimizer packs its parameters and moments, to be compared."""
     flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
     return (
         {key: id(laid) for key, laid in optimizer._laid.items()},

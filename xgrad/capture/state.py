@@ -87,12 +87,12 @@ class State:
     # Search
 
     def _visit(self, x: Any, name: str, level: int = 0) -> set[int]:
-        """Look into something: at level 1, in the attributes of an object, not into the attributes of others."""
+        """Search an object once: at level 1, an attribute of another object, without its own attributes."""
         _, known, ids = self._visited.get(id(x), (None, 2, set()))
         if isinstance(x, _HOLDERS):
             level, ids = 0, ids | {id(x)}
         if level < known:
-            self._visited[id(x)] = x, level, ids  # first, for what holds itself
+            self._visited[id(x)] = x, level, ids  # first, for objects that contain themselves
             ids |= self._search(x, name, level)
         return ids
 

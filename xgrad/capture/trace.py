@@ -181,7 +181,7 @@ class Trace:
             self.refuse(f"{name} may raise an error, and the step has written to tensors before: call it first")
 
     def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
-        """Refuse masks; after a write to the state, check the range of indices: errors must come before it."""
+        """Refuse masks; after a write to the state, check the range of indices before all writes."""
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(part, TracedArray) and "bool" in str(part.dtype) for part in parts):
             if name == "getitem":
@@ -196,7 +196,7 @@ class Trace:
                     self.check(self.device.xp.all((part >= -length) & (part < length)))
 
     def check(self, condition: Any) -> bool:
-        """Return the truth of an array of one bool, which each replay checks."""
+        """Return the truth of an array of one bool, and make it a check of the program."""
         truth = bool(condition.array)
         self.calls.append(Call(bool, (condition.value,), {}, check=truth, line=user_line()))
         return truth
