@@ -3,7 +3,6 @@
 #   make train        train a network, on MNIST where there is one, else on the digits that come with xgrad
 #   make test         the tests
 #   make check        lint, types and tests; make lint, make types for one of them
-#   make test-all     the tests, with those that duplicate others
 #   make test-peers   the tests that need PyTorch or JAX, which it installs beside, into .venv-peers
 #   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
 #   make test-extras  the wheel with each combination of extras, each in an environment of its own
@@ -40,7 +39,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
 # CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
 gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
-.PHONY: train test check lint types test-all test-peers with-peers test-oldest with-oldest test-extras bench \
+.PHONY: train test check lint types test-peers with-peers test-oldest with-oldest test-extras bench \
         conformance peer-suites with-suites gpu-check clean
 .NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
@@ -60,9 +59,6 @@ lint: $(call has,check)
 
 types: $(call has,check)
 	$(RUN) -m mypy
-
-test-all: $(call has,test)
-	$(PYTEST) --all $(ARGS)
 
 # Environments of their own, so that `make test` stays what it is on a machine without these packages.
 test-peers:

@@ -14,7 +14,7 @@ from benchmarks import environment
 from benchmarks.harness import Options, UsageError
 from benchmarks.report import markdown, write
 
-NAMES = ("step", "ops", "epoch", "memory", "scaling", "import", "chain", "reach", "gpu")
+NAMES = ("step", "ops", "epoch", "memory", "scaling", "import", "chain", "reach", "before", "gpu")
 RESULTS = environment.ROOT / "benchmarks" / "results"
 
 
@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         choices=(*NAMES, "all"),
         metavar="NAME",
-        help="the benchmark; all runs all but gpu; without a name, all are listed",
+        help="the benchmark; all runs all but before and gpu; without a name, all are listed",
     )
     add("--quick", action="store_true", help="tiny sizes, as a test: the figures mean nothing")
     add("--peers", default="", metavar="NAME,NAME", help="only these peers, by their names in the tables")
@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     add("--repeats", type=natural, metavar="N", help="number of blocks, fresh processes or seeds")
     add("--seconds", type=positive, metavar="S", help="least duration of a block")
     add("--device", default="cuda", help="device of gpu: cuda, or cpu as a test")
+    add("--commit", default="HEAD", help="commit of before (default: %(default)s)")
     add("--save", action="store_const", const=RESULTS, dest="output", help="write to benchmarks/results")
     add("--output", type=Path, metavar="FOLDER", help="write NAME.json, NAME.md and NAME.svg there")
     return top
@@ -76,6 +77,7 @@ def measure(name: str, options: Options, output: Path | None) -> int:
 def command(name: str, options: Options) -> str:
     """Return the command that repeats the measurement."""
     options_by_name = {"peers": ",".join(options.peers), "device": options.device if name == "gpu" else None}
+    options_by_name["commit"] = options.commit if name == "before" else None
     options_by_name |= {key: getattr(options, key) for key in ("threads", "repeats", "seconds")}
     words = [f"--{key}={value}" for key, value in options_by_name.items() if value]
     return shlex.join(["python", "-m", "benchmarks", name, *["--quick"] * options.quick, *words])
@@ -89,11 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{name:8} {module_of(name).__doc__.splitlines()[0]}")
         return 0
     peers = tuple(part.strip() for part in args.peers.split(",") if part.strip())
-    names = NAMES[:-1] if args.name == "all" else (args.name,)
+    names = [name for name in NAMES if name not in ("before", "gpu")] if args.name == "all" else [args.name]
     statuses = []
     for name in names:
         device = args.device if name == "gpu" else "cpu"
-        options = Options(args.quick, peers, args.threads, args.repeats, args.seconds, device)
+        options = Options(args.quick, peers, args.threads, args.repeats, args.seconds, device, args.commit)
         statuses.append(measure(name, options, args.output))
     return max(statuses)
 

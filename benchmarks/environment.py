@@ -23,8 +23,8 @@ REPORTED = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "
            "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "NVIDIA_TF32", "VECLIB_", "NPROC")  # fmt: skip
 
 
-def for_workers(threads: int, device: str) -> dict[str, str]:
-    """Return the environment of the processes of peers, with a number of threads for each library.
+def for_workers(threads: int, device: str, tree: Path = ROOT) -> dict[str, str]:
+    """Return the environment of the processes of peers, with a number of threads for each library, and xgrad of a tree.
 
     NPROC is the variable of XLA. Each library chooses its kernels by itself: `KERNELS` are not passed on.
     """
@@ -32,7 +32,8 @@ def for_workers(threads: int, device: str) -> dict[str, str]:
     if device != "cpu":
         own["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in NVIDIA's libraries
     own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    folders = [str(tree), *([str(tree / "backends"), str(ROOT)] if tree != ROOT else [])]
+    path = os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
     # An editable installation writes bytecode at its first import, which installed libraries have already.
     inherited = {name: text for name, text in os.environ.items() if name not in (*KERNELS, "PYTHONDONTWRITEBYTECODE")}
     return {**inherited, **own, "PYTHONPATH": path}

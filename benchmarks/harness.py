@@ -9,8 +9,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks import environment
@@ -38,6 +39,8 @@ class Options:
     repeats: int | None = None
     seconds: float | None = None
     device: str = "cpu"
+    commit: str = "HEAD"
+    trees: Mapping[str, Path] = field(default_factory=dict)  # of peers that are xgrad of another tree
 
     def filled(self, *, threads: int = 2, repeats: int = 9, seconds: float = 0.1) -> Options:
         """Return complete options."""
@@ -63,14 +66,17 @@ def begin(name: str, about: str, options: Options) -> Result:
 class Worker:
     """A peer in a process of its own, which works only during a request."""
 
-    def __init__(self, subject: str, arguments: Mapping[str, Any], options: Options) -> None:
-        env = environment.for_workers(options.threads or 1, options.device)
+    def __init__(
+        self, subject: str, arguments: Mapping[str, Any], options: Options, tree: Path = environment.ROOT
+    ) -> None:
+        env = environment.for_workers(options.threads or 1, options.device, tree)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
             env=env,
+            cwd=None if tree == environment.ROOT else tree,
         )
         if options.threads == 1 and hasattr(os, "sched_setaffinity"):
             # The same core for all: cores of a virtual machine differ in speed, depending on other machines.
@@ -159,7 +165,9 @@ def worker_group(
             if worker := (idle or {}).pop(peer, None):
                 group.workers[peer] = worker
                 group.attempt(peer, partial(worker.ask, subject, **case_arguments))
-            elif worker := group.attempt(peer, partial(Worker, subject, case_arguments, options)):
+            elif worker := group.attempt(
+                peer, partial(Worker, subject, case_arguments, options, options.trees.get(peer, environment.ROOT))
+            ):
                 group.workers[peer] = worker
         yield group
     finally:

@@ -69,23 +69,14 @@ def markdown(result: Result, plot: bool = False) -> str:
     """Return the result as Markdown."""
     lines = [f"# {result.name}", "", result.about.strip(), ""]
     for table in result.tables:
-        if not (columns := table.columns()):
-            continue
-        lines += [f"## {table.title}" + (f", {table.unit}" if table.unit else ""), ""]
-        lines += [f"| {table.corner} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-        for row, cells in table.cells.items():
-            lines.append(f"| {row} | {' | '.join(cell(cells.get(column, ())) for column in columns)} |")
-        lines.append("")
+        if table.columns():
+            title = f"{table.title}, {table.unit}" if table.unit else table.title
+            rows = {
+                row: {column: cell(samples) for column, samples in cells.items()} for row, cells in table.cells.items()
+            }
+            lines += _table(title, table.corner, rows, "-")
     for words in result.words:
-        columns = list(dict.fromkeys(column for row in words.cells.values() for column in row))
-        lines += [
-            f"## {words.title}",
-            "",
-            f"| {words.corner} | {' | '.join(columns)} |",
-            "|---" * (len(columns) + 1) + "|",
-        ]
-        lines += [f"| {row} | {' | '.join(cells.get(c, '') for c in columns)} |" for row, cells in words.cells.items()]
-        lines.append("")
+        lines += _table(words.title, words.corner, words.cells, "")
     for title, absent in (("Left out", result.left_out), ("Failed", result.failed)):
         for peer, reasons in absent.items():
             for reason, cases in reasons.items():
@@ -97,6 +88,14 @@ def markdown(result: Result, plot: bool = False) -> str:
     lines += [f"with {settings}.", ""] if settings else []
     lines += [f"- {name}: {text}" for name, text in result.environment.items()]
     return "\n".join(lines) + "\n"
+
+
+def _table(title: str, corner: str, rows: dict[str, dict[str, str]], missing: str) -> list[str]:
+    """Return the lines of a table with its title."""
+    columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
+    lines = [f"## {title}", "", f"| {corner} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines += [f"| {row} | {' | '.join(cells.get(c, missing) for c in columns)} |" for row, cells in rows.items()]
+    return [*lines, ""]
 
 
 def cell(samples: Sequence[float]) -> str:

@@ -20,11 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add = parser.addoption
     add("--device", action="append", help="run the tests that take a device on this one, and only those; repeatable")
     add("--peers", action="store_true", help="run only the tests that need PyTorch or JAX")
-    add("--all", action="store_true", help="also run the tests that duplicate others")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "repeats(reason): run with --all only, since it duplicates another test")
     if config.getoption("--peers"):  # or all that needs them would be skipped
         try:
             for peer in sorted(PEERS):
@@ -65,9 +63,7 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
     devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
     if config.getoption("--device") and not fixtures & {"device", "devices"}:
         return False
-    if config.getoption("--peers") and not (fixtures & PEERS or any(name.startswith("torch") for name in devices)):
-        return False
-    return bool(config.getoption("--all") or not item.get_closest_marker("repeats"))
+    return not config.getoption("--peers") or bool(fixtures & PEERS) or any(d.startswith("torch") for d in devices)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What tests of several subjects make tensors of, and read from them."""
+"""Helpers of several test modules: leaves, host arrays, random numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xgrad import Tensor
 
 
 def leaf(values: Any, device: str = "cpu") -> Tensor:
-    """Return a tensor that requires a gradient, of the dtype of an array, or float64 or complex128 of numbers."""
+    """Return a leaf that requires a gradient; Python numbers and integers become float64 or complex128."""
     values = np.asarray(values)
     values = values.astype(np.float64) if values.dtype.kind in "biu" else values
     return Tensor(values, dtype=values.dtype, device=device, requires_grad=True)
@@ -22,5 +22,5 @@ def host(x: Tensor) -> np.ndarray:
 
 
 def uniform(*shape: int, seed: int = 0, low: float = 0.5, high: float = 2.0) -> np.ndarray:
-    """Return random numbers between two bounds."""
+    """Return uniform random numbers."""
     return np.random.default_rng(seed).uniform(low, high, shape)

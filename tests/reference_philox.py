@@ -1,10 +1,10 @@
-"""Philox4x64-10 by NumPy, and the words that are published for it."""
+"""Philox4x64-10 of NumPy, and published test vectors."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# Of Random123, tests/kat_vectors: a counter, a key, and the four words that they give
+# From Random123, tests/kat_vectors: counter, key, four words
 VECTORS = [
     (0, 0, [0x16554D9ECA36314C, 0xDB20FE9D672D0FDC, 0xD7E772CEE186176B, 0x7E68B68AEC7BA23B]),
     (
@@ -21,7 +21,7 @@ VECTORS = [
 
 
 def words(counter: int, key: int, count: int) -> list[int]:
-    """Return the first words from a counter on, which NumPy increments before each block."""
+    """Return the first words from a counter on; NumPy increments it before each block."""
     return np.random.Philox(counter=(counter - 1) % 2**256, key=key).random_raw(count).tolist()
 
 

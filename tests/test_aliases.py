@@ -148,19 +148,19 @@ def equal(a: Any, b: Any) -> bool:
     return a.shape == b.shape and np.allclose(a, b)
 
 
-@pytest.mark.parametrize(("theirs", "ours"), DIFFERENCES)
-def test_documented_replacements_have_the_values_of_pytorch(theirs: str, ours: str, torch: Any) -> None:
+@pytest.mark.parametrize(("pytorch", "replacement"), DIFFERENCES)
+def test_documented_replacements_have_the_values_of_pytorch(pytorch: str, replacement: str, torch: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's, of what it will change
-        expected = eval(theirs, {"torch": torch, "x": torch.tensor(X)})
-    assert equal(eval(ours, {"xgrad": xgrad, "x": xgrad.tensor(X)}), expected)
+        expected = eval(pytorch, {"torch": torch, "x": torch.tensor(X)})
+    assert equal(eval(replacement, {"xgrad": xgrad, "x": xgrad.tensor(X)}), expected)
 
 
-@pytest.mark.parametrize(("theirs", "ours"), DIFFERENCES)
-def test_documented_differences_from_pytorch_exist(theirs: str, ours: str) -> None:
+@pytest.mark.parametrize(("pytorch", "replacement"), DIFFERENCES)
+def test_documented_differences_from_pytorch_exist(pytorch: str, replacement: str) -> None:
     names = {"torch": xgrad, "xgrad": xgrad, "x": xgrad.tensor(X)}
     try:
-        result = eval(theirs, names)
+        result = eval(pytorch, names)
     except (AttributeError, TypeError, ValueError):
         return
-    assert not equal(result, eval(ours, names))
+    assert not equal(result, eval(replacement, names))

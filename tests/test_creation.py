@@ -1,4 +1,4 @@
-"""Creation functions of tensors: bounds, fill values, nested lists, and what is refused."""
+"""Creation functions of tensors: bounds, fill values, nested lists, refusals."""
 
 from __future__ import annotations
 
@@ -85,10 +85,6 @@ def test_asarray_shares_or_copies_as_asked() -> None:
     shared, copied, owned = xgrad.asarray(buffer, copy=False), xgrad.asarray(buffer, copy=True), Tensor(buffer)
     buffer[0] = 5.0
     assert (shared.tolist(), copied.tolist(), owned.tolist()) == ([5, 2], [1, 2], [1, 2])
-
-
-def test_grid_of_nothing_is_empty() -> None:
-    assert xgrad.meshgrid() == xgrad.meshgrid(indexing="ij") == ()
 
 
 @pytest.mark.parametrize("fn", [xgrad.tril, xgrad.triu])

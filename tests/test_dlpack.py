@@ -47,39 +47,39 @@ class Exporter:
 
 
 def test_from_dlpack_of_numpy_shares_its_memory() -> None:
-    theirs = np.arange(6.0).reshape(2, 3)[:, ::2]
-    x = xgrad.from_dlpack(theirs)
-    assert address(x) == theirs.__array_interface__["data"][0]
+    source = np.arange(6.0).reshape(2, 3)[:, ::2]
+    x = xgrad.from_dlpack(source)
+    assert address(x) == source.__array_interface__["data"][0]
     assert (x.shape, x.dtype, str(x.device), x.tolist()) == ((2, 2), xgrad.float64, "cpu", [[0, 2], [3, 5]])
 
 
 def test_from_dlpack_of_torch_shares_its_memory(torch: Any) -> None:
-    theirs = torch.arange(4.0)
-    for x in (xgrad.from_dlpack(theirs), xgrad.from_dlpack(theirs, device="cpu", copy=False)):
-        assert (address(x), str(x.device)) == (theirs.data_ptr(), "cpu")
-    x = xgrad.from_dlpack(theirs, device="torch", copy=False)
-    assert (x._data.data_ptr(), str(x.device)) == (theirs.data_ptr(), "torch")
+    source = torch.arange(4.0)
+    for x in (xgrad.from_dlpack(source), xgrad.from_dlpack(source, device="cpu", copy=False)):
+        assert (address(x), str(x.device)) == (source.data_ptr(), "cpu")
+    x = xgrad.from_dlpack(source, device="torch", copy=False)
+    assert (x._data.data_ptr(), str(x.device)) == (source.data_ptr(), "torch")
     x = xgrad.from_dlpack(np.arange(3.0), device="torch", copy=False)
     assert (str(x.device), x.tolist()) == ("torch", [0, 1, 2])
     with pytest.raises(BufferError, match=r"requires? grad"):
-        xgrad.from_dlpack(theirs.requires_grad_())
+        xgrad.from_dlpack(source.requires_grad_())
 
 
 def test_from_dlpack_of_jax_shares_its_memory(jax: Any) -> None:
-    theirs = jax.numpy.arange(4.0)
-    x = xgrad.from_dlpack(theirs)
-    assert address(x) == theirs.unsafe_buffer_pointer()
+    source = jax.numpy.arange(4.0)
+    x = xgrad.from_dlpack(source)
+    assert address(x) == source.unsafe_buffer_pointer()
     x[0] = 7  # which makes a new value: JAX's arrays never change
-    assert (x.tolist(), theirs.tolist()) == ([7, 1, 2, 3], [0, 1, 2, 3])
+    assert (x.tolist(), source.tolist()) == ([7, 1, 2, 3], [0, 1, 2, 3])
 
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_imported_memory_is_never_written_to(read_only: bool) -> None:
     if read_only and not SIGNALS:
         pytest.skip("NumPy 2.0 gives no read-only memory away")
-    theirs = np.arange(1.0, 4.0)
-    theirs.flags.writeable = not read_only
-    x, y, p = xgrad.from_dlpack(theirs), xgrad.from_dlpack(theirs), xgrad.from_dlpack(theirs).requires_grad_()
+    source = np.arange(1.0, 4.0)
+    source.flags.writeable = not read_only
+    x, y, p = xgrad.from_dlpack(source), xgrad.from_dlpack(source), xgrad.from_dlpack(source).requires_grad_()
     x[0] = 5
     y += 1
     y *= y
@@ -89,23 +89,23 @@ def test_imported_memory_is_never_written_to(read_only: bool) -> None:
         p[1] = 9
     p.data *= 2
     module = xgrad.nn.Parameter([0.0])
-    module.data = xgrad.from_dlpack(theirs)
+    module.data = xgrad.from_dlpack(source)
     for make in (xgrad.optim.SGD, xgrad.optim.Adam):
-        for parameter in (xgrad.from_dlpack(theirs).requires_grad_(), module):
+        for parameter in (xgrad.from_dlpack(source).requires_grad_(), module):
             optimizer = make([parameter], lr=0.1)
             for _ in range(3):
-                parameter.grad = xgrad.from_dlpack(theirs)
+                parameter.grad = xgrad.from_dlpack(source)
                 optimizer.step()
                 (parameter * parameter).sum().backward()
                 optimizer.zero_grad()
             assert parameter.tolist() != [1, 2, 3]
-    assert theirs.tolist() == [1, 2, 3]
+    assert source.tolist() == [1, 2, 3]
 
 
 def test_copy_has_memory_of_its_own(device: str) -> None:
-    theirs = np.arange(3.0)
-    x = xgrad.from_dlpack(theirs, device=device, copy=True)
-    theirs[0] = 5
+    source = np.arange(3.0)
+    x = xgrad.from_dlpack(source, device=device, copy=True)
+    source[0] = 5
     assert (x.tolist(), str(x.device)) == ([0, 1, 2], device)
     y = xgrad.from_dlpack(x)
     assert y.device is x.device and y.tolist() == [0, 1, 2]
@@ -150,10 +150,10 @@ def test_import_to_another_device_needs_a_copy() -> None:
 
 def test_numpy_imports_shared_read_only_memory() -> None:
     x = Tensor([1.0, 2.0])
-    theirs = np.from_dlpack(x)
-    assert theirs.__array_interface__["data"][0] == address(x)
+    imported = np.from_dlpack(x)
+    assert imported.__array_interface__["data"][0] == address(x)
     with pytest.raises(ValueError, match="read-only"):
-        theirs[0] = 5
+        imported[0] = 5
 
 
 def test_torch_and_jax_import_shared_memory(torch: Any, jax: Any) -> None:
@@ -176,11 +176,11 @@ def test_negative_strides_are_copied_for_pytorch(torch: Any) -> None:
 
 
 def test_read_only_memory_is_copied_for_dlpack_before_1_0() -> None:
-    theirs = aligned(3)
-    theirs.flags.writeable = not SIGNALS
-    x = xgrad.from_dlpack(theirs)
+    source = aligned(3)
+    source.flags.writeable = not SIGNALS
+    x = xgrad.from_dlpack(source)
     assert not np.from_dlpack(x).flags.writeable and address(xgrad.from_dlpack(x)) == address(x)
-    assert SIGNALS or not np.shares_memory(np.from_dlpack(Exporter(x, max_version=None)), theirs)
+    assert SIGNALS or not np.shares_memory(np.from_dlpack(Exporter(x, max_version=None)), source)
     x.__dlpack__()  # DLPack from before 1.0 makes a writable array of it
     with pytest.raises(BufferError, match="readonly"):
         x.__dlpack__(copy=False)
@@ -207,10 +207,10 @@ def test_exported_copy_shares_no_memory(device: str) -> None:
     x = xgrad.ones(2, device=device)
     if not on_host(x):
         pytest.skip("not in the memory of the host")
-    theirs = np.from_dlpack(Exporter(x, copy=True))
-    assert not np.shares_memory(theirs, np.from_dlpack(x))
+    imported = np.from_dlpack(Exporter(x, copy=True))
+    assert not np.shares_memory(imported, np.from_dlpack(x))
     if np.from_dlpack(np.ones(2)).flags.writeable:  # before 2.3, NumPy takes all memory as read-only
-        theirs[0] = 5
+        imported[0] = 5
     assert x.tolist() == [1, 1]
 
 

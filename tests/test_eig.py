@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of general matrices, and losses of phases, where the op table does not reach."""
+"""Eigenvalues and eigenvectors beyond the op table, and losses that depend on phases."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -50,27 +49,6 @@ def test_einsum_of_random_subscripts_equals_that_of_numpy(device: str, dtype: st
 def test_einsum_keeps_small_integers_and_counts_bools() -> None:
     assert xgrad.einsum("i->", xgrad.asarray([1, 2], dtype=xgrad.int8)).dtype == xgrad.int8
     assert xgrad.einsum("i,i", xgrad.asarray([True, True]), xgrad.asarray([True, True])).item() == 2
-
-
-@pytest.mark.parametrize(
-    ("subscripts", "shapes", "message"),
-    [
-        ("ij,jk", [(2, 3)], "expected as many operands as terms, 2, got 1"),
-        ("ij->ik", [(2, 3)], "the result has 'k', which no operand has"),
-        ("ij->ii", [(2, 3)], "the result has 'i' more than once"),
-        ("i->i", [(2, 3)], "expected a letter for each axis, got 'i' for shape (2, 3)"),
-        ("i.j->i", [(2, 3)], "expected letters, commas, one '...' a term and one '->', got 'i.j'"),
-        ("ij,jk", [(2, 3), (2, 3)], "expected one length for letter 'j', got 3 and 2"),
-        ("...,...", [(2,), (3,)], "expected one length for axes of '...', got 2 and 3"),
-        ("i...->i", [(2, 3)], "expected '...' in the result, too: sum over its axes afterwards"),
-        ("ii", [(2, 3)], "expected one length for 'i', which is repeated, got shape (2, 3)"),
-        ("", [], "expected as many operands as terms, 1, got 0"),
-    ],
-)
-def test_einsum_of_subscripts_that_do_not_fit_names_them(subscripts: str, shapes: Any, message: str) -> None:
-    message = re.escape(f"einsum: {message}, in subscripts {subscripts!r} of operands of shapes {shapes}")
-    with pytest.raises(ValueError, match=message):
-        xgrad.einsum(subscripts, *[xgrad.ones(shape) for shape in shapes])
 
 
 # Padding, comparison, scans, gradients
@@ -243,6 +221,16 @@ SPLIT_AXIS = "ValueError: gradient: expected 3 or more points along axis 0 for e
 SELECT, SCANS = ("topk", "partition"), ("cummax", "cummin", "logcumsumexp")
 REFUSED = [
     ("xp.einsum(x, 'i')", LETTERS),
+    ("xp.einsum('ij,jk', w)", "ValueError: einsum: expected as many operands as terms, 2, got 1"),
+    ("xp.einsum('ij->ik', w)", "ValueError: einsum: the result has 'k', which no operand has, in subscripts 'ij->ik'"),
+    ("xp.einsum('ij->ii', w)", "ValueError: einsum: the result has 'i' more than once, … operands of shapes [(2, 3)]"),
+    ("xp.einsum('i->i', w)", "ValueError: einsum: expected a letter for each axis, got 'i' for shape (2, 3)"),
+    ("xp.einsum('i.j->i', w)", "ValueError: einsum: expected letters, commas, one '...' a term and one '->', got"),
+    ("xp.einsum('ij,jk', w, w)", "ValueError: einsum: expected one length for letter 'j', got 3 and 2"),
+    ("xp.einsum('...,...', m[0, ...], x)", "ValueError: einsum: expected one length for axes of '...', got 2 and 3"),
+    ("xp.einsum('i...->i', w)", "ValueError: einsum: expected '...' in the result, too: sum over its axes afterwards"),
+    ("xp.einsum('ii', w)", "ValueError: einsum: expected one length for 'i', which is repeated, got shape (2, 3)"),
+    ("xp.einsum('')", "ValueError: einsum: expected as many operands as terms, 1, got 0"),
     ("xp.pad(w, (1, 1, 2, 2))", "ValueError: pad: expected an int, a pair (before, after), or such a pair for each"),
     ("xp.pad(w, -1)", "ValueError: pad: expected no negative pad_width, got -1: slice the tensor"),
     ("xp.pad(w, 1.5)", "TypeError: pad: expected ints for pad_width, got 1.5"),

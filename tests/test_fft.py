@@ -1,4 +1,4 @@
-"""Fourier transforms where the op table does not reach: integers, frequencies, and what is refused."""
+"""Fourier transforms beyond the op table: integers, frequencies, refusals."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ def test_import_stays_within_its_bounds_of_work() -> None:
     assert int(compiled) <= 10, "functions are written out when they are first called"
     assert (signatures, specs) == ("0", "0"), "signatures and specifications are made when they are first used"
     assert int(objects) <= 4500
-    ours = [name for name in modules if name.partition(".")[0] == "xgrad"]
-    assert len(ours) <= 47
-    assert set(modules) - set(ours) <= {"threading", "heapq", "_heapq", "_weakrefset"}
+    own = [name for name in modules if name.partition(".")[0] == "xgrad"]
+    assert len(own) <= 47
+    assert set(modules) - set(own) <= {"threading", "heapq", "_heapq", "_weakrefset"}
 
 
 def test_training_on_the_cpu_loads_neither_other_backends_nor_extras() -> None:

@@ -1,4 +1,4 @@
-"""Linear algebra where the op table does not reach: what is refused, and what happens where derivatives end."""
+"""Linear algebra beyond the op table: refusals, points without a derivative, memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_several_results_have_the_names_of_the_standard(device: str) -> None:
     assert all(isinstance(part, Tensor) and part.device == xgrad.Device(device) for part in linalg.svd(x))
 
 
-# What is refused
+# Refusals
 
 FAILING: list[tuple[str, Callable[[Tensor], Any], Any]] = [
     ("inv", linalg.inv, [[1.0, 2.0], [2.0, 4.0]]),
@@ -66,7 +66,7 @@ def test_matrix_without_a_result_is_an_error_with_its_shape(name: str, fn: Any, 
     if device.startswith("cuda"):
         assert not np.isfinite(host(fn(x))).all()
         return
-    for _ in range(2):  # a second call may take a shorter way
+    for _ in range(2):  # a second call may take a cached path
         with pytest.raises(np.linalg.LinAlgError, match=rf"^{name}: .*of shape \(2, 2\), float64"):
             fn(x)
 
@@ -127,7 +127,7 @@ def test_rtol_of_each_matrix(device: str) -> None:
     np.testing.assert_allclose(host(linalg.pinv(x, rtol=rtol)), [np.diag([1, 2]), np.diag([1, 0])])
 
 
-# Where derivatives end
+# Points without a derivative
 
 REPEATED = np.diag([2.0, 2.0, 1.0])
 
@@ -164,7 +164,7 @@ def test_vectors_of_repeated_or_zero_singular_values_have_no_gradient(values: np
 
 
 def test_singular_vector_determined_by_the_others_has_a_gradient(device: str) -> None:
-    """Of a matrix of rank 1 with two columns the second of V is at right angles to the first; of U it may be any."""
+    """In rank 1 with two columns, the second column of V is orthogonal to the first; that of U is arbitrary."""
     x = leaf([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]], device)
     u, _, vh = linalg.svd(x, full_matrices=False)
     (of_v,) = grad(vh[0, 1] / vh[0, 0], x, retain_graph=True)
@@ -183,7 +183,7 @@ def test_det_at_three_orders(device: str) -> None:
 
 
 def test_gradient_of_the_pseudo_inverse_keeps_its_rank(device: str) -> None:
-    """Of a change that would raise the rank it sees nothing."""
+    """Changes that would raise the rank are ignored."""
     x = leaf(np.diag([2.0, 0.0]), device)
     (g,) = grad(xgrad.sum(linalg.pinv(x)), x)
     np.testing.assert_allclose(host(g), [[-0.25, 0.25], [0.25, 0]])
@@ -211,7 +211,7 @@ def test_norm_at_zero_has_derivatives_of_zero(norm: Callable[..., Tensor], order
         assert not host(g).any()
 
 
-# Larger ones
+# Larger matrices
 
 
 @pytest.mark.parametrize("fn", [linalg.det, linalg.inv, lambda x: linalg.slogdet(x).logabsdet, linalg.svdvals,

@@ -32,7 +32,7 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 
 
 def matrix(value: float, shape: tuple[int, ...] = (2, 3, 3), dtype: str = "float32") -> np.ndarray:
-    """Return random matrices, the last element of which is `value`."""
+    """Return random matrices with `value` as their last element."""
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     x[..., -1, -1] = value
     return x

@@ -1,6 +1,6 @@
-"""Every op of the table on every device: second derivatives, and complex numbers at every order.
+"""Every op of the table on every device: second derivatives, and complex numbers.
 
-Values and first derivatives of real numbers, special values among them, are those of `tests/parity/test_compare.py`.
+`tests/parity/test_compare.py` has the values and first derivatives of real numbers, with special values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from xgrad.parity.row import Op, Sample
 from xgrad.parity.table import OPS
 from xgrad.testing import gradcheck, gradgradcheck
 
-# Warnings of NumPy and PyTorch about NaNs and empty arrays are not the subject here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0.*"),
@@ -29,7 +28,7 @@ DIFFERENTIABLE = [op for op in OPS if op.differentiable]
 
 
 def usable(device: str, op: Op) -> xgrad.Device:
-    """Return the device, or skip with the row's reason why the op cannot run there."""
+    """Return the device, or skip the test with the reason why the op cannot run on it."""
     target = xgrad.Device(device)
     if op.kernel:
         pytest.importorskip("scipy", reason="needs scipy")
@@ -40,7 +39,7 @@ def usable(device: str, op: Op) -> xgrad.Device:
 
 @contextmanager
 def noted(sample: Sample) -> Iterator[None]:
-    """Say in a failure which sample of the row it is."""
+    """Add the sample to the notes of an exception."""
     try:
         yield
     except Exception as error:
@@ -56,7 +55,7 @@ def test_complex_values_and_gradients_agree_with_pytorch(op: Op, dtype: str, dev
     rtol, atol = (op.loose[0] if op.loose else 1e-10, 1e-12) if dtype == "float64" else (1e-5, 2e-6)
     for sample in op.complex_samples():
         with noted(sample):
-            values, gradients = evaluate(op, sample, target, dtype)  # which checks shapes, dtypes and devices
+            values, gradients = evaluate(op, sample, target, dtype)  # checks shapes, dtypes and devices
             expected, expected_gradients = by_pytorch(op, sample, dtype)
             for got, want in zip(values, expected, strict=True):
                 np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
@@ -82,18 +81,18 @@ def test_gradgradcheck(op: Op, device: str) -> None:
 
 @pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if op.complex], ids=str)
 def test_complex_gradcheck(op: Op, device: str) -> None:
-    # The rules are the same everywhere: on other devices a random direction shows that they run.
+    # Rules are the same on all devices: a random direction suffices on others.
     check(gradcheck, op, op.complex_samples(), device, fast_mode=device != "cpu")
 
 
-@pytest.mark.repeats("tests/parity/test_compare.py compares the same derivatives with differences in long double")
-@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=str)
-def test_gradcheck(op: Op) -> None:
-    check(gradcheck, op, op.samples, "cpu")
+EXTENSIONS = {module: names for module, names in vars(xgrad)["_FUNCTIONS"].items() if module.startswith("ops.")}
+CREATION = {"asarray", "from_dlpack", "zeros", "ones", "empty", "full", "arange", "linspace", "eye"}
+CREATION |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
+OF_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 
 
 def test_every_declared_op_is_in_the_table() -> None:
-    """A rule that no row reaches would never be checked."""
+    """Rules of ops that have no row are not checked."""
     declared = {name for name in xgrad.ops.__all__ if callable(getattr(xgrad.ops, name))}
     declared |= {f"{module}.{name}" for module in ("fft", "special") for name in getattr(xgrad, module).__all__}
     declared |= set(xgrad.linalg.__all__) | {name for names in EXTENSIONS.values() for name in names}
@@ -101,9 +100,3 @@ def test_every_declared_op_is_in_the_table() -> None:
     elsewhere = {"to_device", "nextafter", "fft.fftfreq", "fft.rfftfreq", "special.expit", "special.digamma"}
     elsewhere |= CREATION | OF_DTYPES | {"broadcast_shapes"}
     assert declared - tested - elsewhere == set()
-
-
-EXTENSIONS = {module: names for module, names in vars(xgrad)["_FUNCTIONS"].items() if module.startswith("ops.")}
-CREATION = {"asarray", "from_dlpack", "zeros", "ones", "empty", "full", "arange", "linspace", "eye"}
-CREATION |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
-OF_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}

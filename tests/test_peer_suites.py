@@ -1,4 +1,4 @@
-"""The list of known failures in test suites of other projects, and one of these suites."""
+"""Known failures in test suites of other projects, and one of these suites."""
 
 from __future__ import annotations
 

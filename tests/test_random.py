@@ -41,7 +41,7 @@ def bits(x: xgrad.Tensor) -> bytes:
     return x.detach().cpu().numpy().tobytes()
 
 
-# The bits
+# Bits
 
 
 @pytest.mark.parametrize(("counter", "key", "expected"), VECTORS)
@@ -80,7 +80,7 @@ def test_words_drawn_in_threads_are_those_drawn_alone():
         assert all(pool.map(draw, range(4)))
 
 
-# The same everywhere
+# The same on all devices
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", None])
@@ -180,7 +180,7 @@ def test_floats_have_their_distribution(draw, distribution, parameters, seed, dt
 
 
 def test_normal_numbers_are_those_of_box_and_muller():
-    """The series against the functions of NumPy."""
+    """The series of the library against the functions of NumPy."""
     drawn = philox.words(1, 2, 20_000)
     drawn[:6] = [0, 0, 2**64 - 1, 5, 2047, 2**63]  # the largest radius, radius 0, the least angle
     first, second = drawn.reshape(-1, 2).T

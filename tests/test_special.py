@@ -87,7 +87,7 @@ def mpmath() -> Any:
 
 
 def derivatives(fn: Any, x: Tensor, order: int) -> list[np.ndarray]:
-    """Return a function of single numbers and its derivatives, up to an order."""
+    """Return the values and derivatives of an elementwise function, up to an order."""
     values, value = [], fn(x)
     for _ in range(order):
         values.append(host(value))
@@ -177,7 +177,7 @@ def test_derivatives_by_the_last_argument(name: str, device: str) -> None:
     assert gradgradcheck(lambda x: getattr(special, name)(*others, x), x)
 
 
-# At 0 some have removable singularities; sinc is a series up to 0.64, its quotient beyond.
+# Points at and around removable singularities; sinc is a series up to 0.64, a quotient beyond.
 ORDERS = {
     "sinc": (5, [0.0, 1e-9, 0.01, 0.2, 0.33, 0.64, 0.9, 1.3, 1.9, 17.2]),
     **dict.fromkeys("i0 i1 j0 j1".split(), (4, [0.0, 0.3])),
@@ -230,7 +230,7 @@ def test_gradients_at_zero_and_out_of_the_domain(name: str, x: float, y: float, 
 
 @pytest.mark.filterwarnings("error")
 def test_log_ndtr_far_out(device: str) -> None:
-    """The derivative is x + 1/x - ... below, and vanishes above, at second order too."""
+    """The first derivatives are asymptotic to -x - 1/x below, and vanish above."""
     x = leaf([-1e5, -40.0, 50.0, 1e3], device)
     _, slope, curvature = derivatives(special.log_ndtr, x, 2)
     np.testing.assert_allclose(slope, [1e5 + 1e-5, 40 + 1 / 40 - 2 / 40**3 + 10 / 40**5, 0, 0], rtol=1e-8)
@@ -263,7 +263,7 @@ def test_derivative_without_closed_form_is_an_error_where_it_is_wanted(
 
 
 def test_density_has_derivatives_by_the_shape(device: str) -> None:
-    """That of `gammainc` by x is in closed form, and so is the derivative of that by a."""
+    """The derivative of `gammainc` by x is in closed form, and can be differentiated by a."""
 
     def density(a: Tensor, x: Tensor) -> Tensor:
         (slope,) = grad(special.gammainc(a, x), x, create_graph=True)
@@ -306,7 +306,7 @@ def test_logsumexp_agrees_with_scipy(a: Any, b: Any, return_sign: bool, device: 
 
 
 def test_sum_of_no_exponentials_is_zero(device: str) -> None:
-    """SciPy says -1 of its sign."""
+    """The sign is 0 (-1 in SciPy)."""
     assert special.logsumexp(leaf([], device)).item() == -math.inf
     logarithm, sign = special.logsumexp(leaf(np.zeros((2, 0)), device), axis=1, return_sign=True)
     assert (logarithm.tolist(), sign.tolist()) == ([-math.inf] * 2, [0, 0])

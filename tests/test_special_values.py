@@ -1,4 +1,4 @@
-"""Special values of elementwise functions, as the standard states them: zeros with their signs, infinities, NaNs."""
+"""Special values of elementwise functions, as in the standard: signed zeros, infinities, NaNs."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ isinf: 0-infj -> True, nan+infj -> True, 1+0j -> False
 isfinite: 0-infj -> False, 1+nanj -> False, 1+0j -> True
 """
 
-# Of which the standard leaves the sign of a part open.
+# The standard leaves the sign of a part open.
 UNSIGNED = """
 expm1: -inf+infj -> -1+0j, -inf+nanj -> -1+0j
 tanh: inf+infj -> 1+0j, inf+nanj -> 1+0j, -inf+infj -> -1+0j
@@ -170,7 +170,7 @@ def test_derivatives_at_special_points(name: str, inputs: list[Any], gradients: 
 
 
 def test_gradients_of_clip_sum_to_one(device: str) -> None:
-    """Moved together, all three move the result by as much."""
+    """A shift of all three inputs shifts the result by as much."""
     grid = np.stack(np.meshgrid(*[np.array([1.0, 2.0, 3.0])] * 3)).reshape(3, -1)
     x, low, high = (xgrad.Tensor(row, dtype="float64", device=device, requires_grad=True) for row in grid)
     xgrad.clip(x, low, high).sum().backward()

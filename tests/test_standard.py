@@ -1,4 +1,4 @@
-"""The namespace is that of the standard, 2025.12: names, signatures, and what it says of itself."""
+"""The namespace of the standard, version 2025.12: names, signatures, inspection, data types."""
 
 from __future__ import annotations
 

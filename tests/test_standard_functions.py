@@ -1,4 +1,4 @@
-"""Standard functions where the op table does not reach: dtypes, named results, versions, refusals."""
+"""Standard functions beyond the op table: dtypes, named results, versions, refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xgrad import Tensor
 
 
 def mixed(loss: Tensor, x: Tensor, *entries: int) -> float:
-    """Return the derivative by some entries, one after the other."""
+    """Return the mixed derivative with respect to some entries."""
     for i in entries:
         (g,) = xgrad.autograd.grad(loss, x, create_graph=True)
         loss = g[i]
@@ -27,7 +27,7 @@ WEIGHTS = np.array([1.0, 2.0, 3.0, 5.0])
 
 @pytest.mark.parametrize("values", [(2.0, 0.0, 3.0, 4.0), (0.0, 0.0, 3.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
 def test_products_through_zeros_are_exact_at_orders_one_to_four(values: tuple[float, ...], device: str) -> None:
-    """A product is linear in each factor: its derivative by one is the product of the others."""
+    """The derivative of a product with respect to a factor is the product of the others."""
     x, w = leaf(values, device), xgrad.asarray(WEIGHTS, device=device)
     for entries in [(0,), (2,), (1, 2), (0, 3), (0, 1, 2), (1, 2, 3), (3, 2, 1, 0)]:
         rest = [1.0 if i in entries else value for i, value in enumerate(values)]
@@ -163,7 +163,7 @@ def test_roll_takes_lists_and_integers_of_numpy(device: str) -> None:
 
 def test_empty_masks_and_lists_select_nothing(device: str) -> None:
     x = leaf(np.zeros((2, 0)), device)
-    if device != "strict":  # whose shapes may not depend on values
+    if device != "strict":  # where no shape may depend on values
         assert x[np.zeros((2, 0), bool)].shape == (0,)
         assert xgrad.ops.setitem(x, np.zeros((2, 0), bool), 1.0).shape == (2, 0)
     assert leaf([1.0, 2.0])[[]].shape == (0,)

@@ -86,7 +86,7 @@ def test_imports_are_found_at_any_depth_and_by_name() -> None:
         assert imported(ast.parse(source), {"xgrad.ops", "xgrad.nn"}) == {"xgrad.ops"}, source
 
 
-def test_the_median_op_and_its_rules_take_at_most_three_lines() -> None:
+def test_median_op_with_its_rules_takes_at_most_three_lines() -> None:
     lengths = {}
     for path in (ROOT / "ops").glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

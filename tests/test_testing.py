@@ -23,7 +23,7 @@ def leaf(*shape: int, dtype: Any = xgrad.float64, device: str = "cpu", seed: int
 
 
 def rule(backward: Callable[..., Any], forward: Callable[..., Any] = lambda xp, x: x * x * x) -> xgrad.Function:
-    """Return a function of one input, by default the cube, with a rule."""
+    """Return a function of one input, by default the cube, with a derivative rule."""
     return type("Ruled", (xgrad.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})()
 
 
@@ -36,7 +36,7 @@ def fast_mode(request: pytest.FixtureRequest) -> bool:
     return request.param
 
 
-# What is right
+# Right rules
 
 
 def test_right_rules_pass(fast_mode: bool, device: str) -> None:
@@ -106,7 +106,7 @@ def test_containers_of_inputs(fast_mode: bool) -> None:
         gradcheck(lambda p: DOUBLED(p["layers"][0][0]) * p["scale"], params, fast_mode=fast_mode)
 
 
-# What is wrong
+# Faults
 
 
 def test_broken_rule_is_found_and_named(fast_mode: bool, device: str) -> None:
@@ -167,7 +167,7 @@ def test_kink_is_named(fast_mode: bool) -> None:
 
 
 def test_derivative_off_along_a_direction_alone_is_found() -> None:
-    """This function has both partial derivatives at the origin, and is not differentiable there."""
+    """The function has both partial derivatives at the origin, and is not differentiable there."""
 
     def fn(x: Tensor) -> Tensor:
         return x[0] * x[1] ** 2 / (x[0] ** 2 + x[1] ** 2 + 1e-300)
@@ -239,7 +239,7 @@ def test_transforms_are_checked_as_any_function() -> None:
 
     assert gradcheck(lambda x: xgrad.grad(lambda y: (y**3 * x).sum())(x), leaf(3))
     assert gradgradcheck(lambda x: xgrad.grad(lambda y: (y**4 * x).sum())(x), leaf(3))
-    assert not gradcheck(fn, leaf(3), raise_exception=False)  # for it detaches
+    assert not gradcheck(fn, leaf(3), raise_exception=False)  # it detaches
 
 
 # Refusals

@@ -12,38 +12,28 @@ from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
+from xgrad.support.docstrings import documented
 from xgrad.support.files import write
 from xgrad.support.hints import shown
 
 __all__ = ["load", "save"]
 
 
+@documented()
 def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     """Save tensors by name, such as the ``state_dict()`` of a module, as a safetensors file.
 
     The file is written completely or not at all: after a failure, an earlier file is unchanged. Its mode is kept, and
     a symbolic link is followed. A device or a FIFO is written to, and not replaced.
 
-    Parameters
-    ----------
-    tensors : mapping of str to Tensor
-        Tensors on any devices. Gradients, graphs and devices are not saved.
-    path : str or os.PathLike
-        Path of the file.
+    tensors : mapping of str to Tensor -- Tensors on any devices. Gradients, graphs and devices are not saved.
+    path : str or os.PathLike -- Path of the file.
+    raises TypeError -- If `tensors` is not a mapping of that kind, or has a tensor of complex128 or named
+        ``__metadata__``, for which the format has no place.
+    raises ValueError -- If a name has a lone surrogate, or the path a null character.
+    raises OSError -- If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not
+        exist, PermissionError if it is write-protected.
 
-    Raises
-    ------
-    TypeError
-        If `tensors` is not a mapping of that kind, or has a tensor of complex128 or named ``__metadata__``, for which
-        the format has no place.
-    ValueError
-        If a name has a lone surrogate, or the path a null character.
-    OSError
-        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not exist,
-        PermissionError if it is write-protected.
-
-    Examples
-    --------
     >>> import tempfile, xgrad
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     xgrad.save({"x": xgrad.ones(2)}, f"{folder}/x.safetensors")
@@ -84,37 +74,19 @@ def _to_host(name: Any, tensor: Any) -> np.ndarray:
     return np.asarray(tensor.detach().cpu().numpy(), order="C")
 
 
+@documented()
 def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> dict[str, Tensor]:
     """Load the tensors of a safetensors file, of xgrad or any other library.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file.
-    device : str or Device, optional
-        Device of the tensors, by default the `default_device`.
+    path : str or os.PathLike -- The file.
+    device
+    returns dict of str to Tensor -- Tensors by name, in the dtypes of the file.
+    raises FileNotFoundError, IsADirectoryError -- If there is no such file.
+    raises PermissionError -- If it is read-protected.
+    raises ValueError -- If the file is not of the format, or damaged.
+    raises TypeError -- If a tensor has a dtype that this library lacks, such as bfloat16.
+    raises DeviceError -- If the device is unknown or cannot be used.
 
-    Returns
-    -------
-    dict of str to Tensor
-        Tensors by name, in the dtypes of the file.
-
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError
-        If there is no such file.
-    PermissionError
-        If it is read-protected.
-    ValueError
-        If the file is not of the format, or damaged.
-    TypeError
-        If a tensor has a dtype that this library lacks, such as bfloat16.
-    DeviceError
-        If the device is unknown or cannot be used.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.load("weights.safetensors")
     Traceback (most recent call last):
         ...

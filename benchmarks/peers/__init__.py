@@ -37,6 +37,12 @@ class LeftOut(Exception):
     """A peer does not support a case; the message is the reason."""
 
 
+def statements(relu: str) -> dict[str, str]:
+    """Return the statements of the benchmark `ops` by name, given that of ReLU."""
+    binary = {"add": "x + y", "multiply": "x * y", "add a scalar": "x + 1.0", "matmul": "x @ y"}
+    return {**binary, "relu": relu, "sum": "x.sum()", "add, no grad": "x + y"}
+
+
 def repeated(statements: Mapping[str, str], name: str, **names: Any) -> Callable[[], Any]:
     """Return a function that evaluates a statement `REPEATS` times, without the overhead of a call."""
     if name not in statements:

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks.peers import BATCH, LeftOut, repeated
+from benchmarks.peers import BATCH, LeftOut, repeated, statements
 from benchmarks.problems import Array, Images, first_weights, mlp, operands
 from benchmarks.reach.path import outputs_of
 
@@ -92,15 +92,7 @@ def step_graph(sizes: Sequence[int], batch: int, device: str = "cuda") -> Callab
     return replay
 
 
-OPS = {
-    "add": "x + y",
-    "multiply": "x * y",
-    "add a scalar": "x + 1.0",
-    "matmul": "x @ y",
-    "relu": "torch.relu(x)",
-    "sum": "x.sum()",
-    "add, no grad": "x + y",
-}
+OPS = statements("torch.relu(x)")
 
 
 def tensors(device: str) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import xgrad
-from benchmarks.peers import BATCH, repeated
+from benchmarks.peers import BATCH, repeated, statements
 from benchmarks.problems import Array, Images, first_weights, mlp, operands
 from benchmarks.reach.path import outputs_of
 from xgrad import nn, optim
@@ -63,15 +63,7 @@ def recording(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable
     return cost
 
 
-OPS = {
-    "add": "x + y",
-    "multiply": "x * y",
-    "add a scalar": "x + 1.0",
-    "matmul": "x @ y",
-    "relu": "xgrad.relu(x)",
-    "sum": "x.sum()",
-    "add, no grad": "x + y",
-}
+OPS = statements("xgrad.relu(x)")
 
 
 def op(name: str, device: str = "cpu") -> Callable[[], Any]:
@@ -84,7 +76,7 @@ def library_op(name: str, device: str = "cpu") -> Callable[[], Any]:
     """Return the op on the arrays of a device, without xgrad: NumPy's or CuPy's."""
     on = xgrad.Device(device)
     x, y = (on.backend.from_host(value, on.index) for value in operands())
-    return repeated({**OPS, "relu": "xp.maximum(x, zero)"}, name, x=x, y=y, xp=on.xp, zero=0 * x)
+    return repeated(statements("xp.maximum(x, zero)"), name, x=x, y=y, xp=on.xp, zero=0 * x)
 
 
 def chain(length: int, device: str = "cpu") -> Callable[[], Any]:

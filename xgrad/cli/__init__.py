@@ -21,15 +21,10 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status.
+    """Run a command, with the arguments of the process by default, and return its exit status.
 
     The status is 0; 1 for a training run that diverged or devices that disagree; 2 for an error of the user; 130 for
     Ctrl-C; 141 for a closed output.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; by default those of the process.
     """
     name, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
     if name in ("-h", "--help"):

@@ -36,7 +36,7 @@ def _in_place(name: str) -> Callable[..., Tensor]:
     """Return a function of the namespace as a method that gives the tensor the value of the result."""
 
     def method(x: Any, *others: Any, **options: Any) -> Any:
-        new = x._inplace(lambda x, others: getattr(namespace, name)(x, *others, **options), others)
+        new = namespace.ops.writing.update(x, lambda x, others: getattr(namespace, name)(x, *others, **options), others)
         if new is not x:
             x._data, x._edge = new._data, new._edge
         return x

@@ -20,7 +20,7 @@ def reads(op: Op, rule: Rule) -> tuple[str, ...]:
     """Return the names of a rule's parameters; TypeError for an unknown one."""
     positional, keywords, *_ = parameters(rule)
     names = (*positional, *keywords)
-    known = {*_ENGINE_ARGUMENTS[op.joint], "out", op.residual, *op.inputs, *op.options}
+    known = {*_ENGINE_ARGUMENTS[op.joint_backward], "out", op.residual, *op.inputs, *op.options}
     known |= {f"{name}_{about}" for name in op.inputs for about in _ATTRIBUTES}
     if unknown := [name for name in names if name not in known]:
         raise TypeError(f"{op.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
@@ -33,20 +33,20 @@ class BackwardSpec:
     - ``save(out, raws, inputs, options, residual, edges)`` returns the saved tuple of a call: see `Node`.
     - `first` is the index of the first edge in it.
     - ``vjp_calls`` has for each wanted input the index of its edge, a callable ``(g, xp, saved, into)`` that runs its
-      rule, and whether the rule can write to `into`; if `joint`, there is one rule for all inputs.
+      rule, and whether the rule can write to `into`; if `joint_backward`, there is one rule for all inputs.
     - Where the result is complex and the op holomorphic, each rule gets the conjugate of the gradient, and
       its result is conjugated: see `Function`.
     - `saved_roles` has the origin of each value: the number of an input, "all" inputs, "out", "residual", or None.
       `constants` are the inputs among them that need no gradient.
     """
 
-    __slots__ = ("constants", "first", "joint", "op", "save", "saved_roles", "vjp_calls")
+    __slots__ = ("constants", "first", "joint_backward", "op", "save", "saved_roles", "vjp_calls")
 
     def __init__(self, op: Op, wanted: Sequence[bool], conjugates: bool = False) -> None:
-        self.op, self.joint = op, op.joint
-        rules = [(i, rule) for i, rule in enumerate(op.rules) if rule and (op.joint or wanted[i])]
+        self.op, self.joint_backward = op, op.joint_backward
+        rules = [(i, rule) for i, rule in enumerate(op.rules) if rule and (op.joint_backward or wanted[i])]
         calls = [(i, rule, reads(op, rule)) for i, rule in rules]
-        provided = _ENGINE_ARGUMENTS[op.joint]
+        provided = _ENGINE_ARGUMENTS[op.joint_backward]
         values = list(dict.fromkeys(name for _, _, names in calls for name in names if name not in provided))
         saved_roles: dict[str, Any] = {name: "all" if op.variadic else i for i, name in enumerate(op.inputs)}
         saved_roles |= {"out": "out", op.residual: "residual"}

@@ -83,7 +83,7 @@ def run_backward(
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
             vjp_calls = spec.vjp_calls
-            if spec.joint:
+            if spec.joint_backward:
                 vjp_calls = _split_joint_gradients(node, vjp_calls[0][1](g, xp, values, None))
             if spec.op.replaces and node.edges[0] is not None:
                 replaced.append(node.edges[0])

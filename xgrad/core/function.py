@@ -142,7 +142,7 @@ class Function(Op):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)
             raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if self._exempt >> i & 1]))
-        if options.get("dtype") is not None and not self.joint:
+        if options.get("dtype") is not None and not self.joint_backward:
             options["dtype"] = device.backend.dtype(options["dtype"])
 
         kernel = self._kernels.get(device) or self._kernels.setdefault(device, self.kernel(device))

@@ -21,7 +21,7 @@ class Op:
 
     `inputs` are the names of the arrays that it takes, or of the one parameter for all of them if it is `variadic`;
     `options` are the names of the other arguments, the `positional` ones among them may be given without a name, and
-    `defaults` are their default values. `rules` has a derivative rule or None for each input, or, if they are `joint`,
+    `defaults` are their default values. `rules` has a derivative rule or None for each input, or, if `joint_backward`,
     one for all. `nullable` tells whether an input may be None.
     """
 
@@ -46,8 +46,8 @@ class Op:
         positional = positional[1:]  # without xp
         if self.variadic and len(positional) > 1:
             raise TypeError(f"{name}: expected *{positional[-1]} to be the only input, got {len(positional)}")
-        self.name, self.rules, self.joint = name, rules, joint or self.variadic
-        count = len(positional) if self.joint else len(rules)
+        self.name, self.rules, self.joint_backward = name, rules, joint or self.variadic
+        count = len(positional) if self.joint_backward else len(rules)
         self.inputs, self.positional = positional[:count], positional[count:]
         self.options = (*self.positional, *(self._keywords or keywords))
         if unknown := presets.keys() - set(self.options):
@@ -56,7 +56,7 @@ class Op:
         defaults = {**defaults, **self._keywords, **presets}
         self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
-        self._differentiable = -1 if self.joint else sum(1 << i for i, rule in enumerate(rules) if rule)
+        self._differentiable = -1 if self.joint_backward else sum(1 << i for i, rule in enumerate(rules) if rule)
         self._exempt = ~self._differentiable if any(rules) else 0  # indices and conditions, of any kind
         self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
@@ -72,7 +72,7 @@ class Op:
         """Return the forward rule on a device, for `reals` alone: the fused kernel of the backend, if it has one."""
         if reals and self.native_of_reals:
             return getattr(device.xp, self.name)  # type: ignore[no-any-return]
-        fused = None if self.joint else device.backend.kernels.get(self.name)
+        fused = None if self.joint_backward else device.backend.kernels.get(self.name)
         return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
 
     def named(self, inputs: Sequence[Any]) -> list[tuple[str, Any]]:

@@ -28,6 +28,11 @@ def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
     return lambda self, other: getattr(namespace, name).function(other, self)
 
 
+def _in_place(name: str) -> Callable[[Any, Any], Tensor]:
+    """Return a binary op as an operator in place."""
+    return lambda self, other: namespace.ops.writing.update(self, getattr(namespace, name), other)
+
+
 Axis = int | tuple[int, ...] | None
 
 
@@ -47,6 +52,7 @@ class Operators:
 
     # fmt: off
     def __getitem__(self: Any, key: Any) -> Tensor: return namespace.ops.getitem(self, key)
+    def __setitem__(self: Any, key: Any, value: Any) -> None: namespace.ops.writing.write(self, key, value)
     __add__ = _two("add")
     __radd__ = _reflected("add")
     __sub__ = _two("subtract")
@@ -83,6 +89,19 @@ class Operators:
     def __pos__(self) -> Tensor: return namespace.positive(self)
     __abs__ = _one("abs")
     def __invert__(self) -> Tensor: return namespace.bitwise_invert(self)
+    __iadd__ = _in_place("add")
+    __isub__ = _in_place("subtract")
+    __imul__ = _in_place("multiply")
+    __itruediv__ = _in_place("divide")
+    __ipow__ = _in_place("pow")
+    __imatmul__ = _in_place("matmul")
+    __iand__ = _in_place("bitwise_and")
+    __ior__ = _in_place("bitwise_or")
+    __ixor__ = _in_place("bitwise_xor")
+    __ilshift__ = _in_place("bitwise_left_shift")
+    __irshift__ = _in_place("bitwise_right_shift")
+    __ifloordiv__ = _in_place("floor_divide")
+    __imod__ = _in_place("remainder")
 
     # Functions of the same names
     exp = _one("exp")

@@ -314,11 +314,6 @@ class Tensor(Aliases):
             raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
         namespace.ops.writing.set_data(self, new)
 
-    def _inplace(self, compute: Callable[..., Tensor], other: Any) -> Tensor:
-        """Return this tensor after an operator in place."""
-        updated: Tensor = namespace.ops.writing.update(self, compute, other)
-        return updated
-
     # Conversions
 
     def _to_host(self) -> np.ndarray:
@@ -409,25 +404,6 @@ class Tensor(Aliases):
             )
         host = self._to_host()
         return _rebuild, (type(self), host, self.device, self.requires_grad)
-
-    # Writing
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        namespace.ops.writing.write(self, key, value)
-
-    def __iadd__(self, other: Any) -> Tensor: return self._inplace(namespace.add, other)
-    def __isub__(self, other: Any) -> Tensor: return self._inplace(namespace.subtract, other)
-    def __imul__(self, other: Any) -> Tensor: return self._inplace(namespace.multiply, other)
-    def __itruediv__(self, other: Any) -> Tensor: return self._inplace(namespace.divide, other)
-    def __ipow__(self, other: Any) -> Tensor: return self._inplace(namespace.pow, other)
-    def __imatmul__(self, other: Any) -> Tensor: return self._inplace(namespace.matmul, other)
-    def __iand__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_and, other)
-    def __ior__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_or, other)
-    def __ixor__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_xor, other)
-    def __ilshift__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_left_shift, other)
-    def __irshift__(self, other: Any) -> Tensor: return self._inplace(namespace.bitwise_right_shift, other)
-    def __ifloordiv__(self, other: Any) -> Tensor: return self._inplace(namespace.floor_divide, other)
-    def __imod__(self, other: Any) -> Tensor: return self._inplace(namespace.remainder, other)
     # fmt: on
 
 

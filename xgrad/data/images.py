@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from inspect import cleandoc
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,25 +14,18 @@ from xgrad.data.catalog import SETS
 from xgrad.data.dataset import Dataset
 from xgrad.data.idx import DataError
 from xgrad.data.image_files import read_arrays
+from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
-F = TypeVar("F", bound=Callable[..., object])
 
-
+@documented()
 @dataclass(frozen=True, eq=False, repr=False)
 class Split(Dataset[tuple[npt.NDArray[np.uint8], int]]):
     """Images and their labels: a dataset with pairs of an image and a class number as samples.
 
-    Attributes
-    ----------
-    images : numpy.ndarray
-        Grey values, uint8, of shape (N, H, W).
-    labels : numpy.ndarray
-        Class numbers, uint8, of shape (N,).
+    images : numpy.ndarray -- Grey values, uint8, of shape (N, H, W).
+    labels : numpy.ndarray -- Class numbers, uint8, of shape (N,).
 
-    Examples
-    --------
-    >>> import xgrad
     >>> test = xgrad.data.digits().test
     >>> len(test), test[0][1]
     (360, 2)
@@ -65,34 +56,20 @@ class Split(Dataset[tuple[npt.NDArray[np.uint8], int]]):
         return f"Split(images={self.images.shape}, labels={self.labels.shape})"
 
 
+@documented()
 @dataclass(frozen=True, eq=False)
 class TrainTestImages:
     """A labelled image set: training images and test images.
 
-    Attributes
-    ----------
-    name : str
-        Short name.
-    train, test : Split
-        Images for training and for evaluation.
-    classes : int
-        Number of classes; labels run from 0 to ``classes - 1``.
-    scale : float
-        Largest grey value: ``images / scale`` lies in [0, 1].
-    source : str
-        Authors, title and licence.
-    class_names : tuple of str
-        Names of the classes, such as ``"Trouser"``; empty where they are unknown.
+    name : str -- Short name.
+    train, test : Split -- Images for training and for evaluation.
+    classes : int -- Number of classes; labels run from 0 to ``classes - 1``.
+    scale : float -- Largest grey value: ``images / scale`` lies in [0, 1].
+    source : str -- Authors, title and licence.
+    class_names : tuple of str -- Names of the classes, such as ``"Trouser"``; empty where they are unknown.
+    raises DataError -- If a label is out of range, the image sizes of the two parts differ, or the number of names is
+        not that of classes.
 
-    Raises
-    ------
-    DataError
-        If a label is out of range, the image sizes of the two parts differ, or the number of names is not that of
-        classes.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.data.digits().classes
     10
     """
@@ -124,6 +101,7 @@ class TrainTestImages:
             raise DataError(f"{self.name}: expected {self.classes} class names or none, got {len(self.class_names)}")
 
 
+@documented()
 def digits() -> TrainTestImages:
     """Return the UCI handwritten digits: 1797 images of 8 by 8 pixels, which come with this package.
 
@@ -131,14 +109,8 @@ def digits() -> TrainTestImages:
     in a fixed random order, one class after the other, every fifth is a test image. Both parts keep the original order.
     Writers are in both parts, so that a test score does not measure generalization to new writers.
 
-    Returns
-    -------
-    TrainTestImages
-        With 10 classes and a `scale` of 16.
+    returns TrainTestImages -- With 10 classes and a `scale` of 16.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.data.digits().train.images.shape
     (1437, 8, 8)
     >>> len(xgrad.data.digits().test)
@@ -167,52 +139,16 @@ def digits() -> TrainTestImages:
     )
 
 
-_SECTIONS = """
-
-Parameters
-----------
-{parameters}folder : str or os.PathLike, optional
-    The only folder to search.
-download : bool, default: True
-    Whether missing files may be downloaded into the cache.
-
-Returns
--------
-TrainTestImages
-    With {classes} classes and a `scale` of 255.
-
-Raises
-------
-DataNotFoundError
-    If a file is not found, and the download fails or is not allowed.
-DataError
-    If a file is damaged, or belongs to another data set.
-
-Examples
---------
->>> import xgrad
->>> try:
-...     names = xgrad.data.{call}.class_names
-... except xgrad.data.DataError:  # not on this machine
-...     names = {names[0]!r}, {names[1]!r}
->>> names[1]
-{names[1]!r}
-"""
+_SHARED = by_name(
+    "folder : str or os.PathLike, optional -- The only folder to search.",
+    "download : bool, default True -- Whether missing files may be downloaded into the cache.",
+    "TrainTestImages -- With 10 classes and a `scale` of 255.",
+    "DataNotFoundError -- If a file is not found, and the download fails or is not allowed.",
+    "DataError -- If a file is damaged, or belongs to another data set.",
+)
 
 
-def _documented(name: str, call: str, classes: str = "10", parameters: str = "") -> Callable[[F], F]:
-    """Return a decorator that appends the sections of the functions of published sets to a docstring."""
-
-    def document(function: F) -> F:
-        names = SETS[name].class_names
-        sections = _SECTIONS.format(call=call, classes=classes, parameters=parameters, names=names)
-        function.__doc__ = cleandoc(function.__doc__ or "") + sections
-        return function
-
-    return document
-
-
-@_documented("mnist", "mnist(download=False)")
+@documented(shared=_SHARED)
 def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
     """Return MNIST: 60 000 training and 10 000 test images of handwritten digits, 28 by 28 pixels.
 
@@ -221,37 +157,58 @@ def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True
     (``$XDG_CACHE_HOME/xgrad``, by default ``~/.cache/xgrad``; on Windows ``%LOCALAPPDATA%/xgrad``): in
     its ``mnist``, its ``MNIST/raw``, and the folder itself, each file as it is or with ``.gz``. Files that
     are not in the cache are downloaded into it. Each call verifies the SHA-256 of the contents of all files.
+
+    folder, download
+    returns TrainTestImages
+    raises DataNotFoundError, DataError
+
+    >>> try:
+    ...     data = xgrad.data.mnist(download=False)
+    ... except xgrad.data.DataError:  # not on this machine
+    ...     data = xgrad.data.digits()
     """
     return _published("mnist", folder, download)
 
 
-@_documented("fashion-mnist", "fashion_mnist(download=False)")
+@documented(shared=_SHARED)
 def fashion_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
     """Return Fashion-MNIST: 60 000 training and 10 000 test images of clothes, 28 by 28 pixels.
 
     Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders ``fashion-mnist`` and
     ``FashionMNIST/raw``. Each call verifies the MD5 of the contents of all files.
+
+    folder, download
+    returns TrainTestImages
+    raises DataNotFoundError, DataError
+
+    >>> try:
+    ...     data = xgrad.data.fashion_mnist(download=False)
+    ... except xgrad.data.DataError:  # not on this machine
+    ...     data = xgrad.data.digits()
     """
     return _published("fashion-mnist", folder, download)
 
 
-@_documented("kmnist", "kmnist(download=False)")
+@documented(shared=_SHARED)
 def kmnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
     """Return Kuzushiji-MNIST: 60 000 training and 10 000 test images of ten hiragana, 28 by 28 pixels.
 
     Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders ``kmnist`` and ``KMNIST/raw``,
     compressed as published. Each call verifies the SHA-256 of the compressed files.
+
+    folder, download
+    returns TrainTestImages
+    raises DataNotFoundError, DataError
+
+    >>> try:
+    ...     data = xgrad.data.kmnist(download=False)
+    ... except xgrad.data.DataError:  # not on this machine
+    ...     data = xgrad.data.digits()
     """
     return _published("kmnist", folder, download)
 
 
-@_documented(
-    "emnist-letters",
-    'emnist("letters", download=False)',
-    "47, 62, 47, 26, 10 or 10",
-    'split : {"balanced", "byclass", "bymerge", "letters", "digits", "mnist"}\n'
-    "    Which split; ValueError if there is no split of the name.\n",
-)
+@documented(shared=_SHARED)
 def emnist(
     split: str = "balanced", folder: str | os.PathLike[str] | None = None, *, download: bool = True
 ) -> TrainTestImages:
@@ -268,6 +225,19 @@ def emnist(
     begin with 1. The published archive ``gzip.zip`` (562 MB), or files of it as they are in it, are looked for as by
     `mnist`, in the folders ``emnist`` and ``EMNIST/raw``, and in a folder ``gzip`` of each. Each call verifies the MD5
     of the compressed files.
+
+    split : str, default "balanced" -- One of the above.
+    folder, download
+    returns TrainTestImages -- With 47, 62, 47, 26, 10 or 10 classes and a `scale` of 255.
+    raises ValueError -- If there is no such split.
+    raises DataNotFoundError, DataError
+
+    >>> try:
+    ...     names = xgrad.data.emnist("letters", download=False).class_names
+    ... except xgrad.data.DataError:  # not on this machine
+    ...     names = tuple("abcdefghijklmnopqrstuvwxyz")
+    >>> len(names)
+    26
     """
     if f"emnist-{split}" not in SETS:
         splits = ", ".join(name.removeprefix("emnist-") for name in SETS if name.startswith("emnist-"))

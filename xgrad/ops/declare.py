@@ -69,7 +69,7 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
     two = count == 2 and f.lowest is not None and not f.options
     call: Any
     if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (
-        f.joint or f.residual or f.cross_device
+        f.joint_backward or f.residual or f.cross_device
     ):
         call = binary_fast_path(f.name, lambda: function) if two else unary_fast_path(f.name, lambda: function, f.views)
     else:

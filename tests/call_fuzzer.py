@@ -1,7 +1,7 @@
 """Fuzzer of public functions, run in a process of its own, which may not grow or hang.
 
-``python tests/odd_calls.py COUNT SEED [NAME]`` makes that many calls, of functions with NAME in their name, and prints
-one line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
+``python tests/call_fuzzer.py COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their name, and prints one
+line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def fault(error: BaseException, name: str) -> str | None:
     if isinstance(error, HostileError) or (isinstance(error, EXPECTED) and not isinstance(error, FAULTS)):
         return None
     if isinstance(error, AttributeError) and (type(error).__name__ == "MissingNameError" or "__dlpack__" in str(error)):
-        return None  # the second as NumPy and PyTorch
+        return None  # as in NumPy and PyTorch
     frames = traceback.extract_tb(error.__traceback__)
     if frames and frames[-1].filename == __file__ and not isinstance(error, RecursionError):
         return None  # raised by the odd value itself
@@ -224,7 +224,7 @@ def main() -> None:
     np.seterr(all="ignore")
     out = os.fdopen(os.dup(1), "w")
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # for what is written
+        os.chdir(folder)  # for files that calls write
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         known: set[str] = set()
         for line in run(count, seed, only):

@@ -51,7 +51,7 @@ def test_at_copies_as_asked(extra: Any) -> None:
     assert extra.at(z)[1].add(2.0, copy=False) is z and z.tolist() == [0, 2, 0]
 
 
-# Its functions
+# Functions of array-api-extra
 
 FUNCTIONS: list[tuple[str, Callable[..., Any]]] = [
     ("apply_where", lambda e, x: e.apply_where(x > 1, x, lambda t: t * t, lambda t: 3 * t, xp=xgrad)),
