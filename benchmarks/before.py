@@ -51,7 +51,7 @@ def run(options: Options) -> Result:
     cases = [case for case in times[NOW] if case in times[BEFORE]]
     compared = {case: {"ratio": ratios(times[NOW][case], times[BEFORE][case])} for case in cases}
     result.tables = [
-        Table("Time", "µs", scaled({case: {peer: times[peer][case] for peer in times} for case in cases}, 1e6)),
+        Table("Time", "µs", scaled(times, 1e6), "bars"),
         Table(f"{NOW} / {BEFORE} {options.commit}", "", compared),
     ]
     if not options.quick:

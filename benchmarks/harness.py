@@ -40,13 +40,18 @@ class Options:
     seconds: float | None = None
     device: str = "cpu"
     commit: str = "HEAD"
-    trees: Mapping[str, Path] = field(default_factory=dict)  # of peers that are xgrad of another tree
+    tree: Path = environment.ROOT  # of the xgrad that is measured
+    trees: Mapping[str, Path] = field(default_factory=dict)  # those of single peers
 
     def filled(self, *, threads: int = 2, repeats: int = 9, seconds: float = 0.1) -> Options:
         """Return complete options."""
         repeats, seconds = (2, 0.001) if self.quick else (repeats, seconds)
         threads, repeats, seconds = self.threads or threads, self.repeats or repeats, self.seconds or seconds
         return replace(self, threads=threads, repeats=repeats, seconds=seconds)
+
+    def of_peer(self, peer: str) -> Options:
+        """Return the options of one peer, with its tree."""
+        return replace(self, tree=self.trees.get(peer, self.tree))
 
     def chosen(self, *groups: Mapping[str, str]) -> list[dict[str, str]]:
         """Return the selected peers of each group."""
@@ -66,17 +71,15 @@ def begin(name: str, about: str, options: Options) -> Result:
 class Worker:
     """A peer in a process of its own, which works only during a request."""
 
-    def __init__(
-        self, subject: str, arguments: Mapping[str, Any], options: Options, tree: Path = environment.ROOT
-    ) -> None:
-        env = environment.for_workers(options.threads or 1, options.device, tree)
+    def __init__(self, subject: str, arguments: Mapping[str, Any], options: Options) -> None:
+        env = environment.for_workers(options.threads or 1, options.device, options.tree)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
             env=env,
-            cwd=None if tree == environment.ROOT else tree,
+            cwd=None if options.tree == environment.ROOT else options.tree,
         )
         if options.threads == 1 and hasattr(os, "sched_setaffinity"):
             # The same core for all: cores of a virtual machine differ in speed, depending on other machines.
@@ -165,9 +168,7 @@ def worker_group(
             if worker := (idle or {}).pop(peer, None):
                 group.workers[peer] = worker
                 group.attempt(peer, partial(worker.ask, subject, **case_arguments))
-            elif worker := group.attempt(
-                peer, partial(Worker, subject, case_arguments, options, options.trees.get(peer, environment.ROOT))
-            ):
+            elif worker := group.attempt(peer, partial(Worker, subject, case_arguments, options.of_peer(peer))):
                 group.workers[peer] = worker
         yield group
     finally:

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import environment, epoch, harness, imports, reach, report, statistics, step
+from benchmarks import before, environment, epoch, harness, imports, reach, report, statistics, step
 from benchmarks.__main__ import NAMES, main
 from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
 from benchmarks.report import Result, Table
 
 ROOT = Path(__file__).parents[1]
+needs_git = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the commits of a git checkout")
 TINY = {"tiny": {"sizes": [5, 4, 3], "batch": 8}}
 QUICK = Options(quick=True).filled()
 
@@ -225,6 +226,7 @@ SMALL = {
     "import": "xgrad,NumPy",
     "chain": "xgrad",
     "reach": "xgrad",
+    "before": "",
     "gpu": "xgrad,array library,xgrad to the device,xgrad to the device pinned,xgrad to the host",
 }
 
@@ -236,7 +238,7 @@ def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[needs_git] * (name == "before")) for name in NAMES])
 def test_benchmark_runs_and_writes_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if name == "reach" and (reason := reach.unlisted("scipy")):
         pytest.skip(reason)
@@ -246,7 +248,7 @@ def test_benchmark_runs_and_writes_files(name: str, tmp_path: Path, capsys: pyte
     assert result["command"].startswith(f"python -m benchmarks {name} --quick ")
     assert {"CPU", "Python", "packages", "commit", "date"} <= result["environment"].keys()
     rows = {row for table in result["tables"] for row, cells in table["cells"].items() if any(cells.values())}
-    assert rows >= set(SMALL[name].split(","))
+    assert rows >= set(filter(None, SMALL[name].split(",")))
     assert all(f"\n| {row} | " in text for row in rows)
     assert not result["failed"]
     for private in (str(ROOT), str(tmp_path)):
@@ -302,6 +304,21 @@ def test_import_above_the_bound_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert imports.run(options).failed == {"xgrad": {reason: ["import"]}}
 
 
+def test_ratio_to_the_commit_above_the_bound_fails() -> None:
+    result = Result("before", "")
+    before.check(result, {"fast": {"ratio": [1.04, 1.04, 2.0]}, "slow": {"ratio": [1.0, 1.06, 1.06]}})
+    assert result.failed == {before.NOW: {"takes 1.06 times as long as before: expected at most 1.05": ["slow"]}}
+
+
+@needs_git
+def test_worker_of_a_commit_has_the_library_of_its_tree(tmp_path: Path) -> None:
+    with before.tree_of("HEAD") as tree:
+        (tree / "xgrad" / "__init__.py").write_text("raise ValueError('of the commit')")
+        result = Result("before", "")
+        timed(result, {"now": "xgrad_peer:step", "then": "xgrad_peer:step"}, TINY, replace(QUICK, trees={"then": tree}))
+    assert result.failed == {"then": {"ValueError: of the commit": ["tiny"]}}
+
+
 # The command line
 
 
@@ -321,6 +338,10 @@ def test_without_a_name_all_benchmarks_are_listed(capsys: pytest.CaptureFixture[
         (["ops", "--peers", "xgrad,Nonesuch"], "benchmarks ops: --peers: expected some of xgrad, NumPy, "),
         (["gpu", "--device", "nonesuch"], "benchmarks gpu: "),
         (["epoch"], "benchmarks epoch: "),
+        (
+            ["before", "--commit", "nonesuch"],
+            "benchmarks before: --commit: expected a commit",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused(

@@ -14,7 +14,7 @@ import xgrad
 from capture.twins import batch, training
 from xgrad.backend.device import tracing
 from xgrad.core.graph import Leaf
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 
 ROOT = Path(xgrad.__file__).parent
 FILES = sorted([*ROOT.rglob("*.py"), *(ROOT.parent / "backends").rglob("*.py")])
@@ -124,7 +124,8 @@ def test_patch_is_found(line: str) -> None:
 
 def contents() -> dict[str, Any]:
     """Return the attributes of classes and modules that a trace has to do with."""
-    owners: list[Any] = [xgrad.Tensor, Leaf, xgrad.nn.Module, xgrad.random.Generator, Flat, xgrad.optim.Optimizer]
+    owners: list[Any] = [xgrad.Tensor, Leaf, xgrad.nn.Module, xgrad.random.Generator]
+    owners += [FlatParameters, xgrad.optim.Optimizer]
     owners += [kind for owner in owners for kind in owner.__subclasses__() if kind.__module__.startswith("xgrad")]
     owners += [x for name, x in sys.modules.items() if name.partition(".")[0].startswith("xgrad")]
     return {f"{x.__name__}.{key}": value for x in owners for key, value in list(vars(x).items())}

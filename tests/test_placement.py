@@ -124,7 +124,7 @@ def test_placement_of_moved_modules_and_optimizers(make: Any, device: str) -> No
             (model(xgrad.ones((2, 3), dtype=dtype, device=device)) ** 2).mean().backward()
             optimizer.step()
             check_all(*model.parameters())
-            for flat in [flat for packed in optimizer._laid.values() for flat in packed.flats]:
+            for flat in optimizer.flats():
                 check_all(
                     flat.buffer, flat.gradients.buffer, *flat.segments, *flat.gradients.views, *flat.arrays.values()
                 )

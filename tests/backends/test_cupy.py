@@ -19,7 +19,7 @@ import xgrad_cupy
 from xgrad.backend import DeviceError
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops.matrix_products import product
-from xgrad.optim.flat import Layout
+from xgrad.optim.buffers import BufferLayout
 from xgrad_cupy.kernels import Kernels
 
 PACKAGE = Path(xgrad.__file__).parent
@@ -224,7 +224,7 @@ def test_whoever_looks_at_a_buffer_is_noticed(look: Callable[[Any, Any], Any]) -
     backend: Any = object.__new__(xgrad_cupy.CupyBackend)
     xp = backend.xp = xgrad_cupy.namespace(cupy)
     place: Any = SimpleNamespace(device=SimpleNamespace(xp=xp), dtype=np.float32)
-    views = Layout([(10, 10), (10, 10), ()], place).views(buffer)
+    views = BufferLayout([(10, 10), (10, 10), ()], place).views(buffer)
     before = backend.buffer_refcount(buffer)
     seen = look(xp, views[1])
     meanwhile = backend.buffer_refcount(buffer)
@@ -314,7 +314,7 @@ def used_names() -> Iterator[str]:
                     value=ast.Attribute(value=ast.Name("xp") | ast.Attribute(attr="xp"), attr=group), attr=name
                 ):
                     yield f"{group}.{name}"
-                case ast.Call(func=ast.Name("elementwise" | "_make"), args=[ast.Constant(str(name)), *_]):
+                case ast.Call(func=ast.Name("elementwise" | "_create"), args=[ast.Constant(str(name)), *_]):
                     yield name
 
 

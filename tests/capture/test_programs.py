@@ -176,13 +176,9 @@ def test_replay_takes_at_most_the_memory_of_the_eager_step(widths: tuple[int, ..
     assert peak + buffers <= eager_peak + 4096  # of Python objects, and a buffer of NumPy's sums
 
 
-def flats_of(optimizer: Any) -> list[Any]:
-    return [flat for _, laid in optimizer.laid() for flat in laid.flats]
-
-
 def is_no_longer_counted(optimizer: Any) -> bool:
     """Return whether all references to packed parameters are those that the optimizer counts as its own."""
-    return bool(flats_of(optimizer)) and all(flat.watchers() == flat.private for flat in flats_of(optimizer))
+    return bool(optimizer.flats()) and all(flat.references() == flat.exclusive for flat in optimizer.flats())
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -227,13 +223,13 @@ def test_program_of_parameters_packed_anew_is_freed_and_traced_arrays_are_not_ke
     _, optimizer, step = training(xgrad.capture)
     for i in range(4):
         step(*batch(i))
-    former = [weakref.ref(flat) for flat in flats_of(optimizer)]
+    former = [weakref.ref(flat) for flat in optimizer.flats()]
     optimizer.add_param_group({"params": [array(2).requires_grad_()]})
     for i in range(6):
         step(*batch(i))
     gc.collect()
     kept = [flat() for flat in former if flat() is not None]
-    assert former and [x for x in kept if all(x is not flat for flat in flats_of(optimizer))] == []
+    assert former and [x for x in kept if all(x is not flat for flat in optimizer.flats())] == []
     assert [x for x in gc.get_objects() if type(x) is TracedArray and id(x) not in before] == []
 
 

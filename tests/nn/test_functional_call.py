@@ -1,4 +1,4 @@
-"""A module as a function of its parameters: what is replaced, what is left alone, and gradients through it."""
+"""Calls of a module as a function of its parameters: values, gradients, replacement and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xgrad.nn.utils import functional_call
 
 
 class Tied(nn.Module):
-    """A module that reaches its parts in every way that there is."""
+    """A module with each kind of reference to a submodule."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def state(module: nn.Module) -> dict[str, Any]:
     return {name: value.tolist() for name, value in module.state_dict().items()}
 
 
-def test_it_is_what_the_module_gives_with_those_parameters(device: str) -> None:
+def test_result_is_that_of_a_module_with_the_parameters(device: str) -> None:
     net, other = (nn.MLP([3, 4, 2]).to(device) for _ in range(2))
     x, before = xgrad.ones((5, 3), device=device), state(net)
     got = functional_call(net, other.state_dict(), (x,))
@@ -53,7 +53,7 @@ def test_it_is_what_the_module_gives_with_those_parameters(device: str) -> None:
     assert state(net) == before and all(p.is_leaf and p.grad is None for p in net.parameters())
 
 
-def test_gradients_are_those_of_backward(device: str) -> None:
+def test_gradients_equal_those_of_backward(device: str) -> None:
     net = nn.MLP([3, 4, 2], activation=nn.Tanh).to(device)
     x, y = xgrad.ones((5, 3), device=device), xgrad.zeros((5, 2), device=device)
     loss = nn.MSELoss()
@@ -66,7 +66,7 @@ def test_gradients_are_those_of_backward(device: str) -> None:
         np.testing.assert_allclose(gradient[name].cpu().numpy(), p.grad.cpu().numpy(), rtol=1e-6)
 
 
-def test_every_way_to_a_parameter_leads_to_its_replacement() -> None:
+def test_each_reference_to_a_parameter_leads_to_the_replacement() -> None:
     module, x = Tied(), xgrad.asarray([[1.0, -2.0]])
     before = state(module)
     w = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -74,9 +74,9 @@ def test_every_way_to_a_parameter_leads_to_its_replacement() -> None:
     assert state(module) == before  # with the count that the call assigned
     assert module.log == [1] and module.parent.child is module and module.listed[0] is module.a
     module.a.weight.data = w
-    wanted = module(x, scale=2.0)
-    assert got.tolist() == wanted.tolist()
-    (direct,) = xgrad.autograd.grad(wanted.sum(), module.a.weight)
+    expected = module(x, scale=2.0)
+    assert got.tolist() == expected.tolist()
+    (direct,) = xgrad.autograd.grad(expected.sum(), module.a.weight)
     ours = xgrad.grad(lambda w: functional_call(module, {"a.weight": w}, x, {"scale": 2.0}).sum())(w)
     assert ours.tolist() == direct.tolist()
 
@@ -86,10 +86,10 @@ class Pair(NamedTuple):
     weight: Any
 
 
-def ways(self: Any) -> dict[str, Any]:
-    """Return functions that use the weight of a module, each in another way."""
+def functions_of(self: Any) -> dict[str, Any]:
+    """Return functions and containers of them that use the weight of a module."""
 
-    def twice(x: Tensor, n: int = 1) -> Tensor:  # which uses itself
+    def twice(x: Tensor, n: int = 1) -> Tensor:  # recursive
         return twice(x, n - 1) if n else self.weight * x
 
     pair, ordered, group = Pair(self, self.weight), OrderedDict(a=self), frozenset([self])
@@ -102,19 +102,19 @@ def ways(self: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("way", ["partial", "lambda", "recursive", "holders", "nested"])
-def test_functions_within_a_module_use_the_replacement(way: str) -> None:
+@pytest.mark.parametrize("kind", ["partial", "lambda", "recursive", "holders", "nested"])
+def test_functions_in_a_module_use_the_replacement(kind: str) -> None:
     class Scale(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.weight = nn.Parameter([1.0])
-            self.way = ways(self)[way]
+            self.function = functions_of(self)[kind]
 
         def times(self, x: Tensor) -> Tensor:
             return self.weight * x
 
         def forward(self, x: Tensor) -> Tensor:
-            return (self.way[0] if isinstance(self.way, list) else self.way)(x)  # type: ignore[no-any-return]
+            return (self.function[0] if isinstance(self.function, list) else self.function)(x)  # type: ignore[no-any-return]
 
     module = Scale()
     assert xgrad.grad(lambda w: functional_call(module, {"weight": w}, 3.0).sum())(xgrad.asarray([5.0])).tolist() == [3]
@@ -122,16 +122,16 @@ def test_functions_within_a_module_use_the_replacement(way: str) -> None:
     assert module(3.0).tolist() == [3]
 
 
-def test_buffers_and_arrays_are_taken_too() -> None:
+def test_buffers_are_replaced_also_by_arrays() -> None:
     module = Tied()
     for count in (xgrad.asarray(5.0), np.float32(5), np.asarray(5.0, dtype="float32")):
         assert functional_call(module, {"count": count}, xgrad.ones((1, 2))).shape == (1, 2)
     assert module.count.item() == 0
 
 
-def test_an_exception_and_threads_leave_the_module_as_it_was() -> None:
+def test_exceptions_and_threads_leave_the_module_unchanged() -> None:
     net = nn.Linear(2, 1)
-    before, found = state(net), {}
+    before, results = state(net), {}
     with pytest.raises(ValueError, match="linear"):
         functional_call(net, {"bias": xgrad.ones(1)}, xgrad.ones((1, 3)))
     gate = threading.Barrier(4)
@@ -151,26 +151,32 @@ def test_an_exception_and_threads_leave_the_module_as_it_was() -> None:
 
     def work(i: int) -> None:
         params = {"inner.weight": xgrad.full((1, 2), float(i)), "inner.bias": xgrad.zeros(1)}
-        found[i] = functional_call(slow, params, xgrad.ones((1, 2))).item()
+        results[i] = functional_call(slow, params, xgrad.ones((1, 2))).item()
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {i: 2 * i for i in range(4)}
+    assert results == {i: 2 * i for i in range(4)}
     assert state(net) == before
 
 
-def test_refusals() -> None:
-    net = nn.Linear(2, 1)
-    with pytest.raises(ValueError, match=r"functional_call: expected names of \['weight', 'bias'\], got \['wieght'\]"):
-        functional_call(net, {"wieght": xgrad.ones((1, 2))}, xgrad.ones((1, 2)))
-    with pytest.raises(ValueError, match=r"functional_call: expected shape \(1, 2\) for 'weight', got \(2,\)"):
-        functional_call(net, {"weight": xgrad.ones(2)}, xgrad.ones((1, 2)))
-    with pytest.raises(TypeError, match="functional_call: expected a tensor for 'weight'"):
-        functional_call(net, {"weight": "x"}, xgrad.ones((1, 2)))
+@pytest.mark.parametrize(
+    ("params", "error", "text"),
+    [
+        ({"wieght": xgrad.ones((1, 2))}, ValueError, r"expected names of \['weight', 'bias'\], got \['wieght'\]"),
+        ({"weight": xgrad.ones(2)}, ValueError, r"expected shape \(1, 2\) for 'weight', got \(2,\)"),
+        ({"weight": "x"}, TypeError, "expected a tensor for 'weight'"),
+    ],
+)
+def test_invalid_parameters_are_refused(params: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=f"functional_call: {text}"):
+        functional_call(nn.Linear(2, 1), params, xgrad.ones((1, 2)))
 
+
+def test_parameter_in_an_object_that_is_not_copied_is_refused() -> None:
+    net = nn.Linear(2, 1)
     for held in (net, net.weight):
         outer = nn.Sequential(net)
         outer.helper = SimpleNamespace(held=held)

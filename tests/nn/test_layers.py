@@ -1,8 +1,9 @@
-"""Layers and losses: values, shapes, starts and errors."""
+"""Layers, losses, initialization and gradient clipping: values, shapes and errors."""
 
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -18,27 +19,26 @@ def _seeded():
     xgrad.manual_seed(0)
 
 
-def close(ours: xgrad.Tensor, theirs, tolerance: float = 1e-5) -> bool:
-    np.testing.assert_allclose(ours.detach().cpu().numpy(), theirs.detach().numpy(), tolerance, tolerance)
-    return True
+def assert_close(x: xgrad.Tensor, other, tolerance: float = 1e-5) -> None:
+    np.testing.assert_allclose(x.detach().cpu().numpy(), other.detach().numpy(), tolerance, tolerance)
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(3,), (5, 3), (2, 4, 3), (0, 3)])
-def test_linear_is_that_of_pytorch(bias, shape, device, torch):
-    ours, theirs = nn.Linear(3, 2, bias, device=device), torch.nn.Linear(3, 2, bias)
-    theirs.load_state_dict({name: torch.tensor(x.tolist()) for name, x in ours.state_dict().items()})
+def test_linear_matches_pytorch(bias, shape, device, torch):
+    layer, reference = nn.Linear(3, 2, bias, device=device), torch.nn.Linear(3, 2, bias)
+    reference.load_state_dict({name: torch.tensor(x.tolist()) for name, x in layer.state_dict().items()})
     x = np.random.default_rng(0).normal(size=shape).astype("float32")
     a, b = xgrad.asarray(x, device=device, requires_grad=True), torch.tensor(x, requires_grad=True)
-    (ours(a) ** 2).sum().backward()
-    (theirs(b) ** 2).sum().backward()
-    assert close(ours(a), theirs(b))
-    assert close(a.grad, b.grad)
-    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert close(p.grad, q.grad)
+    (layer(a) ** 2).sum().backward()
+    (reference(b) ** 2).sum().backward()
+    assert_close(layer(a), reference(b))
+    assert_close(a.grad, b.grad)
+    for p, q in zip(layer.parameters(), reference.parameters(), strict=True):
+        assert_close(p.grad, q.grad)
 
 
-def test_linear(device):
+def test_linear_has_the_shape_dtype_and_device_asked_for(device):
     layer = nn.Linear(7, 5, device=device, dtype=xgrad.float64)
     assert layer.weight.shape == (5, 7)
     assert layer.bias.shape == (5,)
@@ -48,55 +48,42 @@ def test_linear(device):
     before = layer.weight.tolist()
     layer.reset_parameters()
     assert layer.weight.tolist() != before
+    for p in nn.Linear(400, 500, device=device).parameters():
+        x = p.detach().cpu().numpy()
+        assert 0.98 / 20 < abs(x).max() <= 1 / 20 and abs(x.mean()) < 5e-3 and abs(x.std() * 20 * 3**0.5 - 1) < 0.1
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
 def test_linear_refuses_input_of_another_dtype(dtype, device):
     layer, x = nn.Linear(3, 2, device=device), xgrad.ones((4, 3), dtype=dtype, device=device)
-    with pytest.raises(
-        TypeError, match=f"Linear: expected input of float32, the dtype of weight, got {dtype}"
-    ) as raised:
-        layer(x)
-    assert str(raised.value).endswith("model.to(dtype=xgrad.float64)") == (dtype == "float64")
+    hint = ", or model.to(dtype=xgrad.float64)" if dtype == "float64" else ""
+    text = f"Linear: expected input of float32, the dtype of weight, got {dtype}: use input.astype(xgrad.float32){hint}"
+    for refused in (x, x.cpu().numpy()) if device == "cpu" else (x,):
+        with pytest.raises(TypeError, match=f"^{re.escape(text)}$"):
+            layer(refused)
     layer(x.astype(xgrad.float32))
     if dtype == "float64":
         layer.to(dtype=xgrad.float64)(x)
 
 
-def test_linear_refuses_numpys_float64():
-    with pytest.raises(TypeError, match=r"got float64: use input\.astype\(xgrad\.float32\), or model\.to"):
-        nn.Sequential(nn.Linear(3, 2))(np.ones((4, 3)))
-
-
-def test_a_seed_starts_the_same_net_on_every_device(device):
+def test_initial_weights_of_a_seed_are_those_of_cpu(device):
     states = []
-    for place in ("cpu", device):
+    for each in ("cpu", device):
         xgrad.manual_seed(4)
-        states.append(nn.MLP([5, 4, 3], device=place).state_dict())
+        states.append(nn.MLP([5, 4, 3], device=each).state_dict())
     for name, x in states[0].items():
         assert x.numpy().tobytes() == states[1][name].cpu().numpy().tobytes()
 
 
-def test_linear_starts_as_in_pytorch(torch):
-    torch.manual_seed(0)
-    ours, theirs = nn.Linear(400, 500), torch.nn.Linear(400, 500)
-    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
-        x, y = p.detach().numpy(), q.detach().numpy()
-        assert abs(x).max() <= 1 / 20
-        assert abs(x).max() > 0.98 / 20
-        assert abs(x.std() / y.std() - 1) < 0.1
-        assert abs(x.mean()) < 5e-3
-
-
 @pytest.mark.parametrize("name", ["ReLU", "Sigmoid", "Tanh", "Identity", "Flatten"])
-def test_layers_without_parameters_are_those_of_pytorch(name, device, torch):
+def test_layers_without_parameters_match_pytorch(name, device, torch):
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
     layer = getattr(nn, name)()
-    assert close(layer(xgrad.asarray(x, device=device)), getattr(torch.nn, name)()(torch.tensor(x)))
+    assert_close(layer(xgrad.asarray(x, device=device)), getattr(torch.nn, name)()(torch.tensor(x)))
     assert not list(layer.parameters())
 
 
-def test_flatten():
+def test_flatten_joins_axes_and_refuses_others():
     x = xgrad.ones((2, 3, 4, 5))
     assert nn.Flatten(0)(x).shape == (120,)
     assert nn.Flatten(1, 2)(x).shape == (2, 12, 5)
@@ -113,7 +100,7 @@ def test_flatten():
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("dtype", [xgrad.float32, xgrad.float64])
-def test_dropout_leaves_out_and_scales(p, dtype, device):
+def test_dropout_zeroes_a_share_and_scales_the_rest(p, dtype, device):
     x = xgrad.full((300, 200), 3.0, dtype=dtype, device=device)
     y = nn.Dropout(p)(x)
     assert (y.dtype, y.shape, str(y.device)) == (dtype, x.shape, device)
@@ -122,28 +109,21 @@ def test_dropout_leaves_out_and_scales(p, dtype, device):
     assert abs(counts[0] - p * x.size) < 4 * (x.size * p * (1 - p)) ** 0.5
 
 
-def test_dropout_scales_as_in_pytorch(torch):
-    for p in (0.1, 0.5, 0.9):
-        theirs = torch.nn.functional.dropout(torch.full((1000,), 3.0), p).numpy()
-        ours = F.dropout(xgrad.full(1000, 3.0), p).numpy()
-        np.testing.assert_allclose(np.unique(ours), np.unique(theirs), rtol=1e-6)
-
-
-def test_dropout_leaves_out_the_same_everywhere(device):
-    kept = set()
-    for place in ("cpu", device):
+def test_dropout_masks_are_those_of_cpu(device):
+    masks = set()
+    for each in ("cpu", device):
         for dtype in (xgrad.float32, xgrad.float64):
-            x = xgrad.ones((7, 5, 3), dtype=dtype, device=place)
+            x = xgrad.ones((7, 5, 3), dtype=dtype, device=each)
             y = F.dropout(x, 0.3, generator=xgrad.random.Generator(4))
-            kept.add((y != 0).cpu().numpy().tobytes())
+            masks.add((y != 0).cpu().numpy().tobytes())
             xgrad.manual_seed(4)
             assert F.dropout(x, 0.3).tolist() == y.tolist()
-    assert len(kept) == 1
+    assert len(masks) == 1
     x = xgrad.ones((4, 5), device=device)
     assert F.dropout(x).tolist() != F.dropout(x).tolist()
 
 
-def test_dropout_without_anything_to_leave_out(device):
+def test_dropout_of_nothing_or_all_draws_nothing(device):
     x = xgrad.ones(5, device=device, requires_grad=True)
     xgrad.manual_seed(1)
     assert F.dropout(x, 0.0) is x and F.dropout(x, 0.9, training=False) is x and nn.Dropout().eval()(x) is x
@@ -159,7 +139,7 @@ def test_dropout_without_anything_to_leave_out(device):
     assert F.dropout(xgrad.asarray(1.0, device=device)).shape == ()
 
 
-def test_the_gradient_of_dropout_is_its_mask(device):
+def test_gradient_of_dropout_is_its_mask(device):
     x = xgrad.asarray(np.linspace(1, 2, 12).reshape(3, 4), device=device, requires_grad=True)
     y = F.dropout(x, 0.4)
     assert y.grad_fn.name == "dropout" and repr(y.grad_fn.inputs) == "{'x': <leaf (3, 4)>}"  # one node
@@ -173,18 +153,28 @@ def test_the_gradient_of_dropout_is_its_mask(device):
     assert xgrad.testing.gradgradcheck(fixed, [x])
 
 
-def test_dropout_in_a_network():
-    net = nn.MLP([4, 50, 50, 2], dropout=0.5)
-    assert [type(m).__name__ for m in net] == ["Linear", "ReLU", "Dropout"] * 2 + ["Linear"]
+def test_mlp_has_activations_and_dropout_between_layers():
+    assert sum(p.size for p in nn.MLP([3, 4, 4, 1]).parameters()) == 41
+    for net, expected in [
+        (nn.MLP([3, 4, 4, 1], activation=nn.Tanh), "Linear Tanh Linear Tanh Linear"),
+        (nn.MLP([784, 128, 10]), "Linear ReLU Linear"),
+        (nn.MLP((3, 1)), "Linear"),
+        (nn.MLP([2, 2, 2], "relu"), "Linear ReLU Linear"),
+        (nn.MLP([2, 2, 2], "tanh"), "Linear Tanh Linear"),
+        (nn.MLP([2, 2, 2], "sigmoid"), "Linear Sigmoid Linear"),
+        (nn.MLP([2, 2, 2], lambda: nn.Sequential(nn.Tanh())), "Linear Sequential Linear"),
+        (nn.MLP([4, 3, 2], dropout=0), "Linear ReLU Linear"),
+        (nn.MLP([4, 50, 50, 2], dropout=0.5), "Linear ReLU Dropout Linear ReLU Dropout Linear"),
+    ]:
+        assert " ".join(type(m).__name__ for m in net) == expected
     assert repr(net[2]) == "Dropout(p=0.5)"
-    assert [type(m).__name__ for m in nn.MLP([4, 3, 2], dropout=0)] == ["Linear", "ReLU", "Linear"]
     x = xgrad.ones((3, 4))
     assert net(x).tolist() != net(x).tolist()
     assert net.eval()(x).tolist() == net(x).tolist()
     assert net.train()(x).tolist() != net(x).tolist()
 
 
-def test_sequential():
+def test_sequential_chains_modules_and_has_items():
     relu = nn.ReLU()
     net = nn.Sequential(nn.Linear(2, 3), relu, nn.Linear(3, 3), relu)
     assert len(net) == 4
@@ -202,45 +192,18 @@ def test_sequential():
         nn.Sequential(xgrad.tanh)
 
 
-def test_mlp():
-    net = nn.MLP([3, 4, 4, 1], activation=nn.Tanh)
-    assert sum(p.size for p in net.parameters()) == 41
-    assert [type(m).__name__ for m in net] == ["Linear", "Tanh", "Linear", "Tanh", "Linear"]
-    assert [type(m).__name__ for m in nn.MLP([784, 128, 10])] == ["Linear", "ReLU", "Linear"]
-    assert len(nn.MLP((3, 1))) == 1
-    for name, kind in (("relu", nn.ReLU), ("tanh", nn.Tanh), ("sigmoid", nn.Sigmoid)):
-        assert type(nn.MLP([2, 2, 2], name)[1]) is kind
-    assert nn.MLP([2, 2, 2], lambda: nn.Sequential(nn.Tanh()))(xgrad.ones((1, 2))).shape == (1, 2)
-
-
-@pytest.mark.parametrize("dtype", [xgrad.float32, xgrad.float64])
-def test_mlp_fits_four_points(device, dtype):
-    net = nn.MLP([3, 4, 4, 1], "tanh", device=device, dtype=dtype)
-    points = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
-    x = xgrad.asarray(points, device=device, dtype=dtype)
-    y = xgrad.asarray([[1.0], [-1.0], [-1.0], [1.0]], device=device, dtype=dtype)
-    for _ in range(100):
-        loss = ((net(x) - y) ** 2).sum()
-        net.zero_grad()
-        loss.backward()
-        for p in net.parameters():
-            p.data -= 0.05 * p.grad
-    assert loss.item() < 0.01
-    assert {p.dtype for p in net.parameters()} == {dtype}
-
-
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_losses_are_those_of_pytorch(reduction, device, torch):
+def test_losses_match_pytorch(reduction, device, torch):
     generator = np.random.default_rng(0)
     x, y = generator.normal(size=(2, 6, 4)).astype("float32")
     target = generator.integers(0, 4, 6)
-    ours = [xgrad.asarray(a, device=device) for a in (x, y, target)]
-    theirs = [torch.tensor(a) for a in (x, y, target)]
-    assert close(nn.MSELoss(reduction)(*ours[:2]), torch.nn.MSELoss(reduction=reduction)(*theirs[:2]))
+    tensors = [xgrad.asarray(a, device=device) for a in (x, y, target)]
+    others = [torch.tensor(a) for a in (x, y, target)]
+    assert_close(nn.MSELoss(reduction)(*tensors[:2]), torch.nn.MSELoss(reduction=reduction)(*others[:2]))
     for smoothing in (0.0, 0.3):
-        a = nn.CrossEntropyLoss(reduction, label_smoothing=smoothing)(ours[0], ours[2])
-        b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(theirs[0], theirs[2])
-        assert close(a, b)
+        a = nn.CrossEntropyLoss(reduction, label_smoothing=smoothing)(tensors[0], tensors[2])
+        b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(others[0], others[2])
+        assert_close(a, b)
 
 
 @pytest.mark.parametrize(
@@ -265,11 +228,16 @@ def test_losses_are_those_of_pytorch(reduction, device, torch):
         (lambda: nn.Dropout().eval()(xgrad.arange(3)), TypeError, "dropout: expected a floating x, got int64"),
         (lambda: F.dropout([1.0]), TypeError, "dropout: expected a tensor, an array or a number for x, got list"),
         (lambda: F.dropout(xgrad.ones(2), generator=7), TypeError, "dropout: expected an xgrad.random.Generator"),
+        (lambda: nn.init.kaiming_normal_(xgrad.ones(3)), ValueError, r"kaiming_normal_: .* got shape \(3,\)"),
+        (lambda: nn.init.kaiming_uniform_(xgrad.ones((3, 3)), mode="fan"), ValueError, "a mode of .*, got 'fan'"),
+        (lambda: nn.init.kaiming_uniform_(xgrad.ones((3, 3)), nonlinearity="x"), ValueError, "calculate_gain: .* 'x'"),
+        (lambda: nn.init.normal_(xgrad.ones(3, dtype=xgrad.int64)), TypeError, "normal: expected a dtype of"),
+        (lambda: nn.utils.clip_grad_norm_([], -1.0), ValueError, r"clip_grad_norm_: expected max_norm >= 0, got -1\.0"),
         (lambda: nn.MSELoss()(xgrad.ones(2), xgrad.ones((2, 1))), ValueError, "mse_loss: expected .* one shape"),
         (lambda: nn.MSELoss("max")(xgrad.ones(2), xgrad.ones(2)), ValueError, "mse_loss: expected a reduction"),
     ],
 )
-def test_errors(call, error, text):
+def test_invalid_arguments_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
 
@@ -292,7 +260,7 @@ def test_errors(call, error, text):
         ("kaiming_normal_", {"mode": "fan_out", "nonlinearity": "tanh"}),
     ],
 )
-def test_init_is_that_of_pytorch(name, options, shape, dtype, torch):
+def test_initializers_draw_from_the_distributions_of_pytorch(name, options, shape, dtype, torch):
     torch.manual_seed(0)
     p, q = xgrad.zeros(shape, dtype=dtype, requires_grad=True), torch.zeros(shape)
     edge = p._edge
@@ -310,7 +278,7 @@ def test_init_is_that_of_pytorch(name, options, shape, dtype, torch):
         assert abs((centred**4).mean() - 3) < 0.15
 
 
-def test_bounds_are_exact(device):
+def test_uniform_initializers_fill_their_bounds(device):
     w = xgrad.zeros((40, 60), device=device)
     for fill, bound in (
         (nn.init.xavier_uniform_, math.sqrt(6 / 100)),
@@ -323,7 +291,7 @@ def test_bounds_are_exact(device):
         assert str(w.device) == device
 
 
-def test_init_takes_a_generator(device):
+def test_initializers_draw_from_a_generator(device):
     w = [xgrad.zeros((3, 4), device=device) for _ in range(2)]
     for name in ("uniform_", "normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"):
         a, b = (getattr(nn.init, name)(x, generator=xgrad.random.Generator(2)).tolist() for x in w)
@@ -331,7 +299,7 @@ def test_init_takes_a_generator(device):
         assert getattr(nn.init, name)(w[0]).tolist() != b
 
 
-def test_constants(device):
+def test_constant_initializers_keep_dtype_and_device(device):
     x = xgrad.zeros((2, 2), dtype=xgrad.int64, device=device)
     assert nn.init.constant_(x, 3).tolist() == [[3, 3], [3, 3]]
     assert nn.init.ones_(x).tolist() == [[1, 1], [1, 1]]
@@ -340,26 +308,13 @@ def test_constants(device):
     assert str(x.device) == device
 
 
-def test_gains_are_those_of_pytorch(torch):
+def test_gains_match_pytorch(torch):
     for name in ("linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"):
         assert nn.init.calculate_gain(name) == pytest.approx(torch.nn.init.calculate_gain(name))
     assert nn.init.calculate_gain("leaky_relu", 0.3) == pytest.approx(torch.nn.init.calculate_gain("leaky_relu", 0.3))
 
 
-def test_init_errors():
-    with pytest.raises(
-        ValueError, match=r"kaiming_normal_: expected a weight of shape \(out, in, ...\), got shape \(3,\)"
-    ):
-        nn.init.kaiming_normal_(xgrad.ones(3))
-    with pytest.raises(ValueError, match="kaiming_uniform_: expected a mode of 'fan_in' or 'fan_out', got 'fan'"):
-        nn.init.kaiming_uniform_(xgrad.ones((3, 3)), mode="fan")
-    with pytest.raises(ValueError, match=r"calculate_gain: expected one of .*'selu'.*, got 'swish'"):
-        nn.init.kaiming_uniform_(xgrad.ones((3, 3)), nonlinearity="swish")
-    with pytest.raises(TypeError, match="normal: expected a dtype of"):
-        nn.init.normal_(xgrad.ones(3, dtype=xgrad.int64))
-
-
-def test_a_backward_pass_notices_a_new_start():
+def test_backward_through_a_graph_from_before_initialization_is_refused():
     layer = nn.Linear(2, 2)
     x = xgrad.ones((1, 2), requires_grad=True)
     loss = layer(x).sum()
@@ -372,24 +327,24 @@ def test_a_backward_pass_notices_a_new_start():
 
 
 @pytest.mark.parametrize("max_norm", [0.0, 0.5, 3.0, 1e6])
-def test_clipping_is_that_of_pytorch(max_norm, device, torch):
+def test_clipping_matches_pytorch(max_norm, device, torch):
     generator = np.random.default_rng(0)
     arrays = [generator.normal(size=shape).astype("float32") for shape in ((3, 4), (), (0,), (5,))]
-    ours = [xgrad.zeros(a.shape, device=device, requires_grad=True) for a in arrays]
-    theirs = [torch.zeros(a.shape, requires_grad=True) for a in arrays]
-    for p, q, a in zip(ours, theirs, arrays, strict=True):
+    params = [xgrad.zeros(a.shape, device=device, requires_grad=True) for a in arrays]
+    others = [torch.zeros(a.shape, requires_grad=True) for a in arrays]
+    for p, q, a in zip(params, others, arrays, strict=True):
         p.grad, q.grad = xgrad.asarray(a, device=device), torch.tensor(a)
-    held = ours[0].grad
-    norm = nn.utils.clip_grad_norm_([*ours, xgrad.ones(2, requires_grad=True)], max_norm)
-    assert close(norm, torch.nn.utils.clip_grad_norm_(theirs, max_norm))
+    held = params[0].grad
+    norm = nn.utils.clip_grad_norm_([*params, xgrad.ones(2, requires_grad=True)], max_norm)
+    assert_close(norm, torch.nn.utils.clip_grad_norm_(others, max_norm))
     assert str(norm.device) == device
-    for p, q in zip(ours, theirs, strict=True):
-        assert close(p.grad, q.grad)
+    for p, q in zip(params, others, strict=True):
+        assert_close(p.grad, q.grad)
         assert p.grad.dtype == xgrad.float32
     assert held.tolist() == arrays[0].tolist()
 
 
-def test_clipping_of_mixed_dtypes_and_nothing():
+def test_clipping_of_several_dtypes_and_of_no_gradients():
     x, y = (xgrad.ones(1, dtype=dtype, requires_grad=True) for dtype in (xgrad.float32, xgrad.float64))
     (3 * x).sum().backward()
     (4 * y).sum().backward()
@@ -399,9 +354,7 @@ def test_clipping_of_mixed_dtypes_and_nothing():
     assert nn.utils.clip_grad_norm_(iter([xgrad.ones(1)]), 1.0).item() == 0
 
 
-def test_clipping_errors():
-    with pytest.raises(ValueError, match=r"clip_grad_norm_: expected max_norm >= 0, got -1\.0"):
-        nn.utils.clip_grad_norm_([], -1.0)
+def test_clipping_on_several_devices_is_refused():
     tensors = [xgrad.ones(1, device=device, requires_grad=True) for device in ("cpu", "strict")]
     for x in tensors:
         x.sum().backward()
@@ -409,7 +362,7 @@ def test_clipping_errors():
         nn.utils.clip_grad_norm_(tensors, 1.0)
 
 
-def test_targets_that_wrap_around_are_refused():
+def test_cross_entropy_refuses_targets_that_wrap_around():
     logits = xgrad.ones((1, 3))
     for value, dtype in ((2**64 - 1, np.uint64), (-1, np.int8), (3, np.uint8), (300, np.int32)):
         with pytest.raises(IndexError, match=rf"expected target from 0 to 2, got {value}"):

@@ -1,4 +1,4 @@
-"""Modules: what they find among their attributes, and what is done to all of it."""
+"""Modules: registration of parameters, buffers and submodules, and operations on all of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def values(module: nn.Module) -> dict[str, list]:
     return {name: x.tolist() for name, x in module.state_dict().items()}
 
 
-def test_what_is_found():
+def test_parameters_buffers_and_modules_are_found_in_order():
     net = Net()
     assert [name for name, _ in net.named_parameters()] == PARAMETERS
     assert all(a is b for a, (_, b) in zip(net.parameters(), net.named_parameters(), strict=True))
@@ -61,7 +61,7 @@ def test_what_is_found():
     assert list(net.state_dict()) == STATE
 
 
-def test_what_is_shared_appears_once():
+def test_shared_parameters_and_modules_appear_once():
     class Tied(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -84,7 +84,7 @@ def test_what_is_shared_appears_once():
     assert (clone := copy.deepcopy(tied)).b.weight is clone.a.weight
 
 
-def test_cycles_end():
+def test_cycles_of_modules_end():
     net = Net()
     net.head.register_buffer("x", xgrad.ones(1))
     object.__setattr__(net.head, "parent", net)
@@ -92,7 +92,7 @@ def test_cycles_end():
     assert list(net.to("cpu", xgrad.float64).state_dict())[-1] == "head.x"
 
 
-def test_replacing_and_deleting():
+def test_replaced_and_deleted_attributes_change_the_state():
     net = Net()
     net.head = nn.Identity()
     net.offset = nn.Parameter([1.0])
@@ -106,7 +106,7 @@ def test_replacing_and_deleting():
     assert net.state_dict()["offset"].tolist() == [2]
 
 
-def test_training_mode():
+def test_training_mode_is_set_for_all_modules():
     net = Net()
     assert net.training
     assert net.eval() is net
@@ -120,7 +120,7 @@ def test_training_mode():
     assert net.body[1].count.item() == 1
 
 
-def test_gradients_are_taken_off_and_asked_for(device):
+def test_gradients_are_cleared_and_required_for_all_parameters(device):
     net = Net(device)
     net(xgrad.ones((4, 3), device=device)).sum().backward()
     assert all(p.grad is not None and str(p.grad.device) == device for p in net.parameters())
@@ -132,7 +132,7 @@ def test_gradients_are_taken_off_and_asked_for(device):
     assert all(p.requires_grad for p in net.requires_grad_().parameters())
 
 
-def test_apply():
+def test_apply_calls_inner_modules_first():
     seen = []
     net = Net()
     assert net.apply(lambda module: seen.append(type(module).__name__)) is net
@@ -141,7 +141,7 @@ def test_apply():
     assert not np.any(net.head.weight.tolist())
 
 
-def test_state_is_a_snapshot(device):
+def test_state_dict_is_a_snapshot(device):
     net = Net(device)
     before = net.state_dict()
     kept = {name: x.tolist() for name, x in before.items()}
@@ -158,7 +158,7 @@ def test_state_is_a_snapshot(device):
     assert kept == values(net)
 
 
-def test_round_trip_through_a_file(device, tmp_path):
+def test_state_survives_a_file(device, tmp_path):
     net, other = Net(device), Net()
     net(xgrad.ones((4, 3), device=device))
     xgrad.save(net.state_dict(), tmp_path / "net")
@@ -182,7 +182,7 @@ def test_loaded_values_take_dtype_and_device(device):
     assert net.weight.is_leaf
 
 
-def test_a_state_that_does_not_fit_changes_nothing():
+def test_state_that_does_not_match_is_refused_and_changes_nothing():
     net = Net()
     before = values(net)
     state = {name: xgrad.asarray(np.full(x.shape, 9.0)) for name, x in net.state_dict().items()}
@@ -210,7 +210,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
     assert values(net) == before
 
 
-def test_a_state_that_fits_in_part():
+def test_partial_state_is_loaded_unless_strict():
     net = Net()
     result = net.load_state_dict({"offset": xgrad.ones(2), "more": xgrad.ones(1)}, strict=False)
     assert result.unexpected_keys == ["more"]
@@ -218,7 +218,7 @@ def test_a_state_that_fits_in_part():
     assert net.offset.tolist() == [1, 1]
 
 
-def test_moving_keeps_parameters_and_gradients(device):
+def test_to_keeps_parameters_and_moves_gradients(device):
     net = Net()
     net(xgrad.ones((4, 3))).sum().backward()
     before, parameters, buffers = values(net), list(net.parameters()), list(net.buffers())
@@ -242,14 +242,14 @@ def test_moving_keeps_parameters_and_gradients(device):
     assert all(p.grad is None for p in nn.Linear(2, 2).to("cpu", xgrad.float64).parameters())
 
 
-def test_moving_nowhere_changes_nothing():
+def test_to_the_same_device_and_dtype_changes_nothing():
     net = Net()
     loss = net(xgrad.ones((4, 3))).sum()
     net.to("cpu", xgrad.float32)
     loss.backward()
 
 
-def test_moving_errors():
+def test_to_unknown_device_or_integer_dtype_is_refused():
     net = Net()
     with pytest.raises(xgrad.DeviceError, match="unknown device 'tpu'"):
         net.to("tpu")
@@ -258,7 +258,7 @@ def test_moving_errors():
 
 
 @pytest.mark.parametrize("twin", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))], ids=["copy", "pickle"])
-def test_copies(twin, device):
+def test_copies_are_independent(twin, device):
     net = Net(device)
     net(xgrad.ones((4, 3), device=device)).sum().backward()
     net.eval()
@@ -275,7 +275,7 @@ def test_copies(twin, device):
     assert values(other) != before
 
 
-def test_repr():
+def test_repr_shows_modules_and_extra_repr():
     assert repr(Net()) == (
         "Net(\n"
         "  (body): Sequential(\n"
@@ -293,14 +293,14 @@ def test_repr():
     assert repr(Wordy()) == "Wordy(\n  one\n  two\n)"
 
 
-def test_repr_is_that_of_pytorch(torch):
-    ours, theirs = (
+def test_repr_matches_pytorch(torch):
+    net, reference = (
         m.Sequential(m.Linear(2, 3), m.Sequential(m.ReLU(), m.Identity()), m.Tanh()) for m in (nn, torch.nn)
     )
-    assert repr(ours) == repr(theirs)
+    assert repr(net) == repr(reference)
 
 
-def test_attributes_before_init():
+def test_attribute_before_init_is_refused():
     class Early(nn.Module):
         def __init__(self) -> None:
             self.weight = nn.Parameter([1.0])
@@ -309,7 +309,7 @@ def test_attributes_before_init():
         Early()
 
 
-def test_errors_of_attributes():
+def test_invalid_attributes_and_buffers_are_refused():
     net = Net()
     with pytest.raises(
         TypeError, match=r"Net.offset: expected a Parameter or None for a parameter, got Tensor: .*\.data"
@@ -329,7 +329,7 @@ def test_errors_of_attributes():
         nn.Module()(1)
 
 
-def test_parameters():
+def test_parameter_is_a_leaf_whatever_it_is_made_of():
     source = xgrad.ones(2, requires_grad=True)
     p = nn.Parameter(source * 2)
     assert p.is_leaf
@@ -350,7 +350,7 @@ def test_parameters():
         (lambda: {"a": nn.Parameter(1.0)}, "parameters in a dict, .*: use an attribute for each"),
     ],
 )
-def test_modules_in_a_plain_container_warn_where_parameters_are_collected(make, text):
+def test_unregistered_modules_in_a_container_warn(make, text):
     module = nn.Module()
     module.layers = make()
     net = nn.Sequential(module)
@@ -360,15 +360,7 @@ def test_modules_in_a_plain_container_warn_where_parameters_are_collected(make, 
         assert caught[0].filename == __file__
 
 
-def test_module_appended_to_a_plain_list_warns():
-    module = nn.Module()
-    module.layers = []
-    module.layers.append(nn.Linear(2, 2))
-    with pytest.warns(UserWarning, match=r"Module\.layers: .*use nn\.ModuleList"):
-        list(module.parameters())
-
-
-def test_containers_that_hide_nothing_do_not_warn():
+def test_containers_of_registered_modules_do_not_warn():
     net = Net()
     net.both, net.tied, net.numbers, net.empty = (net.head, net.body), {"w": net.head.weight}, [1, 2.0], []
     net.deep = [net.body[0]]
@@ -377,7 +369,7 @@ def test_containers_that_hide_nothing_do_not_warn():
     net.to(xgrad.float32).state_dict()
 
 
-def test_module_list():
+def test_module_list_registers_and_slices_modules():
     first, second, third = nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1)
     layers = nn.ModuleList([first, second])
     assert layers.append(third) is layers and len(layers) == 3

@@ -1,87 +1,111 @@
-"""That parameters and gradients lie side by side in buffers is to be noticed by nobody but the clock."""
+"""Parameters and gradients packed in buffers: in-place updates change nothing that users hold."""
 
-import copy
+from __future__ import annotations
+
 import pickle
 import random
+import shutil
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import xgrad
-from xgrad import nn, optim
+from xgrad import Tensor, nn, optim
 from xgrad.nn.functional import cross_entropy, mse_loss
+from xgrad.support import refcounts
 
 SIZES = [5, 4, 3]
+Model = Any
 
 
-def model_and_optimizer(name="SGD", device="cpu", **options):
+def model_and_optimizer(name: str = "SGD", device: str = "cpu", **options: Any) -> tuple[Model, Any]:
     xgrad.manual_seed(0)
     model = nn.MLP(SIZES, device=device)
     return model, getattr(optim, name)(model.parameters(), **({"lr": 0.1} | options))
 
 
-def batch(device="cpu", seed=0):
-    rng = np.random.default_rng(seed)
+def loss_of(model: Model, seed: int = 0) -> Tensor:
+    rng, device = np.random.default_rng(seed), model[0].weight.device
     x, y = rng.normal(size=(6, 5)).astype(np.float32), rng.integers(0, 3, 6)
-    return xgrad.asarray(x, device=device), xgrad.asarray(y, device=device)
+    return cross_entropy(model(xgrad.asarray(x, device=device)), xgrad.asarray(y, device=device))
 
 
-def backward(model, device="cpu", seed=0):
-    x, y = batch(device, seed)
-    cross_entropy(model(x), y).backward()
-
-
-def train(model, optimizer, steps=1, device="cpu"):
+def train(model: Model, optimizer: Any, steps: int = 1) -> None:
     for seed in range(steps):
         optimizer.zero_grad()
-        backward(model, device, seed)
+        loss_of(model, seed).backward()
         optimizer.step()
 
 
-def values(model):
+def trained(*args: Any, **options: Any) -> tuple[Model, Any]:
+    """Return a model whose parameters are packed, without gradients, and its optimizer."""
+    model, optimizer = model_and_optimizer(*args, **options)
+    train(model, optimizer)
+    optimizer.zero_grad()
+    return model, optimizer
+
+
+def values(model: Model) -> list[np.ndarray]:
     return [p.detach().cpu().numpy().copy() for p in model.parameters()]
 
 
-def memory(model):
-    """Return where the parameters of a model on the CPU lie."""
-    return [p._data.__array_interface__["data"][0] for p in model.parameters()]
+def gradients(model: Model) -> list[np.ndarray]:
+    return [p._leaf.grad.cpu().numpy().copy() for p in model.parameters()]  # which does not count as seen by a user
 
 
-def test_parameters_and_gradients_lie_in_one_buffer_each_and_stay_there():
-    model, optimizer = model_and_optimizer()
-    train(model, optimizer)
-    first, buffers = memory(model), {id(p._data.base) for p in model.parameters()}
+def assert_equal(one: list[Any], other: list[Any], **tolerance: float) -> None:
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, **({"rtol": 0} | tolerance))
+
+
+def test_parameters_and_gradients_stay_in_one_buffer_each() -> None:
+    model, optimizer = trained()
+    addresses = [p._data.ctypes.data for p in model.parameters()]
     train(model, optimizer, 3)
-    assert memory(model) == first and len(buffers) == 1
+    assert [p._data.ctypes.data for p in model.parameters()] == addresses
+    assert len({id(p._data.base) for p in model.parameters()}) == 1
     assert len({id(p._leaf.grad._data.base) for p in model.parameters()}) == 1
 
 
-@pytest.mark.parametrize(
-    "look",
-    [
-        lambda p: p.detach(),
-        lambda p: p.data.detach(),
-        lambda p: p.detach().cpu().numpy(),
-        lambda p: p.detach()[1:, :],
-        lambda p: p[0, 1],
-        lambda p: np.asarray(p.detach().cpu())[::2],
-        lambda p: memoryview(p.detach().cpu().numpy()),
-    ],
-)
-def test_what_somebody_took_of_a_parameter_keeps_its_value(look, device):
-    model, optimizer = model_and_optimizer(device=device)
-    train(model, optimizer, 1, device)
-    taken = look(model[0].weight)
-    before = np.array(taken.detach().cpu() if isinstance(taken, xgrad.Tensor) else taken)
-    weight = model[0].weight.detach().cpu().numpy().copy()
-    train(model, optimizer, 3, device)
-    assert not np.array_equal(weight, model[0].weight.detach().cpu().numpy())
-    after = np.array(taken.detach().cpu() if isinstance(taken, xgrad.Tensor) else taken)
-    np.testing.assert_array_equal(after, before)
+COUNTS = """
+import runpy, sys, threading
+references = runpy.run_path(sys.argv[1])["references"]
+x, y = object(), object()
+objects = [x, y]
+assert references([]) == references([object()]) == 0
+assert references(objects) == 2
+other = [x, x, y]
+assert references(objects) == 5
+del other[0], y
+assert references(objects) == 3
+keep, done = threading.Event(), threading.Event()
+def hold(argument):
+    done.set()
+    keep.wait()
+thread = threading.Thread(target=lambda held=objects[1]: hold(held))
+before = references(objects)
+thread.start()
+done.wait()
+assert references(objects) > before > 3
+keep.set()
+thread.join()
+del thread
+assert references(objects) == 3
+"""
 
 
-VIEWS = [
+def test_references_are_counted_alike_in_all_builds_of_python() -> None:
+    builds = [sys.executable, *filter(None, map(shutil.which, ("python3.13t", "python3.14t")))]
+    for build in builds:
+        subprocess.run([build, "-c", COUNTS, refcounts.__file__], check=True, timeout=60)
+
+
+VIEWS: list[Callable[[Any], Any]] = [
     lambda p: p.data,
     lambda p: p.T,
     lambda p: p[0, :],
@@ -91,360 +115,262 @@ VIEWS = [
 ]
 
 
-@pytest.mark.parametrize("look", VIEWS)
-def test_views_of_a_parameter_follow_it_without_a_copy(look, device):
-    model, optimizer = model_and_optimizer(device=device)
-    train(model, optimizer, 1, device)
+@pytest.mark.parametrize("view_of", VIEWS)
+def test_views_of_a_parameter_follow_it_without_a_copy(view_of: Callable[[Any], Any], device: str) -> None:
+    model, optimizer = trained(device=device)
     p = model[0].weight
-    view, buffer = look(p), id(p._data.base) if device == "cpu" else None
-    kept = p.data  # else nothing holds what .data[0, :] is a view of
+    view, buffer = view_of(p), id(p._data.base) if device == "cpu" else None
+    data = p.data  # else nothing holds the base of .data[0, :]
     before = view.tolist()
-    train(model, optimizer, 3, device)
-    assert view.tolist() == look(p).tolist() != before and kept.tolist() == p.tolist()
+    train(model, optimizer, 3)
+    assert view.tolist() == view_of(p).tolist() != before and data.tolist() == p.tolist()
     assert device != "cpu" or id(p._data.base) == buffer
 
 
-def test_a_state_dict_is_a_snapshot():
-    model, optimizer = model_and_optimizer()
-    train(model, optimizer)
-    best, expected = model.state_dict(), values(model)
-    train(model, optimizer, 5)
-    for kept, value in zip(best.values(), expected, strict=True):
-        np.testing.assert_array_equal(kept.numpy(), value)
-    model.load_state_dict(best)
-    for now, value in zip(values(model), expected, strict=True):
-        np.testing.assert_array_equal(now, value)
-    reference, other = model_and_optimizer()
-    reference.load_state_dict(dict(zip(best, expected, strict=True)))
-    train(model, optimizer, 2)
-    train(reference, other, 2)
-    for now, value in zip(values(model), values(reference), strict=True):
-        np.testing.assert_array_equal(now, value)
-
-
-def test_a_graph_that_was_not_walked_keeps_the_values_it_saw_and_refuses_to_use_them():
-    model, optimizer = model_and_optimizer()
-    train(model, optimizer)
-    x, y = batch()
-    kept = cross_entropy(model(x), y)
+@pytest.mark.parametrize("packed", [False, True])
+def test_backward_through_a_graph_from_before_a_step_is_refused(packed: bool) -> None:
+    model, optimizer = trained() if packed else model_and_optimizer()
+    former = loss_of(model)
     train(model, optimizer)
     with pytest.raises(RuntimeError, match="needs the value that its 'weight'"):
-        kept.backward()
+        former.backward()
 
 
-def test_a_gradient_that_somebody_looked_at_is_theirs(device):
-    model, optimizer = model_and_optimizer(device=device)
-    train(model, optimizer, 1, device)
-    history, expected = [], []
+def test_gradients_that_were_read_keep_their_values(device: str) -> None:
+    model, optimizer = trained(device=device)
+    read, expected = [], []
     for seed in range(3):
         optimizer.zero_grad()
-        backward(model, device, seed)
-        history.append(model[0].weight.grad)
-        expected.append(history[-1].cpu().numpy().copy())
-        backward(model, device, seed + 1)  # adds to what was looked at
-    for kept, value in zip(history, expected, strict=True):
-        np.testing.assert_array_equal(kept.cpu().numpy(), value)
+        loss_of(model, seed).backward()
+        read.append(model[0].weight.grad)
+        expected.append(read[-1].cpu().numpy().copy())
+        loss_of(model, seed + 1).backward()  # adds to it
+    assert_equal([g.cpu().numpy() for g in read], expected)
     assert len({value.tobytes() for value in expected}) == 3
 
 
-def test_gradients_add_up_over_passes(device):
-    model, optimizer = model_and_optimizer(device=device)
-    train(model, optimizer, 1, device)
-    optimizer.zero_grad()
-    backward(model, device, 1)
+@pytest.mark.parametrize("zeros", [False, True])
+def test_gradients_of_several_passes_are_summed(zeros: bool, device: str) -> None:
+    model, optimizer = trained(device=device)
+    loss_of(model, 1).backward()
     once = [p.grad.cpu().numpy().copy() for p in model.parameters()]
-    optimizer.zero_grad()
-    backward(model, device, 1)
-    backward(model, device, 1)
-    for p, g in zip(model.parameters(), once, strict=True):
-        np.testing.assert_allclose(p.grad.cpu().numpy(), 2 * g, rtol=1e-6)
-
-
-def test_zeroed_gradients_stay_and_are_zero():
-    model, optimizer = model_and_optimizer()
-    train(model, optimizer)
-    optimizer.zero_grad(set_to_none=False)
-    assert all(not np.any(p.grad.numpy()) for p in model.parameters())
-    backward(model, seed=1)
-    fresh, _ = model_and_optimizer()
-    fresh.load_state_dict(model.state_dict())
-    backward(fresh, seed=1)
-    for p, q in zip(model.parameters(), fresh.parameters(), strict=True):
-        np.testing.assert_array_equal(p.grad.numpy(), q.grad.numpy())
+    optimizer.zero_grad(set_to_none=not zeros)
+    assert all(not np.any(p.grad.cpu().numpy()) if zeros else p.grad is None for p in model.parameters())
+    for _ in range(2):
+        loss_of(model, 1).backward()
+    assert_equal(gradients(model), [2 * g for g in once], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
-def test_pieces_change_no_bit(name, monkeypatch):
-    options = {"momentum": 0.9} if name == "SGD" else {"amsgrad": True}
+def test_tiles_of_any_size_give_identical_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"momentum": 0.9} if name == "SGD" else {"amsgrad": True}
     results = []
-    for piece in (None, 7, 10**6):
-        monkeypatch.setattr(xgrad.Device("cpu").backend, "tile_size", piece)
+    for size in (None, 7, 10**6):
+        monkeypatch.setattr(xgrad.Device("cpu").backend, "tile_size", size)
         model, optimizer = model_and_optimizer(name, weight_decay=0.01, **options)
         train(model, optimizer, 4)
-        results.append(values(model) + [v.numpy() for s in optimizer.state_dict()["state"].values()
-                                        for v in s.values() if isinstance(v, xgrad.Tensor)])  # fmt: skip
-    for other in results[1:]:
-        assert len(other) == len(results[0])
-        for a, b in zip(results[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+        state = [x for parts in optimizer.state_dict()["state"].values() for x in parts.values()]
+        results.append(values(model) + [x.numpy() for x in state if isinstance(x, Tensor)])
+    assert_equal(results[0], results[1])
+    assert_equal(results[0], results[2])
+
+
+EVENTS = ["one", "hand", "skip", "data", "look", "save", "pickle", "freeze", "all", "all", "twice"]
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 @pytest.mark.parametrize("seed", range(6))
-def test_as_pytorch_whatever_happens_between_steps(name, seed, torch):
+def test_random_events_between_steps_give_the_values_of_pytorch(name: str, seed: int, torch: Any) -> None:
     random.seed(seed)
-    model, optimizer = model_and_optimizer(name, lr=0.05, weight_decay=0.01)
-    params = [xgrad.Tensor(p.detach().numpy().astype(np.float64), requires_grad=True) for p in model.parameters()]
-    theirs = [torch.tensor(p.detach().numpy(), requires_grad=True) for p in params]
-    optimizer = getattr(optim, name)(params, lr=0.05, weight_decay=0.01)
-    other = getattr(torch.optim, name)(theirs, lr=0.05, weight_decay=0.01)
-    kept = []
+    model, _ = model_and_optimizer()
+    params = [xgrad.Tensor(value.astype(np.float64), requires_grad=True) for value in values(model)]
+    others = [torch.tensor(p.detach().numpy(), requires_grad=True) for p in params]
+    optimizer: Any = getattr(optim, name)(params, lr=0.05, weight_decay=0.01)
+    reference = getattr(torch.optim, name)(others, lr=0.05, weight_decay=0.01)
+    held = []
     for turn in range(40):
-        event = random.choice(
-            ["one", "hand", "skip", "data", "look", "save", "pickle", "freeze", "all", "all", "twice"]
-        )
+        event = random.choice(EVENTS)
         chosen = range(len(params)) if event != "one" else random.sample(range(len(params)), 2)
-        for _ in range(2 if event == "twice" else 1):
-            loss = sum(((params[i] * params[i]) * (i + turn % 3)).sum() for i in chosen)
-            loss.backward()
-            sum(((theirs[i] * theirs[i]) * (i + turn % 3)).sum() for i in chosen).backward()
+        for tensors in [params, others] * (2 if event == "twice" else 1):
+            sum(((tensors[i] * tensors[i]) * (i + turn % 3)).sum() for i in chosen).backward()
         i = random.randrange(len(params))
+        p, q = params[i], others[i]
         if event == "hand":
-            params[i].grad, theirs[i].grad = xgrad.ones_like(params[i].detach()), torch.ones_like(theirs[i])
+            p.grad, q.grad = xgrad.ones_like(p.detach()), torch.ones_like(q)
         elif event == "skip":
-            params[i].grad = theirs[i].grad = None
+            p.grad = q.grad = None
         elif event == "data":
-            params[i].data = params[i].data * 2
-            theirs[i].data = theirs[i].data * 2
+            p.data, q.data = p.data * 2, q.data * 2
         elif event == "look":
-            kept.append((params[i].detach(), params[i].detach().numpy().copy()))
-            if params[i].grad is not None:
-                kept.append((params[i].grad, params[i].grad.numpy().copy()))
+            held += [(x, x.numpy().copy()) for x in (p.detach(), p.grad) if x is not None]
         elif event == "save":
             optimizer.load_state_dict(optimizer.state_dict())
         elif event == "pickle":
             optimizer, params = pickle.loads(pickle.dumps((optimizer, params)))  # without gradients
-            for p, t in zip(params, theirs, strict=True):
-                p.grad = None if t.grad is None else xgrad.asarray(t.grad.numpy().copy())
+            for p, q in zip(params, others, strict=True):
+                p.grad = None if q.grad is None else xgrad.asarray(q.grad.numpy().copy())
         elif event == "freeze":
-            params[i].requires_grad_(False).requires_grad_(True)
+            p.requires_grad_(False).requires_grad_(True)
         optimizer.step()
-        other.step()
+        reference.step()
         if random.random() < 0.8:
             optimizer.zero_grad()
-            other.zero_grad()
-        for p, t in zip(params, theirs, strict=True):
-            np.testing.assert_allclose(p.detach().numpy(), t.detach().numpy(), rtol=1e-9, atol=1e-12)
-    for tensor, value in kept:
-        np.testing.assert_array_equal(tensor.numpy(), value)
+            reference.zero_grad()
+        assert_equal([p.detach().numpy() for p in params], [q.detach().numpy() for q in others], rtol=1e-9, atol=1e-12)
+    assert_equal([tensor.numpy() for tensor, _ in held], [value for _, value in held])
 
 
-def test_parameters_follow_to_another_dtype():
-    model, optimizer = model_and_optimizer("Adam")
-    train(model, optimizer)
-    model.to(xgrad.float64)
-    x, y = batch()
-    optimizer.zero_grad()
-    cross_entropy(model(x.astype(xgrad.float64)), y).backward()
-    assert {p.grad.dtype for p in model.parameters()} == {xgrad.float64}
-    optimizer.step()
-    assert {p.dtype for p in model.parameters()} == {xgrad.float64}
-
-
-def test_two_optimizers_may_take_turns():
+def test_two_optimizers_of_the_same_parameters_may_alternate() -> None:
     model, one = model_and_optimizer()
     two = optim.SGD(model.parameters(), lr=0.1)
     reference, alone = model_and_optimizer()
     for turn in range(4):
         train(model, (one, two)[turn % 2])
         train(reference, alone)
-    for a, b in zip(values(model), values(reference), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_equal(values(model), values(reference))
 
 
-def test_a_copy_of_an_optimizer_goes_its_own_way():
-    model, optimizer = model_and_optimizer("Adam")
-    train(model, optimizer, 2)
-    twin, other = copy.deepcopy((model, optimizer))
-    before = values(model)
-    train(twin, other, 2)
-    for a, b in zip(values(model), before, strict=True):
-        np.testing.assert_array_equal(a, b)
-    train(model, optimizer, 2)
-    for a, b in zip(values(model), values(twin), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_what_is_remembered_can_be_looked_at_and_not_replaced():
-    model, optimizer = model_and_optimizer("Adam")
-    train(model, optimizer)
+def test_state_is_read_only() -> None:
+    model, optimizer = trained("Adam")
     state = optimizer.state[model[0].weight]
     assert state["step"] == 1 and state["exp_avg"].shape == model[0].weight.shape
     with pytest.raises(TypeError):
         state["step"] = 5
 
 
-def test_a_rule_that_needs_whole_parameters_gets_them():
-    class Normalized(optim.Optimizer):
-        def __init__(self, params, lr):
-            super().__init__(params, {"lr": lr})
-
-        def update(self, xp, p, g, state, options):
-            state["seen"] = xp.asarray(g, copy=True)
-            return p - options["lr"] * g / xp.sqrt(xp.sum(g * g))
-
-    xgrad.manual_seed(0)
-    model = nn.MLP(SIZES)
-    optimizer = Normalized(model.parameters(), 0.1)
-    backward(model)
-    expected = [p.detach().numpy() - 0.1 * (g := p.grad.numpy()) / np.linalg.norm(g) for p in model.parameters()]
-    optimizer.step()
-    for a, b in zip(values(model), expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6)
-    assert optimizer.state[model[0].weight]["seen"].shape == (4, 5)
+# Rules that write to the gradient buffer
 
 
-# Rules that write where the gradient is to be
-
-
-def test_a_weight_that_is_used_twice_or_has_a_hook(device):
-    def gradient(with_optimizer, hook):
+@pytest.mark.parametrize("hook", [False, True])
+def test_weight_used_twice_has_the_gradient_of_an_unpacked_one(hook: bool, device: str) -> None:
+    def gradient(packed: bool) -> np.ndarray:
         xgrad.manual_seed(0)
         layer = nn.Linear(4, 4, device=device)
         optimizer = optim.SGD(layer.parameters(), lr=0.1)
         x = xgrad.asarray(np.arange(8, dtype=np.float32).reshape(2, 4), device=device)
-        if with_optimizer:
+        if packed:
             (0 * layer(x)).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
         if hook:
             layer.weight.register_hook(lambda g: 2 * g)
         (layer(layer(x)) + x @ layer.weight).sum().backward()
-        return layer.weight.grad.cpu().numpy()
+        return gradients(layer)[0]
 
-    for hook in (False, True):
-        np.testing.assert_allclose(gradient(True, hook), gradient(False, hook), rtol=1e-6)
-
-
-def test_gradients_on_request_leave_the_buffer_alone():
-    model, optimizer = model_and_optimizer()
-    train(model, optimizer)
-    optimizer.zero_grad()
-    backward(model)
-    before = [p._leaf.grad.numpy().copy() for p in model.parameters()]
-    x, y = batch(seed=3)
-    xgrad.autograd.grad(cross_entropy(model(x), y), list(model.parameters()))
-    for p, value in zip(model.parameters(), before, strict=True):
-        np.testing.assert_array_equal(p._leaf.grad.numpy(), value)
+    np.testing.assert_allclose(gradient(True), gradient(False), rtol=1e-6)
 
 
-def test_a_pass_that_fails_leaves_the_place_free():
-    model, optimizer = model_and_optimizer()
-    train(model, optimizer)
-    optimizer.zero_grad()
+def test_hook_may_keep_the_gradients_that_it_receives(device: str) -> None:
+    p = xgrad.Tensor([[1.0]], device=device, requires_grad=True)
+    x = xgrad.asarray([[5.0]], device=device)
+    optimizer = optim.SGD([p], lr=0.0)
+    received: list[Any] = []
+    p.register_hook(received.append)
+    for turn in range(4):
+        optimizer.zero_grad()
+        (nn.functional.linear(x, p) * (turn + 1)).sum().backward()
+        optimizer.step()
+    assert [g.item() for g in received] == [5, 10, 15, 20]
 
+
+def test_gradients_on_request_leave_the_buffer_as_it_is() -> None:
+    model, _ = trained()
+    loss_of(model).backward()
+    before = gradients(model)
+    xgrad.autograd.grad(loss_of(model, 3), list(model.parameters()))
+    assert_equal(gradients(model), before)
+
+
+def test_failed_backward_pass_leaves_no_gradient_and_no_reservation() -> None:
     class Fails(xgrad.Function):
         @staticmethod
-        def forward(xp, x):
+        def forward(xp: Any, x: Any) -> Any:
             return x * 1
 
         @staticmethod
-        def backward(xp, g):
+        def backward(xp: Any, g: Any) -> Any:
             raise ArithmeticError("no")
 
-    x, y = batch()
-    hidden = Fails()(model[0](x))
+    model, _ = trained()
     with pytest.raises(ArithmeticError):
-        cross_entropy(model[2](hidden), y).backward()
+        model[2](Fails()(model[0](xgrad.ones((6, 5))))).sum().backward()
     assert all(p.grad is None for p in model.parameters())
     assert not any(p._leaf.slot.reserved for p in model.parameters())
 
 
-def test_threads_that_share_parameters_add_up():
-    model, optimizer = model_and_optimizer()
-    train(model, optimizer)
+def test_gradients_of_several_threads_are_summed() -> None:
+    model, optimizer = trained()
     for _ in range(20):
         optimizer.zero_grad()
-        threads = [threading.Thread(target=backward, args=(model, "cpu", seed)) for seed in range(4)]
+        threads = [threading.Thread(target=lambda seed: loss_of(model, seed).backward(), args=(i,)) for i in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        together = [p.grad.numpy().copy() for p in model.parameters()]
+        together = gradients(model)
         optimizer.zero_grad()
         for seed in range(4):
-            backward(model, "cpu", seed)
-        for p, g in zip(model.parameters(), together, strict=True):
-            np.testing.assert_allclose(p.grad.numpy(), g, rtol=1e-4, atol=1e-6)
+            loss_of(model, seed).backward()
+        assert_equal(gradients(model), together, rtol=1e-4, atol=1e-6)
 
 
-def test_clipping_one_buffer_is_clipping_many():
+def test_clipping_a_buffer_equals_clipping_each_gradient() -> None:
     clipped = []
-    for look in (False, True):
-        model, optimizer = model_and_optimizer()
-        train(model, optimizer)
-        optimizer.zero_grad()
-        backward(model)
-        if look:
+    for read in (False, True):
+        model, _ = trained()
+        loss_of(model).backward()
+        if read:
             assert model[0].weight.grad is not None
         norm = nn.utils.clip_grad_norm_(model.parameters(), 0.05)
-        clipped.append([norm.item(), *(p.grad.numpy() for p in model.parameters())])
-    assert clipped[0][0] > 0.05
-    for a, b in zip(*clipped, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6)
+        assert norm.item() > 0.05
+        clipped.append([norm.item(), *gradients(model)])
+    assert_equal(*clipped, rtol=1e-6)
 
 
-def test_odd_parameters(device):
-    params = [
-        xgrad.Tensor(2.0, device=device, requires_grad=True),
-        xgrad.zeros((0, 3), device=device, requires_grad=True),
-        xgrad.ones((2, 1, 3), device=device, requires_grad=True),
-        xgrad.ones((3, 1), device=device, requires_grad=True),
-    ]
+def test_clipping_counts_a_repeated_tensor_twice_whether_packed_or_not() -> None:
+    w = xgrad.ones(4, requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.0)
+    for _ in range(2):
+        optimizer.zero_grad()
+        w.sum().backward()
+        assert nn.utils.clip_grad_norm_([w, w], 100.0).item() == pytest.approx(8**0.5)
+        optimizer.step()
+
+
+def test_parameters_of_any_shape_are_packed(device: str) -> None:
+    shapes: list[tuple[int, ...]] = [(), (0, 3), (2, 1, 3), (3, 1)]
+    params = [xgrad.full(shape, 2.0, device=device, requires_grad=True) for shape in shapes]
     optimizer = optim.Adam(params, lr=0.1)
     for _ in range(2):
         optimizer.zero_grad()
         sum(mse_loss(p, xgrad.zeros_like(p), reduction="sum") for p in params).backward()
         optimizer.step()
-    assert [p.shape for p in params] == [(), (0, 3), (2, 1, 3), (3, 1)]
-    assert params[0].item() == pytest.approx(1.8, abs=1e-3)
+    for p, shape in zip(params, shapes, strict=True):
+        assert p.shape == shape
+        np.testing.assert_allclose(p.detach().cpu().numpy(), np.full(shape, 1.8), atol=1e-3)
 
 
-def test_a_hook_may_keep_the_gradients_that_it_is_given(device):
-    p = xgrad.Tensor([[1.0]], device=device, requires_grad=True)
-    x = xgrad.asarray([[5.0]], device=device)
-    optimizer = optim.SGD([p], lr=0.0)
-    kept = []
-    p.register_hook(kept.append)
-    for turn in range(4):
-        optimizer.zero_grad()
-        (nn.functional.linear(x, p) * (turn + 1)).sum().backward()
-        optimizer.step()
-    assert [g.item() for g in kept] == [5, 10, 15, 20]
+# Changes of groups, values and state between steps
 
 
-# What users do to groups and state
-
-
-def test_groups_are_laid_out_once(monkeypatch):
+def test_groups_are_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (xgrad.Tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
     optimizer = optim.Adam([{"params": [first]}, {"params": [second]}])
-    calls, lay = [], optim.Optimizer._lay
-    monkeypatch.setattr(optim.Optimizer, "_lay", lambda self, group: calls.append(group) or lay(self, group))
+    packed, pack = [], optim.Optimizer._pack
+    monkeypatch.setattr(optim.Optimizer, "_pack", lambda self, group: packed.append(group) or pack(self, group))
     for _ in range(3):
         (first * second).sum().backward()
         optimizer.step()
-    assert calls == optimizer.param_groups
+    assert packed == optimizer.param_groups
 
 
-def test_groups_may_be_edited_between_steps():
+def test_edited_groups_keep_the_state_of_parameters() -> None:
     a, b, c = (xgrad.ones(2, requires_grad=True) for _ in range(3))
     optimizer = optim.Adam([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=0.1)
 
-    def step():
-        optimizer.zero_grad()
-        c.grad = None
-        (a.sum() + b.sum() + c.sum()).backward()
+    def step() -> list[float]:
+        for p in (a, b, c):
+            p.grad = xgrad.ones(2)
         optimizer.step()
         return [round(p.detach()[0].item(), 4) for p in (a, b, c)]
 
@@ -461,7 +387,7 @@ def test_groups_may_be_edited_between_steps():
     assert optimizer.state[a]["step"] == 3
 
 
-def test_values_that_went_to_another_dtype_and_back():
+def test_parameter_may_change_its_dtype_and_change_it_back() -> None:
     w = xgrad.ones((2, 2), requires_grad=True)
     optimizer = optim.SGD([w], lr=0.5)
     for turn in range(2):
@@ -475,51 +401,126 @@ def test_values_that_went_to_another_dtype_and_back():
     assert w.tolist() == [[0, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("size", [3, 200_000])
-def test_a_rule_that_returns_what_is_no_parameter_is_refused(size):
-    class Bad(optim.Optimizer):
-        elementwise = True
+def halve_data(p: Any) -> None:
+    p.data = p.data * 0.5
 
-        def __init__(self, params, result):
-            super().__init__(params, {"result": result})
 
-        def update(self, xp, p, g, state, options):
-            return options["result"](p)
+def halve_in_place(p: Any) -> None:
+    with xgrad.no_grad():
+        p *= 0.5
 
-    for result, got in ((lambda p: None, "None"), (lambda p: p.sum(), r"shape \(\)"), (lambda p: p * 1.0, None),
-                        (lambda p: p.astype("f8"), "float64")):  # fmt: skip
-        w = xgrad.ones(size, requires_grad=True)
-        optimizer = Bad([w], result)
-        w.sum().backward()
-        if got is None:
+
+def assign_row(p: Any) -> None:
+    with xgrad.no_grad():
+        p[0] = 0.5
+
+
+@pytest.mark.parametrize("assign", [halve_data, halve_in_place, assign_row])
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_parameter_assigned_before_an_update_is_updated_in_its_buffer(name: str, assign: Callable[[Any], None]) -> None:
+    results = []
+    for kind in ("eager", "captured", "unpacked"):
+        model, optimizer = trained(name)
+
+        def step(x: Tensor, model: Any = model, optimizer: Any = optimizer) -> None:
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            assign(model[0].weight)
             optimizer.step()
-        else:
-            with pytest.raises(TypeError, match=rf"Bad\.update: expected an array of shape .*, float32, got .*{got}"):
-                optimizer.step()
-        assert np.all(w.detach().numpy() == 1)
+
+        call: Any = xgrad.capture(step) if kind == "captured" else step
+        buffer = id(model[0].weight._data.base)
+        for seed in range(5):
+            if kind == "unpacked":
+                optimizer.load_state_dict(optimizer.state_dict())
+            call(xgrad.asarray(np.random.default_rng(seed).normal(size=(6, 5)).astype(np.float32)))
+        assert kind == "unpacked" or id(model[0].weight._data.base) == buffer
+        assert kind != "captured" or call.recordings == 2  # without and with gradients before
+        results.append(values(model))
+    assert_equal(results[0], results[1])
+    assert_equal(results[0], results[2])
 
 
-@pytest.mark.parametrize("size", [3, 200_000])
-def test_a_rule_may_remember_what_it_was_given_and_change_its_mind(size):
-    class Difference(optim.Optimizer):
-        elementwise = True
+@pytest.mark.parametrize("other", [False, True])
+def test_former_array_of_an_assigned_parameter_keeps_its_values(other: bool) -> None:
+    model, optimizer = trained()
+    loss_of(model).backward()
+    p = model[0].weight
+    held = p.detach()
+    expected = held.numpy().copy()
+    p.data = model[2].weight.detach()[:1, :].mT * xgrad.ones((4, 5)) if other else p.data * 0.5
+    optimizer.step()
+    np.testing.assert_array_equal(held.numpy(), expected)
 
-        def __init__(self, params):
+
+# Update rules of users
+
+
+def custom(update: Callable[..., Any], elementwise: bool) -> type[Any]:
+    """Return a class of optimizers with a rule, given ``(xp, p, g, state)``."""
+
+    class Custom(optim.Optimizer):
+        def __init__(self, params: Any) -> None:
             super().__init__(params, {})
 
-        def update(self, xp, p, g, state, options):
-            new = p + (g - state["before"]) if isinstance(state.get("before", 0), np.ndarray) else p + 0
-            turns = state.get("turns", [])
-            state["before"] = g if turns else 0.0
-            state["turns"] = [*turns, 1]
-            if "once" in state:
-                del state["once"]
-            elif not turns:
-                state["once"] = p
-            return new
+        def update(self, xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+            return update(xp, p, g, state)
+
+    Custom.elementwise = elementwise
+    return Custom
+
+
+def test_rule_for_whole_parameters_may_keep_state_of_another_shape() -> None:
+    def normalized(xp: Any, p: Any, g: Any, state: Any) -> Any:
+        state["rows"] = state.get("rows", 0) + xp.sum(g, axis=tuple(range(1, len(g.shape))))
+        return p - 0.1 * g / xp.sqrt(xp.sum(g * g))
+
+    xgrad.manual_seed(0)
+    model = nn.MLP(SIZES)
+    optimizer = custom(normalized, False)(model.parameters())
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        expected = [p - 0.1 * g / np.linalg.norm(g) for p, g in zip(values(model), gradients(model), strict=True)]
+        optimizer.step()
+        assert_equal(values(model), expected, rtol=1e-6)
+    model[0].weight.grad = None
+    optimizer.step()
+    assert optimizer.state[model[0].weight]["rows"].shape == (4,)
+
+
+@pytest.mark.parametrize("size", [3, 200_000])
+@pytest.mark.parametrize(
+    ("result", "got"),
+    [
+        (lambda p: None, "None"),
+        (lambda p: p.sum(), r"shape \(\)"),
+        (lambda p: p.astype("f8"), "float64"),
+    ],
+)
+def test_rule_that_returns_no_parameter_is_refused(result: Callable[[Any], Any], got: str, size: int) -> None:
+    w = xgrad.ones(size, requires_grad=True)
+    w.sum().backward()
+    with pytest.raises(TypeError, match=rf"Custom\.update: expected an array of shape .*, float32, got .*{got}"):
+        custom(lambda xp, p, g, state: result(p), True)([w]).step()
+    assert np.all(w.detach().numpy() == 1)
+
+
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_rule_may_keep_its_arguments_and_replace_and_delete_state(size: int) -> None:
+    def rule(xp: Any, p: Any, g: Any, state: Any) -> Any:
+        new = p + (g - state["before"]) if isinstance(state.get("before", 0), np.ndarray) else p + 0
+        turns = state.get("turns", [])
+        state["before"] = g if turns else 0.0
+        state["turns"] = [*turns, 1]
+        if "once" in state:
+            del state["once"]
+        elif not turns:
+            state["once"] = p
+        return new
 
     w = xgrad.zeros(size, requires_grad=True)
-    optimizer = Difference([w])
+    optimizer = custom(rule, True)([w])
     for factor in (1.0, 3.0, 7.0, 8.0):
         optimizer.zero_grad()
         (factor * w).sum().backward()
@@ -527,52 +528,3 @@ def test_a_rule_may_remember_what_it_was_given_and_change_its_mind(size):
     assert set(w.tolist()) == {4.0 + 1.0}
     state = optimizer.state[w]
     assert state["turns"] == [1] * 4 and "once" not in state and state["before"].shape == (size,)
-
-
-def test_a_rule_for_whole_parameters_may_remember_other_shapes():
-    class Rows(optim.Optimizer):
-        def __init__(self, params):
-            super().__init__(params, {})
-
-        def update(self, xp, p, g, state, options):
-            state["rows"] = state.get("rows", 0) + xp.sum(g, axis=tuple(range(1, len(g.shape))))
-            return p - 0.1 * g
-
-    model = nn.MLP(SIZES)
-    optimizer = Rows(model.parameters())
-    train(model, optimizer, 2)
-    model[0].weight.grad = None
-    optimizer.step()
-    assert optimizer.state[model[0].weight]["rows"].shape == (4,)
-
-
-def test_weights_that_are_written_to_between_steps():
-    model, optimizer = model_and_optimizer()
-    reference, other = model_and_optimizer()
-    for seed in range(4):
-        for net, opt in ((model, optimizer), (reference, other)):
-            opt.zero_grad()
-            backward(net, seed=seed)
-            opt.step()
-        kept = [p.detach() for p in model.parameters()]
-        expected = values(model)
-        with xgrad.no_grad():
-            for p in model.parameters():
-                p *= 0.5
-        reference.load_state_dict({name: p.detach() * 0.5 for name, p in reference.named_parameters()})
-        for tensor, value in zip(kept, expected, strict=True):
-            np.testing.assert_array_equal(tensor.numpy(), value)
-    for a, b in zip(values(model), values(reference), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_clipping_counts_a_tensor_that_is_given_twice_as_before():
-    w = xgrad.ones(4, requires_grad=True)
-    optimizer = optim.SGD([w], lr=0.0)
-    norms = []
-    for _ in range(2):
-        optimizer.zero_grad()
-        w.sum().backward()
-        norms.append(nn.utils.clip_grad_norm_([w, w], 100.0).item())
-        optimizer.step()
-    assert norms[0] == norms[1] == pytest.approx(8**0.5)

@@ -1,4 +1,4 @@
-"""Optimizers: step by step those of PyTorch, and safe to restart."""
+"""Optimizers: steps compared with PyTorch, options, state and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import xgrad
 from xgrad import nn
 from xgrad.optim import SGD, Adam, AdamW, Optimizer
 
-# All options, alone and together.
 SGDS = [
     {},
     {"weight_decay": 0.1},
@@ -62,13 +61,19 @@ def give(params, grads) -> None:
         p.grad = None if g is None else xgrad.asarray(g, device=p.device, dtype=p.dtype)
 
 
+def run(optimizer, params, grads) -> None:
+    for each in grads:
+        give(params, each)
+        optimizer.step()
+
+
 @pytest.mark.parametrize(("name", "options"), OPTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_each_step_is_that_of_pytorch(name, options, dtype, device, torch):
+def test_each_step_matches_pytorch(name, options, dtype, device, torch):
     ours = parameters(device, getattr(xgrad, dtype))
-    theirs = [torch.tensor(p.tolist(), dtype=getattr(torch, dtype), requires_grad=True) for p in ours]
+    others = [torch.tensor(p.tolist(), dtype=getattr(torch, dtype), requires_grad=True) for p in ours]
     optimizer = kind(name)(ours, lr=0.05, **options)
-    reference = getattr(torch.optim, name)(theirs, lr=0.05, foreach=False, **options)
+    reference = getattr(torch.optim, name)(others, lr=0.05, foreach=False, **options)
     tolerance = 1e-5 if dtype == "float32" else 1e-12
     for step, grads in enumerate(gradients(8)):
         if step == 3:  # one without a gradient: its step does not count
@@ -76,26 +81,26 @@ def test_each_step_is_that_of_pytorch(name, options, dtype, device, torch):
         if step == 5:  # a schedule
             optimizer.param_groups[0]["lr"] = reference.param_groups[0]["lr"] = 0.01
         give(ours, grads)
-        for q, g in zip(theirs, grads, strict=True):
+        for q, g in zip(others, grads, strict=True):
             q.grad = None if g is None else torch.tensor(g, dtype=q.dtype)
         optimizer.step()
         reference.step()
-        for p, q in zip(ours, theirs, strict=True):
+        for p, q in zip(ours, others, strict=True):
             assert p.dtype == dtype
             assert str(p.device) == device
             assert type(p._data) is p.device.array_type
             np.testing.assert_allclose(p.tolist(), q.tolist(), tolerance, tolerance)
 
 
-def test_the_defaults_are_those_of_pytorch(torch):
+def test_defaults_match_pytorch(torch):
     for name in ("SGD", "Adam", "AdamW"):
-        theirs = getattr(torch.optim, name)([torch.ones(1, requires_grad=True)]).defaults
+        others = getattr(torch.optim, name)([torch.ones(1, requires_grad=True)]).defaults
         ours = kind(name)([xgrad.ones(1, requires_grad=True)]).defaults
-        assert ours == {key: theirs[key] for key in ours}
+        assert ours == {key: others[key] for key in ours}
 
 
 def parabola(x):
-    return ((x - xgrad.asarray([3.0, -2.0], dtype=x.dtype, device=x.device)) ** 2).sum()
+    return ((x - xgrad.asarray([3.0, -2.0], dtype=x.dtype)) ** 2).sum()
 
 
 def rosenbrock(x):
@@ -115,12 +120,10 @@ TABLE = {
 
 @pytest.mark.parametrize(("name", "problem"), TABLE)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_all_converge(name, problem, dtype, device):
-    if device == "strict" and problem == "rosenbrock":
-        pytest.skip("slow, and what it would show the parabola shows")
+def test_optimizers_converge(name, problem, dtype):
     fn, start, end = PROBLEMS[problem]
     options, steps = TABLE[name, problem]
-    x = xgrad.asarray(start, dtype=getattr(xgrad, dtype), device=device, requires_grad=True)
+    x = xgrad.asarray(start, dtype=getattr(xgrad, dtype), requires_grad=True)
     optimizer = kind(name)([x], **options)
     for _ in range(steps):
         optimizer.zero_grad()
@@ -131,7 +134,7 @@ def test_all_converge(name, problem, dtype, device):
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
-def test_numpy_scalars_do_not_promote(name):
+def test_numpy_scalars_as_options_do_not_promote(name):
     options = {"momentum": np.float64(0.9)} if name == "SGD" else {"betas": (np.float64(0.9), np.float64(0.99))}
     params = parameters()
     optimizer = kind(name)(params, lr=np.float64(0.1), weight_decay=np.float64(0.1), **options)
@@ -146,26 +149,20 @@ def test_numpy_scalars_do_not_promote(name):
 
 
 @pytest.mark.parametrize(("name", "options"), [OPTIONS[i] for i in (0, 4, 8, 14, 17, 25)])
-def test_going_on_from_a_state_is_exact(name, options, device):
+def test_continuing_from_a_state_is_exact(name, options, device):
     grads = gradients(6)
     whole = parameters(device)
     reference = kind(name)(whole, lr=0.1, **options)
-    for g in grads[:3]:
-        give(whole, g)
-        reference.step()
+    run(reference, whole, grads[:3])
     state = reference.state_dict()
     kept = copy.deepcopy(state)
     half = [xgrad.asarray(p.tolist(), requires_grad=True) for p in whole]
-    for g in grads[3:]:
-        give(whole, g)
-        reference.step()
+    run(reference, whole, grads[3:])
 
     optimizer = kind(name)(half, lr=0.7)
     optimizer.load_state_dict(state)
     assert optimizer.param_groups[0]["lr"] == 0.1
-    for g in grads[3:]:
-        give(half, g)
-        optimizer.step()
+    run(optimizer, half, grads[3:])
     rtol = 0 if device in ("cpu", "strict") else 1e-5  # the kernels of other libraries round in their own way
     for p, q in zip(half, whole, strict=True):
         np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=rtol)
@@ -173,11 +170,10 @@ def test_going_on_from_a_state_is_exact(name, options, device):
     assert repr(state) == repr(kept), "what state_dict returned was written to"
 
 
-def test_the_state_is_plain(device):
+def test_state_dict_has_numbers_and_tensors_and_can_be_pickled(device):
     params = parameters(device)
     optimizer = Adam(params, lr=0.1)
-    give(params, [*gradients(1)[0][:2], None])
-    optimizer.step()
+    run(optimizer, params, [[*gradients(1)[0][:2], None]])
     state = optimizer.state_dict()
     assert list(state["state"]) == [0, 1]
     assert state["state"][0]["step"] == 1
@@ -189,7 +185,7 @@ def test_the_state_is_plain(device):
     assert repr(optimizer.state_dict()) == repr(state)
 
 
-def test_an_optimizer_is_copied_with_its_model():
+def test_copies_of_model_and_optimizer_are_independent():
     net = nn.Linear(2, 2)
     optimizer = Adam(net.parameters(), lr=0.1)
     for restore in (copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))):
@@ -204,52 +200,57 @@ def test_an_optimizer_is_copied_with_its_model():
         assert other.state_dict()["state"][0]["step"] == optimizer.state_dict()["state"][0]["step"] + 1
 
 
-def test_state_that_does_not_fit_changes_nothing():
+def test_state_that_does_not_match_is_refused_and_changes_nothing():
     params = parameters()
     optimizer = Adam(params, lr=0.1)
-    give(params, gradients(1)[0])
-    optimizer.step()
-    before = repr(optimizer.state_dict())
+    run(optimizer, params, gradients(1))
     good = optimizer.state_dict()
-    cases = [
+    (group,), first = good["param_groups"], good["state"][0]
+    for state, error, text in [
         (Adam(params[:2]).state_dict(), ValueError, r"expected groups with .* parameters: \[3\], got \[2\]"),
         (SGD(params).state_dict(), ValueError, r"expected the options \['amsgrad', .* in group 0, got .*'nesterov'"),
-        ({**good, "state": {7: {}}}, ValueError, r"expected state of the parameters \[0, 1, 2\], got that of \[7\]"),
-        (
-            {**good, "state": {0: {"exp_avg": xgrad.ones(2)}}},
-            ValueError,
-            r"expected 'exp_avg' of parameter 0 of shape \(3, 4\), got \(2,\)",
-        ),
+        (good | {"state": {7: {}}}, ValueError, r"expected state of the parameters \[0, 1, 2\], got that of \[7\]"),
+        (good | {"state": {0: {"exp_avg": xgrad.ones(2)}}}, ValueError, r"'exp_avg' of parameter 0 of shape \(3, 4\)"),
+        (good | {"state": {0: first | {"exp_avg": np.zeros(7)}}}, ValueError, r"of shape \(3, 4\), got \(7,\)"),
+        (good | {"state": {0: {"step": 3}}}, ValueError, r"expected \['exp_avg', 'exp_avg_sq'\] in the state of"),
+        (good | {"state": {0: 5}}, TypeError, "expected mappings for the groups and for the state"),
         ({"state": {}}, TypeError, "expected a mapping with 'state' and 'param_groups'"),
         ([], TypeError, "expected a mapping with 'state' and 'param_groups'"),
-        ({**good, "param_groups": [{**good["param_groups"][0], "lr": -1.0}]}, ValueError, "Adam: expected lr to be"),
-    ]
-    for state, error, text in cases:
+        (good | {"param_groups": [group | {"lr": -1.0}]}, ValueError, "Adam: expected lr to be"),
+        (good | {"param_groups": [{"lr": 1.0}]}, ValueError, "expected 'params' in every group"),
+    ]:
         with pytest.raises(error, match=text):
             optimizer.load_state_dict(state)
-        assert repr(optimizer.state_dict()) == before
+        assert repr(optimizer.state_dict()) == repr(good)
 
 
-def test_the_state_follows_its_parameter(device):
+def test_loaded_arrays_are_copied(device):
+    p = parameters(device)[0]
+    optimizer = Adam([p])
+    array = np.zeros(p.shape, np.float32)
+    state = {0: {"step": 1, "exp_avg": array, "exp_avg_sq": np.ones(p.shape, np.float32)}}
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+    run(optimizer, [p], [gradients(1)[0][:1]])
+    assert not array.any()
+
+
+def test_state_follows_a_parameter_to_another_device_and_dtype(device):
     grads, reference = gradients(4), parameters()
     optimizer = Adam(reference, lr=0.1, amsgrad=True)
     moving = parameters()
     follower = Adam(moving, lr=0.1, amsgrad=True)
-    for i, g in enumerate(grads):
-        if i == 2:
-            for p in moving:
-                p.data = p.detach().to(device, dtype=xgrad.float64)
-        give(reference, g)
-        give(moving, g)
-        optimizer.step()
-        follower.step()
+    run(optimizer, reference, grads)
+    run(follower, moving, grads[:2])
+    for p in moving:
+        p.data = p.detach().to(device, dtype=xgrad.float64)
+    run(follower, moving, grads[2:])
     for p, q in zip(moving, reference, strict=True):
         assert (p.dtype, str(p.device)) == (xgrad.float64, device)
         np.testing.assert_allclose(p.tolist(), q.tolist(), 1e-5, 1e-5)
     assert str(follower.state_dict()["state"][0]["exp_avg"].device) == device
 
 
-def test_groups():
+def test_groups_have_their_own_options():
     a, b = parameters()[:2]
     optimizer = SGD([{"params": [a]}, {"params": b, "lr": 0.5, "momentum": 0.5}], lr=0.1)
     assert [g["lr"] for g in optimizer.param_groups] == [0.1, 0.5]
@@ -269,7 +270,7 @@ def test_groups():
     assert optimizer.param_groups[2]["params"][0] is c
 
 
-def test_parameters_without_a_gradient_are_left_alone():
+def test_parameters_without_a_gradient_are_not_updated():
     a, b, frozen = xgrad.ones(2, requires_grad=True), xgrad.ones(2, requires_grad=True), xgrad.ones(2)
     for optimizer in (SGD([a, b, frozen], 0.1, weight_decay=1.0), AdamW([a, b, frozen])):
         a.grad = xgrad.ones(2)
@@ -278,7 +279,7 @@ def test_parameters_without_a_gradient_are_left_alone():
         assert list(optimizer.state_dict()["state"]) == [0]
 
 
-def test_zero_grad(device):
+def test_zero_grad_clears_or_zeroes_and_leaves_gradients_that_were_read(device):
     a, b = (xgrad.ones(2, device=device, requires_grad=True) for _ in range(2))
     optimizer = SGD([a, b], 0.1)
     (a * 2).sum().backward()
@@ -292,7 +293,7 @@ def test_zero_grad(device):
     assert a.grad is None
 
 
-def test_a_closure_is_recorded():
+def test_closure_is_recorded_under_no_grad():
     x = xgrad.ones(2, requires_grad=True)
     optimizer = SGD([x], 0.25)
 
@@ -309,7 +310,7 @@ def test_a_closure_is_recorded():
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
-def test_nothing_else_is_written_to(name):
+def test_step_writes_neither_to_former_values_nor_to_gradients(name):
     x = xgrad.ones(3, requires_grad=True)
     optimizer = kind(name)([x], lr=0.1, **({"momentum": 0.9} if name == "SGD" else {}))
     old, grad = x.detach(), xgrad.asarray([1.0, 2.0, 3.0])
@@ -320,15 +321,6 @@ def test_nothing_else_is_written_to(name):
     assert grad.tolist() == [1, 2, 3]
     assert x.requires_grad
     assert x.is_leaf
-
-
-def test_a_backward_pass_notices_a_step():
-    x = xgrad.ones(3, requires_grad=True)
-    loss = (x * x).sum()
-    x.grad = xgrad.ones(3)
-    SGD([x], 0.1).step()
-    with pytest.raises(RuntimeError, match="multiply needs the value"):
-        loss.backward()
 
 
 class Untyped:
@@ -352,39 +344,28 @@ class Untyped:
         (lambda x: Adam([x, x]), ValueError, "Adam: expected each parameter once, got the one at 1"),
         (lambda x: Adam([{"params": x}, {"params": x}]), ValueError, "Adam: expected each parameter once"),
         (lambda x: Adam([x * 2]), ValueError, "Adam: expected leaves as parameters, got one from multiply at 0"),
-        (
-            lambda x: Adam([{"params": x, "momentum": 1.0}]),
-            ValueError,
-            r"Adam: expected options of .*got \['momentum'\]",
-        ),
+        (lambda x: Adam([{"params": x, "momentum": 1.0}]), ValueError, r"Adam: expected options of .*\['momentum'\]"),
         (lambda x: SGD([x], lr=-0.1), ValueError, r"SGD: expected lr to be a number of 0 or more, got -0\.1"),
         (lambda x: SGD([x], lr="fast"), ValueError, "SGD: expected lr to be a number of 0 or more, got 'fast'"),
         (lambda x: SGD([x], lr=float("nan")), ValueError, "SGD: expected lr to be a number"),
         (lambda x: SGD([{"params": x, "lr": -1}]), ValueError, "SGD: expected lr to be a number"),
         (lambda x: SGD([x], momentum=-1), ValueError, "SGD: expected momentum to be a number of 0 or more, got -1"),
         (lambda x: SGD([x], weight_decay=-1), ValueError, "SGD: expected weight_decay to be"),
-        (
-            lambda x: SGD([x], nesterov=True),
-            ValueError,
-            "SGD: expected momentum above 0 and no dampening with nesterov",
-        ),
-        (
-            lambda x: SGD([x], momentum=0.9, dampening=0.1, nesterov=True),
-            ValueError,
-            r"SGD: expected momentum above 0 and no dampening with nesterov, got momentum 0.9 and dampening 0\.1",
-        ),
+        (lambda x: SGD([x], nesterov=True), ValueError, "expected momentum above 0 and no dampening with nesterov"),
+        (lambda x: SGD([x], momentum=0.9, dampening=0.1, nesterov=True), ValueError, r"momentum 0.9 and dampening 0"),
+        (lambda x: SGD([x], momentum=0.9, dampening=float("nan")), ValueError, "expected dampening to be a number"),
         (lambda x: Adam([x], betas=(0.9, 1.0)), ValueError, r"Adam: expected betas\[1\] to be .* below 1, got 1\.0"),
         (lambda x: Adam([x], betas=0.9), ValueError, "Adam: expected betas to be two numbers, got 0.9"),
         (lambda x: Adam([x], eps=-1e-8), ValueError, "Adam: expected eps to be"),
         (lambda x: AdamW([x], weight_decay=-1), ValueError, "AdamW: expected weight_decay to be"),
     ],
 )
-def test_errors(call, error, text):
+def test_invalid_parameters_and_options_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call(xgrad.ones(2, requires_grad=True))
 
 
-def test_a_group_that_fails_is_not_added():
+def test_refused_group_is_not_added():
     x, y = xgrad.ones(2, requires_grad=True), xgrad.ones(2, requires_grad=True)
     optimizer = SGD([x], 0.1)
     with pytest.raises(ValueError, match="expected lr"):
@@ -393,35 +374,8 @@ def test_a_group_that_fails_is_not_added():
     optimizer.add_param_group({"params": [y]})
 
 
-def test_an_optimizer_without_a_rule():
+def test_optimizer_without_update_is_refused():
     x = xgrad.ones(2, requires_grad=True)
     x.grad = xgrad.ones(2)
     with pytest.raises(NotImplementedError, match="Optimizer: expected a method update, found none: define it"):
         Optimizer([x], {}).step()
-
-
-def test_states_that_are_not_whole_are_refused(device):
-    p = parameters(device)[0]
-    optimizer = Adam([p])
-    give([p], gradients(1)[0][:1])
-    optimizer.step()
-    state = optimizer.state_dict()
-    for broken, error in [
-        ({"step": 3}, ValueError),
-        ({**state["state"][0], "exp_avg": np.zeros(7, np.float32)}, ValueError),
-        (5, TypeError),
-    ]:
-        with pytest.raises(error, match=r"Adam\.load_state_dict: expected"):
-            optimizer.load_state_dict({**state, "state": {0: broken}})
-    with pytest.raises(ValueError, match="expected 'params' in every group"):
-        optimizer.load_state_dict({**state, "param_groups": [{"lr": 1.0}]})
-    theirs = np.zeros(p.shape, np.float32)
-    optimizer.load_state_dict({**state, "state": {0: {**state["state"][0], "exp_avg": theirs}}})
-    give([p], gradients(1)[0][:1])
-    optimizer.step()
-    assert not theirs.any()
-
-
-def test_dampening_is_checked():
-    with pytest.raises(ValueError, match="dampening"):
-        SGD(parameters("cpu"), momentum=0.9, dampening=float("nan"))

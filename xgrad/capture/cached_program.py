@@ -15,7 +15,7 @@ from xgrad.capture.passes import optimize
 from xgrad.capture.program import Diverged, Program, Unusable, Value, owner_of
 from xgrad.capture.recording import Recording, buffers_of
 from xgrad.core.tensor import Tensor
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 
 #: What a replay returns where the program is not the one for a call; nothing has changed then.
 MISS: Any = type("Miss", (), {"__slots__": ()})()
@@ -28,7 +28,7 @@ class CachedProgram:
     def __init__(self, recording: Recording) -> None:
         self.executor: Any = None
         self.error: Exception | None = None  # why the last replay was not finished
-        self._flats: list[Flat] = []
+        self._flats: list[FlatParameters] = []
         trace, tensors = recording.trace, recording.tensors
         self._device, self.count, self.structure = trace.real, len(tensors), recording.structure
         self.number_names = trace.number_names
@@ -66,8 +66,8 @@ class CachedProgram:
     def replay(self, args: Sequence[Any]) -> Any:
         """Return what the step returns for some tensors among the arguments, or `MISS`."""
         for flat in self._flats:
-            if flat.gradients.seen:  # a buffer that is exposed is replaced, as before any backward pass
-                flat.gradients.renew()
+            if flat.gradients.exposed:  # a buffer that is exposed is replaced, as before any backward pass
+                flat.gradients.reallocate()
         try:
             values = self._check(args)
         except (ArithmeticError, AttributeError, LookupError, ValueError):  # an attribute or a key is gone
@@ -106,7 +106,7 @@ class CachedProgram:
     def _moved(self) -> bool:
         """Return whether arrays have moved since the last replay, or packed parameters are referred to elsewhere."""
         for flat in self._flats:
-            if not flat.is_private():
+            if not flat.is_exclusive():
                 return True
         return any(map(is_not, map(_data, self._still), self._arrays))
 
@@ -115,7 +115,7 @@ class CachedProgram:
         if not all(map(in_layout, self._flats)):
             return False  # the step itself computes with the array of another layout before it moves it
         for flat in self._flats:
-            flat.keep_private()
+            flat.ensure_exclusive()
         try:
             return self.link()
         except Unusable as error:
@@ -148,7 +148,7 @@ class CachedProgram:
         flats = [*self._flats, *(slot.flat() for slot in slots if slot is not None)]
         stack = ExitStack()
         for flat in {id(flat): flat for flat in flats if flat is not None}.values():
-            stack.callback(flat.allow, flat.watchers())
+            stack.callback(flat.adjust_count, flat.references())
         return stack
 
     def release(self) -> None:
@@ -166,7 +166,7 @@ class CachedProgram:
         self.release()
 
 
-def in_layout(flat: Flat) -> bool:
+def in_layout(flat: FlatParameters) -> bool:
     """Return whether parameters have the strides that they have in their buffer."""
     return all(p._data.strides == segment._data.strides for p, segment in zip(flat.params, flat.segments, strict=True))
 

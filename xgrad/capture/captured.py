@@ -32,7 +32,7 @@ from xgrad.optim.optimizer import Optimizer
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_TRIES = 4  # traces in which optimizers may still lay out parameters
+_TRIES = 4  # traces in which optimizers may still pack parameters
 _PAID = 20  # replays for which one more trace is made once `limit` is reached
 
 
@@ -196,18 +196,18 @@ class Captured(Generic[P, R]):
         if reason is not None:
             self._refuse(f"{user_line()}: {reason}")
             return None
-        if not self._layout_changes and self.recordings == 0 and not all(_is_laid(x) for _, x in state.of(Optimizer)):
+        if not self._layout_changes and self.recordings == 0 and not all(x.is_packed() for _, x in state.of(Optimizer)):
             self._layout_changes = 1
-            return None  # optimizers lay out parameters
+            return None  # optimizers pack parameters
         slots = Slots(state, call.tensors)
         if not (slots.complete and all(map(in_layout, slots.flats.values()))):
             return None  # optimizers move parameters
-        seen = [flat.gradients for flat in slots.flats.values() if flat.gradients.seen]
-        for gradients in seen:
-            gradients.renew()
+        exposed = [flat.gradients for flat in slots.flats.values() if flat.gradients.exposed]
+        for gradients in exposed:
+            gradients.reallocate()
         for flat in slots.flats.values():
-            flat.keep_private()
-        slots = Slots(state, call.tensors) if seen else slots
+            flat.ensure_exclusive()
+        slots = Slots(state, call.tensors) if exposed else slots
         return Recording(state, slots, Trace(device), call.tensors, call.structure)
 
     def _run(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
@@ -283,7 +283,7 @@ class Captured(Generic[P, R]):
         if trace.refusals:
             self._refuse(trace.refusals[0])
         elif not settled and self._layout_changes > _TRIES:
-            self._refuse(f"{self._line}: optimizers lay out parameters or moments anew in each step")
+            self._refuse(f"{self._line}: optimizers pack parameters or moments anew in each step")
         return None
 
     # Programs
@@ -337,9 +337,3 @@ def _unsuitable(device: Device, call: Arguments) -> str | None:
         if (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and bool(getattr(x, "shape", None)):
             return f"an argument is a {type(x).__name__}: pass a tensor"
     return None
-
-
-def _is_laid(optimizer: Any) -> bool:
-    """Return whether an optimizer keeps its parameters as it will from now on."""
-    known = bool(optimizer._laid) and all(map(optimizer._is_known, optimizer.param_groups))
-    return known and all(laid.holds() for _, laid in optimizer.laid())

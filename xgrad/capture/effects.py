@@ -66,7 +66,7 @@ class Effects:
         storages = {value.storage for value in self.outputs}
         for part in gradients:  # a buffer with a view among the results is replaced
             if part.buffer._data.value.storage in storages:
-                writer.effect("{}.seen = True", part)
+                writer.effect("{}.exposed = True", part)
         changed = recording.changed_values()
         if changed:
             writer.effect("when = change()")
@@ -85,7 +85,7 @@ class Effects:
         if not isinstance(value, Tensor):
             return self._writer.name(value)
         if id(value) in self._packed:
-            self._writer.effect("{}.seen = True", self._packed[id(value)][0])
+            self._writer.effect("{}.exposed = True", self._packed[id(value)][0])
         elif any(value is gradient for gradient in self._recording.gradients.values()):
             raise Unusable("a gradient from before the step is returned: return .detach() of it")
         if id(value) in self._known:

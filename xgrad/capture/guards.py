@@ -15,7 +15,7 @@ from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import edits
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 
 
@@ -47,7 +47,7 @@ class Other:
         return not holds and equal(one, two)  # equal objects may hold other tensors
 
 
-def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[Flat]:
+def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[FlatParameters]:
     """Write the guards, and return the packed parameters of the program, which uses the values of these numbers."""
     state, slots, guard = recording.state, recording.slots, writer.guard
     functions = (equal, has_family, holds_state, leaf_matches, same_objects, shared_with, tensor_matches)
@@ -73,8 +73,8 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     for _, optimizer in state.of(Optimizer):
         guard("len({}.param_groups) != {}", optimizer, len(optimizer.param_groups))
         for group in optimizer.param_groups:
-            laid, params = optimizer._laid.get(id(group)), group["params"]
-            guard("{}._laid.get({}) is not {}", optimizer, id(group), laid)
+            params = group["params"]
+            guard("{}._packed.get({}) is not {}", optimizer, id(group), optimizer._packed.get(id(group)))
             guard("{0}['params'] is not {1} or not same_objects({1}, {2})", group, params, tuple(params))
     for slot in slots.all:
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from xgrad.backend.device import Device, Placement
+from xgrad.backend.device import Device
 from xgrad.backend.devices import _default
 from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
@@ -19,18 +19,18 @@ from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import ContextGenerator, Generator, context_state
 
-_KEPT_APART = frozenset({"_laid", "_apart", "training"})  # attributes of optimizers and modules that have own rules
+_KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})  # attributes that have own rules
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
     """A place where state is kept: an attribute of an object, a key of a dict, or a context variable.
 
-    Its kind is "array", "device" (or a pair of device and dtype), "grad", "number" (or a tuple of them), "mode" (of a
+    Its kind is "array", "device" (a pair of device and dtype), "grad", "number" (or a tuple of them), "mode" (of a
     module), or "other", which a step is not to change. The name is for messages. `before` is what it holds before the
     step, `traced` what stands for that during the trace, and `after` what it holds at the end of the step.
     """
@@ -61,10 +61,8 @@ class Slot:
         self.before = self.traced = value = self.read()
         if self.kind == "array" and isinstance(value, trace.real.array_type):
             self.traced = trace.trace_array(value, memory, self.name)
-        elif self.kind == "device" and isinstance(value, Placement):
-            self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
         elif self.kind == "device":
-            self.traced = trace.device_for(value)
+            self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
         elif self.kind == "number":
             self.traced = trace.read(value, self.owner, self.key, self.name)
 
@@ -73,7 +71,7 @@ class Slot:
         after = self.after
         if after is self.traced:
             return self.before
-        if self.kind == "device" and isinstance(after, Placement):
+        if self.kind == "device":
             return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
         if isinstance(after, TracingDevice):
             return after.real
@@ -85,7 +83,7 @@ class Slots:
 
     def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
         self.all: list[Slot] = []
-        self.flats: dict[int, Flat] = {}  # packed parameters, by id
+        self.flats: dict[int, FlatParameters] = {}  # packed parameters, by id
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}  # and their names, by the id of the tensor
         self.complete = True  # whether all gradients in buffers are those of optimizers that still exist
         self._seen: set[int] = set()
@@ -95,9 +93,8 @@ class Slots:
         for name, optimizer in state.of(Optimizer):
             for i, group in enumerate(optimizer.param_groups):
                 self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
-            for _, laid in optimizer.laid():
-                for flat in laid.flats:
-                    self._flat(flat)
+            for flat in optimizer.flats():
+                self._flat(flat)
         for name, tensor in state.of(Tensor):
             self._tensor(tensor, name)
         for name, module in state.of(Module):
@@ -136,14 +133,13 @@ class Slots:
             self._add("grad", leaf, "grad", f"{name}.grad")
             self._tensor(leaf.grad, f"{name}.grad")
 
-    def _flat(self, flat: Flat) -> None:
-        """Add the buffers of parameters that an optimizer keeps side by side, of their gradients and moments."""
+    def _flat(self, flat: FlatParameters) -> None:
+        """Add the buffers of packed parameters, of their gradients and moments."""
         if id(flat) in self.flats:
             return
         self.flats[id(flat)] = flat
         mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        for owner, key in (flat, "device"), (flat.layout, "device"), (flat.layout, "placement"):
-            self._add("device", owner, key, "an optimizer")
+        self._add("device", flat.layout, "placement", "an optimizer")
         whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
@@ -154,7 +150,7 @@ class Slots:
         self._numbers(flat.numbers, f"{{}}{mark}")
 
 
-def buffers_of(flat: Flat) -> list[Tensor]:
+def buffers_of(flat: FlatParameters) -> list[Tensor]:
     """Return the tensors that hold packed parameters, their gradients and moments."""
     gradients = flat.gradients
     buffers = [flat.buffer, *flat.segments, *flat.arrays.values(), gradients.buffer]
@@ -248,10 +244,9 @@ class Recording:
 
 def _packing(optimizer: Any) -> Any:
     """Return how an optimizer packs its parameters and moments, to be compared."""
-    flats = [flat for _, laid in optimizer.laid() for flat in laid.flats]
     return (
-        {key: id(laid) for key, laid in optimizer._laid.items()},
-        list(map(id, optimizer._apart.values())),
-        [(sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors)) for flat in flats],
+        {key: id(packed) for key, packed in optimizer._packed.items()},
+        list(map(id, optimizer._unpacked_state.values())),
+        [(sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors)) for flat in optimizer.flats()],
         [(id(group), sorted(group), list(map(id, group["params"]))) for group in optimizer.param_groups],
     )

@@ -16,7 +16,8 @@ from xgrad.capture.program import Call, Storage, Value, owner_of
 from xgrad.capture.source_location import user_line
 from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
 from xgrad.core.tensor import Tensor, from_placement
-from xgrad.optim.flat import Flat
+from xgrad.optim.flat import FlatParameters
+from xgrad.support.refcounts import references
 
 _PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), np.dtype, type})
 _FOREIGN = "that is neither an argument, nor found from the step, nor made by it"
@@ -203,21 +204,22 @@ class Trace:
 
     # Parameters that optimizers update in place
 
-    def count_references(self, flats: Iterable[Flat]) -> None:
+    def count_references(self, flats: Iterable[FlatParameters]) -> None:
         """Count the references to the buffers of parameters while nothing but the state has any."""
         for flat in flats:
             storage = flat.buffer._data.value.storage
             self._exclusive[storage] = self._references(storage)
 
-    def is_private(self, flat: Flat) -> bool:
+    def is_exclusive(self, flat: FlatParameters, moved: int) -> bool:
         """Return whether the step holds no view of parameters that are to be updated in place.
 
-        If it does the optimizer moves them to another buffer, as it does without a trace; the capture is refused.
+        The number of parameters that have `moved` to other arrays is known. If the step holds a view, the optimizer
+        moves the parameters to another buffer, as it does without a trace, and the capture is refused.
         """
         value = getattr(flat.buffer._data, "value", None)  # no reference to the traced array
         if value is None:
             self.check_device(flat.device, "an optimizer updates parameters")
-        elif self._references(value.storage) > self._exclusive.get(value.storage, sys.maxsize):
+        elif self._references(value.storage) + moved > self._exclusive.get(value.storage, sys.maxsize):
             self.refuse(
                 "a parameter, or a view of one, is still used when the optimizer updates it: copy it before, by "
                 "xgrad.asarray(p.detach(), copy=True)"
@@ -226,8 +228,7 @@ class Trace:
         return True
 
     def _references(self, storage: Storage) -> int:
-        views = self._views.get(storage, ())
-        return sum(sys.getrefcount(x) for reference in views if (x := reference()) is not None)
+        return references([x for x in map(operator.call, self._views.get(storage, ())) if x is not None])
 
     # Hooks of the library: refusals, and constants in the place of foreign tensors
 

@@ -208,7 +208,7 @@ class Tensor(Aliases):
             if holder is None and self._edge is not None:
                 warn_missing_gradient()
         elif leaf.slot is not None:
-            leaf.slot.gradients.seen = True
+            leaf.slot.gradients.exposed = True
         return None if holder is None else holder.grad
 
     @grad.setter

@@ -1,4 +1,4 @@
-"""Neural networks: modules with parameters, layers, losses, and how weights start."""
+"""Neural networks: modules with parameters, layers, losses, and initialization."""
 
 from xgrad.nn import functional, init, utils
 from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ModuleList, ReLU, Sequential, Sigmoid, Tanh

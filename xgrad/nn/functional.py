@@ -1,4 +1,4 @@
-"""What layers compute, as functions without state."""
+"""Layers and losses as functions without state."""
 
 from xgrad.ops import cross_entropy, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
 from xgrad.ops.dropout import dropout

@@ -1,8 +1,8 @@
-"""A module as a function of its parameters."""
+"""Calls of a module as a function of its parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from functools import partial
@@ -10,49 +10,32 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from xgrad.core.tensor import Tensor, from_placement
-from xgrad.nn.module import Module
+from xgrad.nn.module import Module, as_state
 from xgrad.nn.parameter import Parameter
-from xgrad.ops import asarray
+from xgrad.support.docstrings import documented
 
 
+@documented()
 def functional_call(
     module: Module, params: Mapping[str, Any], args: Any = (), kwargs: Mapping[str, Any] | None = None
 ) -> Any:
     """Call a module with other values for its parameters and buffers, as a function of them.
 
-    Parameters
-    ----------
-    module : Module
-        Which is left as it is: a copy is called, that shares all else with it. So this may be done in several threads,
-        and what the module assigns to its own attributes meanwhile is lost.
-    params : mapping of str to Tensor or array
-        By the names of `Module.named_parameters` and `Module.named_buffers`; what is left out keeps its value. One that
-        is shared between modules is so here, too.
-    args : tuple or object
-        The positional arguments of the call; what is no tuple is the only one.
-    kwargs : mapping of str to object, optional
-        The others.
+    module : Module -- The module, which is not changed: a copy is called, which shares all else with it. So several
+        threads may do this at a time, and what the module assigns to its own attributes is lost.
+    params : mapping of str to Tensor or array -- Values by the names of `Module.named_parameters` and
+        `Module.named_buffers`; others are those of the module. A shared parameter is replaced wherever it is used.
+    args : tuple or object -- The positional arguments of the call; an object that is not a tuple is the only one.
+    kwargs : mapping of str to object, optional -- The keyword arguments.
+    returns object -- The result of the module. Gradients flow to `params`.
+    raises ValueError -- If a name is unknown, a shape differs, or the module is nested too deep.
+    raises TypeError -- If a value is not a tensor, or `module` is not a module; or if an attribute of the module is
+        another object that has one of these parameters, or a module with one, as an attribute: it would use the old
+        value.
 
-    Returns
-    -------
-    object
-        What the module returns. Gradients flow to `params`.
+    The signature is that of ``torch.func.functional_call``. Detach the values of a derivative, as here: the gradient
+    with respect to a leaf that requires one has itself a graph, which takes time and memory.
 
-    Raises
-    ------
-    ValueError
-        If the module has nothing of a name, or that has another shape, or if it is nested too deep.
-    TypeError
-        If a value is no tensor, or `module` none; or if an attribute of the module is an object, but no module, that
-        holds one of these parameters, or a module that does: it would go on using the old value.
-
-    Notes
-    -----
-    The signature is that of ``torch.func.functional_call``. The values to differentiate by are best detached, as here:
-    the gradient by a leaf that requires one has itself a graph, which takes time and memory.
-
-    Examples
-    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> net = nn.MLP([2, 3, 1])
@@ -65,21 +48,18 @@ def functional_call(
     """
     if not isinstance(module, Module):
         raise TypeError(f"functional_call: expected a module, got {type(module).__name__}")
-    own = dict(module._named_state())
-    if unknown := [name for name in params if name not in own]:
-        raise ValueError(f"functional_call: expected names of {list(own)}, got {unknown}")
-    replaced: dict[int, Any] = {}
+    state = dict(module._named_state())
+    if unknown := [name for name in params if name not in state]:
+        raise ValueError(f"functional_call: expected names of {list(state)}, got {unknown}")
+    replacements: dict[int, Any] = {}
     for name, value in params.items():
-        try:
-            tensor = value if isinstance(value, Tensor) else asarray(value)
-        except TypeError as error:
-            raise TypeError(f"functional_call: expected a tensor for {name!r}: {error}") from error
-        if tensor.shape != own[name].shape:
-            raise ValueError(f"functional_call: expected shape {own[name].shape} for {name!r}, got {tensor.shape}")
-        cls = Parameter if isinstance(own[name], Parameter) else Tensor
-        replaced[id(own[name])] = from_placement(tensor._data, tensor._placement, tensor._edge, cls)
+        tensor = as_state("functional_call", name, value)
+        if tensor.shape != state[name].shape:
+            raise ValueError(f"functional_call: expected shape {state[name].shape} for {name!r}, got {tensor.shape}")
+        cls = Parameter if isinstance(state[name], Parameter) else Tensor
+        replacements[id(state[name])] = from_placement(tensor._data, tensor._placement, tensor._edge, cls)
     try:
-        call = _replace(module, replaced)
+        call = _replace(module, replacements)
     except RecursionError:
         raise ValueError(
             "functional_call: expected modules and containers that are not nested hundreds deep, and no list in itself"
@@ -88,55 +68,61 @@ def functional_call(
 
 
 def _replace(value: Any, done: dict[int, Any]) -> Any:
-    """Return a copy of a module, or of what holds one, with that in it which `done` has by its id; else the value."""
+    """Return a value of an attribute with replacements, given by the id of what they replace, or as it is without any.
+
+    Modules, containers and functions are copied. `done` gets the copies, by the id of the original.
+    """
     if id(value) in done:
         return done[id(value)]
     if isinstance(value, Module):
-        new = done[id(value)] = object.__new__(type(value))  # first, for there may be circles
+        new = done[id(value)] = object.__new__(type(value))  # first, for there may be cycles
         vars(new).update({name: _replace(part, done) for name, part in vars(value).items()})
         vars(new)["_buffers"] = set(value._buffers)
         return new
     if isinstance(value, MethodType) and isinstance(value.__self__, Module):
         return MethodType(value.__func__, _replace(value.__self__, done))
-    if isinstance(value, partial):
-        parts = [_replace(part, done) for part in (value.func, value.args, value.keywords)]
-        return (
-            partial(parts[0], *parts[1], **parts[2])
-            if _changed(parts, (value.func, value.args, value.keywords))
-            else value
-        )
-    if isinstance(value, (list, tuple, set, frozenset)):
-        parts = [_replace(part, done) for part in value]
-        if not _changed(parts, value):
-            return value
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        parts = [_replace(part, done) for part in value.values()]
-        if not _changed(parts, value.values()):
-            return value
-        same = copy(value)  # of its own type, such as an OrderedDict
-        same.update(zip(value, parts, strict=True))
-        return same
     if isinstance(value, FunctionType) and value.__closure__:
-        return _with_other_cells(value, done)
+        return _replace_closure(value, done)
+    if isinstance(value, (partial, list, tuple, set, frozenset, dict)):
+        parts = _parts(value)
+        replaced = [_replace(part, done) for part in parts]
+        changed = any(new is not old for new, old in zip(replaced, parts, strict=True))
+        return _rebuild(value, replaced) if changed else value
     _check_hidden(value, done)
     return value
 
 
-def _with_other_cells(function: FunctionType, done: dict[int, Any]) -> FunctionType:
-    """Return a function that sees other values for what it uses of where it was defined, such as ``self``."""
-    before = function.__closure__ or ()
-    cells = tuple([CellType() for _ in before])
+def _parts(container: Any) -> list[Any]:
+    if isinstance(container, partial):
+        return [container.func, container.args, container.keywords]
+    return list(container.values() if isinstance(container, dict) else container)
+
+
+def _rebuild(container: Any, parts: list[Any]) -> Any:
+    """Return a container of the same type with other parts."""
+    if isinstance(container, partial):
+        return partial(parts[0], *parts[1], **parts[2])
+    if isinstance(container, dict):
+        new = copy(container)  # of its own type, such as an OrderedDict
+        new.update(zip(container, parts, strict=True))
+        return new
+    return type(container)(*parts) if hasattr(container, "_fields") else type(container)(parts)
+
+
+def _replace_closure(function: FunctionType, done: dict[int, Any]) -> FunctionType:
+    """Return a copy of a function with replacements in its closure, such as of ``self``."""
+    closure = function.__closure__ or ()
+    cells = tuple([CellType() for _ in closure])
     new = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
     new.__kwdefaults__, done[id(function)] = function.__kwdefaults__, new  # first, for it may use itself
-    for cell, old in zip(cells, before, strict=True):
+    for cell, old in zip(cells, closure, strict=True):
         with suppress(ValueError):  # of an empty one
             cell.cell_contents = _replace(old.cell_contents, done)
     return new
 
 
 def _check_hidden(value: Any, done: dict[int, Any]) -> None:
-    """Refuse what holds a parameter that was replaced, and is not copied: it would go on using the old value."""
+    """Raise a TypeError if an object that is not copied has an attribute that was replaced."""
     for name, part in getattr(value, "__dict__", {}).items():
         state = [tensor for _, tensor in part._named_state()] if isinstance(part, Module) else [part]
         if any(id(tensor) in done for tensor in state):
@@ -144,7 +130,3 @@ def _check_hidden(value: Any, done: dict[int, Any]) -> None:
                 "functional_call: expected modules and parameters in attributes of modules, lists, tuples, sets and "
                 f"dicts, got one in {name!r} of a {type(value).__name__}, which is not copied: make that a module"
             )
-
-
-def _changed(parts: Iterable[Any], before: Iterable[Any]) -> bool:
-    return any(a is not b for a, b in zip(parts, before, strict=True))

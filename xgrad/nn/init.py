@@ -1,7 +1,4 @@
-"""How weights start: functions that fill a tensor with new values, and return it.
-
-Each works without being recorded, and draws the same numbers on every device.
-"""
+"""Initialization: functions that fill a tensor in place, without a record in the graph, and return it."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import full_like
 from xgrad.random import Generator, normal, uniform
 from xgrad.support import hints
+from xgrad.support.docstrings import by_name, documented
 
 __all__ = [
     "calculate_gain",
@@ -28,6 +26,18 @@ __all__ = [
 ]
 hints.install(__name__)
 
+_SHARED = by_name(
+    "tensor : Tensor -- Of any shape, float32 or float64.",
+    "Tensor -- The same `tensor`.",
+    "TypeError -- If the dtype is neither float32 nor float64.",
+)
+_OF_WEIGHTS = _SHARED | by_name(
+    "tensor : Tensor -- Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.",
+    "gain : float, default 1 -- See `calculate_gain`.",
+    "a : float, default 0 -- The slope below 0 of a ``'leaky_relu'`` after the weight.",
+    "mode : {'fan_in', 'fan_out'}, default 'fan_in' -- Whether the variance is kept forward or backward.",
+    "nonlinearity : str, default 'leaky_relu' -- The nonlinearity after the weight: see `calculate_gain`.",
+)
 _GAINS = {
     "linear": 1.0,
     "sigmoid": 1.0,
@@ -38,31 +48,17 @@ _GAINS = {
 }
 
 
+@documented()
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return by how much weights before a nonlinearity are scaled, to keep the variance from layer to layer.
+    """Return the factor of weights before a nonlinearity that keeps the variance from layer to layer.
 
-    Parameters
-    ----------
-    nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"}
-        Which one.
-    param : float, optional
-        Of ``"leaky_relu"`` the slope below 0, by default 0.01.
+    nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"} -- The nonlinearity after the weights.
+    param : float, optional -- Of ``"leaky_relu"`` the slope below 0, by default 0.01.
+    returns float -- The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
+    raises ValueError -- If the nonlinearity is unknown.
+    raises TypeError -- If `param` is not a real number.
 
-    Returns
-    -------
-    float
-        The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
-
-    Raises
-    ------
-    ValueError
-        If there is no such nonlinearity.
-    TypeError
-        If `param` is no real number.
-
-    Examples
-    --------
-    >>> calculate_gain("leaky_relu", 1.0)
+    >>> xgrad.nn.init.calculate_gain("leaky_relu", 1.0)
     1.0
     """
     if nonlinearity not in _GAINS:
@@ -74,33 +70,17 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _GAINS[nonlinearity]
 
 
+@documented(shared=_SHARED)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a tensor with numbers spread evenly from `a` to `b`.
+    """Fill a tensor from the uniform distribution between `a` and `b`.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of any shape, float32 or float64.
-    a, b : float
-        Between what, by default 0 and 1.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    tensor
+    a, b : float -- The bounds, by default 0 and 1.
+    generator
+    returns Tensor
+    raises TypeError
+    raises ValueError -- If `a` is above `b`.
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is neither float32 nor float64.
-    ValueError
-        If `a` is above `b`.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.uniform_(xgrad.zeros(2), 3.0, 3.0)
     Tensor([3., 3.])
     """
@@ -109,33 +89,17 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     return tensor
 
 
+@documented(shared=_SHARED)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a tensor with numbers of a normal distribution.
+    """Fill a tensor from a normal distribution.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of any shape, float32 or float64.
-    mean, std : float
-        Its mean and standard deviation, by default 0 and 1.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    tensor
+    mean, std : float -- The mean and the standard deviation, by default 0 and 1.
+    generator
+    returns Tensor
+    raises TypeError
+    raises ValueError -- If `std` is negative.
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is neither float32 nor float64.
-    ValueError
-        If `std` is negative.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.normal_(xgrad.zeros(2), 3.0, 0.0)
     Tensor([3., 3.])
     """
@@ -144,24 +108,14 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     return tensor
 
 
+@documented(shared=_SHARED)
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill a tensor with one value.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of any shape and dtype.
-    val : scalar
-        The value.
+    tensor : Tensor -- Of any shape and dtype.
+    val : scalar -- The value.
+    returns Tensor
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.constant_(xgrad.zeros(2), 3)
     Tensor([3., 3.])
     """
@@ -170,62 +124,38 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return tensor
 
 
+@documented()
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill a tensor with zeros, and return it.
+    """Fill a tensor of any dtype with zeros, and return it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.zeros_(xgrad.ones(2))
     Tensor([0., 0.])
     """
     return constant_(tensor, 0)
 
 
+@documented()
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill a tensor with ones, and return it.
+    """Fill a tensor of any dtype with ones, and return it.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.ones_(xgrad.zeros(2))
     Tensor([1., 1.])
     """
     return constant_(tensor, 1)
 
 
+@documented(shared=_OF_WEIGHTS)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a weight evenly over ±gain √(6 / (in + out)), which keeps the variance in both directions.
+    """Fill a weight uniformly over ±gain √(6 / (in + out)), which keeps the variance in both directions.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
-    gain : float, default 1
-        See `calculate_gain`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010,
+    equation 16.
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
+    tensor, gain, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes.
+    raises TypeError
 
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
-    AISTATS 2010, equation 16.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> w = xgrad.nn.init.xavier_uniform_(xgrad.zeros((2, 4)))
     >>> bool(xgrad.all(xgrad.abs(w) <= 1))
     True
@@ -234,44 +164,24 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
     return uniform_(tensor, -bound, bound, generator)
 
 
+@documented(shared=_OF_WEIGHTS)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a weight from a normal distribution with a standard deviation of gain √(2 / (in + out)).
+    """Fill a weight from the normal distribution with standard deviation gain √(2 / (in + out)).
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
-    gain : float, default 1
-        See `calculate_gain`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    That is equation 12 of the paper of `xavier_uniform_`.
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
+    tensor, gain, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes.
+    raises TypeError
 
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
-    AISTATS 2010, equation 12.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.xavier_normal_(xgrad.ones((1, 2)), gain=0.0)
     Tensor([[0., 0.]])
     """
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans("xavier_normal_", tensor))), generator)
 
 
+@documented(shared=_OF_WEIGHTS)
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -279,41 +189,16 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight evenly over ±gain √(3 / fan), which keeps the variance through rectifiers.
+    """Fill a weight uniformly over ±gain √(3 / fan), which keeps the variance through rectifiers.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
-    a : float, default 0
-        The slope below 0 of the ``"leaky_relu"`` that follows.
-    mode : {"fan_in", "fan_out"}, default "fan_in"
-        The fan: in, which keeps the variance forward, or out, which keeps it backward.
-    nonlinearity : str, default "leaky_relu"
-        What follows: see `calculate_gain`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on ImageNet
+    classification", ICCV 2015, section 2.2.
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
+    tensor, a, mode, nonlinearity, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
+    raises TypeError
 
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes, or there is no such mode or nonlinearity.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on
-    ImageNet classification", ICCV 2015, section 2.2.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> w = xgrad.nn.init.kaiming_uniform_(xgrad.zeros((2, 6)))
     >>> bool(xgrad.all(xgrad.abs(w) <= 1))
     True
@@ -322,6 +207,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@documented(shared=_OF_WEIGHTS)
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,
@@ -329,54 +215,25 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight from a normal distribution with a standard deviation of gain / √fan.
+    """Fill a weight from the normal distribution with standard deviation gain / √fan, as in `kaiming_uniform_`.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of shape (out, in, ...), float32 or float64; further axes multiply both.
-    a : float, default 0
-        The slope below 0 of the ``"leaky_relu"`` that follows.
-    mode : {"fan_in", "fan_out"}, default "fan_in"
-        The fan: in, which keeps the variance forward, or out, which keeps it backward.
-    nonlinearity : str, default "leaky_relu"
-        What follows: see `calculate_gain`.
-    generator : Generator, optional
-        Where to draw, by default the stream of this thread or task: see `manual_seed`.
+    tensor, a, mode, nonlinearity, generator
+    returns Tensor
+    raises ValueError -- If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
+    raises TypeError
 
-    Returns
-    -------
-    Tensor
-        The same `tensor`.
-
-    Raises
-    ------
-    ValueError
-        If the tensor has fewer than two axes, or there is no such mode or nonlinearity.
-    TypeError
-        If the dtype is neither float32 nor float64.
-
-    References
-    ----------
-    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on
-    ImageNet classification", ICCV 2015, section 2.2.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.init.kaiming_normal_(xgrad.zeros((2, 6))).shape
     (2, 6)
     """
-    std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
-    return normal_(tensor, 0.0, std, generator)
+    return normal_(tensor, 0.0, _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity), generator)
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
     if check_tensor(name, "tensor", tensor).ndim < 2:
         raise ValueError(f"{name}: expected a weight of shape (out, in, ...), got shape {tensor.shape}")
-    out, into, *rest = tensor.shape
+    fan_out, fan_in, *rest = tensor.shape
     # At least 1, for an empty weight, which has no values to scale.
-    return max(1, into * math.prod(rest)), max(1, out * math.prod(rest))
+    return max(1, fan_in * math.prod(rest)), max(1, fan_out * math.prod(rest))
 
 
 def _kaiming_std(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:

@@ -17,11 +17,12 @@ from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.ops.dropout import check_probability
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
-    """Return the input of a layer as a tensor, which must have the dtype of the weight: others would promote it all."""
+    """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight: nothing is promoted."""
     input = as_tensor(layer, "input", input)
     if input._placement is not weight._placement and input.dtype != weight.dtype:
         hint = f"use input.astype(xgrad.{weight.dtype})"
@@ -31,41 +32,23 @@ def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
     return input
 
 
+@documented()
 class Linear(Module):
     """``input @ weight.T + bias``.
 
-    Weight and bias start evenly spread over ±1/√in, as PyTorch's do.
+    Weight and bias are initialized uniformly over ±1/√in, as in PyTorch.
 
-    Parameters
-    ----------
-    in_features, out_features : int
-        The lengths of the last axis of the input and of the output.
-    bias : bool, default True
-        Whether to add one.
-    device : str or Device, optional
-        By default the `default_device`.
-    dtype : dtype, optional
-        float32, the default, or float64.
+    in_features, out_features : int -- The lengths of the last axis of the input and of the output.
+    bias : bool, default True -- Whether to add a bias.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute weight : Parameter -- Of shape (out_features, in_features).
+    attribute bias : Parameter or None -- Of shape (out_features,).
+    raises ValueError -- If a length is not an int above 0; in the call, if the input is not of shape (...,
+        in_features).
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    raises DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.
 
-    Attributes
-    ----------
-    weight : Parameter
-        Of shape (out_features, in_features).
-    bias : Parameter or None
-        Of shape (out_features,).
-
-    Raises
-    ------
-    ValueError
-        If a length is not an int above 0; in the call, if the input is not of shape (..., in_features).
-    TypeError
-        In the call, if the dtype of the input is not that of the weight.
-    DeviceError
-        If the device is unknown or cannot be used; in the call, if the input is on another one.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> layer = xgrad.nn.Linear(3, 2)
     >>> layer(xgrad.ones((5, 3))).shape
     (5, 2)
@@ -92,7 +75,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weight and the bias anew."""
+        """Initialize the weight and the bias again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features)
@@ -152,7 +135,7 @@ class Tanh(Module):
 
 
 class Identity(Module):
-    """The input as it is: a place for a layer that is not there.
+    """The input as it is, in place of a layer.
 
     Examples
     --------
@@ -166,24 +149,15 @@ class Identity(Module):
         return input
 
 
+@documented()
 class Dropout(Module):
-    """Elements left out at random while training, and nothing done otherwise: see `functional.dropout`.
+    """Random zeros in training mode, and the input as it is in evaluation mode: see `functional.dropout`.
 
-    Parameters
-    ----------
-    p : float, default 0.5
-        The probability with which each element is replaced by 0, from 0 to 1. The others are divided by ``1 - p``.
+    p : float, default 0.5 -- The probability with which each element is replaced by 0, from 0 to 1. The others are
+        divided by ``1 - p``.
+    raises ValueError -- If `p` is below 0 or above 1.
+    raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
 
-    Raises
-    ------
-    ValueError
-        If `p` is below 0 or above 1.
-    TypeError
-        If `p` is no number; in the call, if the input is not floating.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> layer = xgrad.nn.Dropout(0.75)
     >>> sorted(set(layer(xgrad.ones(100)).tolist()))
     [0.0, 4.0]
@@ -204,24 +178,14 @@ class Dropout(Module):
         return f"p={self.p}"
 
 
+@documented()
 class Flatten(Module):
-    """Several neighbouring axes as one.
+    """Several adjacent axes as one.
 
-    Parameters
-    ----------
-    start_axis, end_axis : int
-        The first and the last of them, by default all but the first axis, that of the batch.
+    start_axis, end_axis : int -- The first and the last of them, by default all but the batch axis.
+    raises ValueError -- In the call, if the input has no such axes.
+    raises TypeError -- If an axis is not an int.
 
-    Raises
-    ------
-    ValueError
-        In the call, if the input has no such axes.
-    TypeError
-        If an axis is no int.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.Flatten()(xgrad.ones((5, 28, 28))).shape
     (5, 784)
     """
@@ -248,21 +212,13 @@ class Flatten(Module):
         return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
 
 
+@documented()
 class ModuleList(Module):
-    """Modules in a list, which are found as attributes are: those in a plain list are not.
+    """A list of modules, which are registered as attributes are: those in a plain list are not.
 
-    Parameters
-    ----------
-    modules : iterable of Module, optional
-        In order; they are named by number.
+    modules : iterable of Module, optional -- The modules in order; their names are their indices.
+    raises TypeError -- If a value is not a module.
 
-    Raises
-    ------
-    TypeError
-        If one is not a module.
-
-    Examples
-    --------
     >>> from xgrad import nn
     >>> layers = nn.ModuleList([nn.Linear(3, 4)])
     >>> layers.append(nn.Linear(4, 2))
@@ -303,21 +259,13 @@ class ModuleList(Module):
         return chosen if isinstance(chosen, Module) else ModuleList(chosen)
 
 
+@documented()
 class Sequential(ModuleList):
-    """Modules, each of which is given the result of the one before.
+    """A chain of modules: each is called with the result of the one before.
 
-    Parameters
-    ----------
-    *modules : Module
-        In order; they are named by number.
+    *modules : Module -- The modules in order; their names are their indices.
+    raises TypeError -- If a value is not a module.
 
-    Raises
-    ------
-    TypeError
-        If one is not a module.
-
-    Examples
-    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
@@ -348,7 +296,7 @@ class Sequential(ModuleList):
         stack = [iter(self)]
         while stack:
             for module in stack[-1]:
-                if type(module) is Sequential and "forward" not in vars(module):  # one in another, without recursion
+                if type(module) is Sequential and "forward" not in vars(module):  # nested, without recursion
                     if len(stack) == 10_000:
                         raise ValueError("Sequential: expected no module in itself, got modules nested 10000 deep")
                     stack.append(iter(module))
@@ -362,34 +310,22 @@ class Sequential(ModuleList):
 _ACTIVATIONS: dict[str, Callable[[], Module]] = {"relu": ReLU, "sigmoid": Sigmoid, "tanh": Tanh}
 
 
+@documented()
 class MLP(Sequential):
     """A multilayer perceptron: `Linear` layers, with an activation between them and none after the last.
 
     With dropout, a `Dropout` follows every activation.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        The number of inputs, those of the hidden units, and that of outputs.
-    activation : type of Module, callable or str, default ReLU
-        What makes an activation, or its name: ``"relu"``, ``"sigmoid"`` or ``"tanh"``.
-    dropout : float, default 0
-        The probability with which each hidden unit is left out while training.
-    device : str or Device, optional
-        By default the `default_device`.
-    dtype : dtype, optional
-        float32, the default, or float64.
+    sizes : sequence of int -- The numbers of inputs, of hidden units in each layer, and of outputs.
+    activation : type of Module, callable or str, default ReLU -- The class of the activation, or its name: ``"relu"``,
+        ``"sigmoid"`` or ``"tanh"``.
+    dropout : float, default 0 -- The dropout probability of hidden units.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    raises ValueError -- If `sizes` are fewer than two ints above 0, the activation is unknown, or `dropout` is not from
+        0 to 1.
+    raises TypeError -- If `activation` does not return modules, or `dropout` is not a number.
 
-    Raises
-    ------
-    ValueError
-        If `sizes` are fewer than two ints above 0, there is no such activation, or `dropout` is not from 0 to 1.
-    TypeError
-        If `activation` does not make modules, or `dropout` is no number.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> net = xgrad.nn.MLP([784, 128, 10])
     >>> net(xgrad.ones((2, 784))).shape
     (2, 10)

@@ -5,26 +5,18 @@ from __future__ import annotations
 from xgrad.core.tensor import Tensor
 from xgrad.nn.functional import cross_entropy, mse_loss
 from xgrad.nn.module import Module
+from xgrad.support.docstrings import documented
 
 
+@documented()
 class CrossEntropyLoss(Module):
     """The cross-entropy between softmax probabilities and classes, in nats: see `functional.cross_entropy`.
 
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the losses of the rows.
-    label_smoothing : float, default 0
-        How much of the wanted probability is spread evenly over all classes, from 0 to 1.
+    reduction : {"mean", "sum", "none"}, default "mean" -- The reduction of the losses of all rows.
+    label_smoothing : float, default 0 -- The share of the target probability that is distributed evenly over all
+        classes, from 0 to 1.
+    raises ValueError, TypeError, IndexError -- In the call, as `functional.cross_entropy`.
 
-    Raises
-    ------
-    ValueError, TypeError, IndexError
-        In the call, as `functional.cross_entropy`.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> loss = xgrad.nn.CrossEntropyLoss()
     >>> loss(xgrad.zeros((5, 2)), xgrad.asarray([0, 1, 0, 1, 1]))
     Tensor(0.6931472)
@@ -39,22 +31,13 @@ class CrossEntropyLoss(Module):
         return cross_entropy(input, target, reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
+@documented()
 class MSELoss(Module):
     """The squared error: see `functional.mse_loss`.
 
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}, default "mean"
-        What to make of the squares.
+    reduction : {"mean", "sum", "none"}, default "mean" -- The reduction of the squares.
+    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
 
-    Raises
-    ------
-    ValueError
-        In the call, if the shapes differ, or `reduction` is none of the above.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.MSELoss("sum")(xgrad.ones(3), xgrad.zeros(3))
     Tensor(3.)
     """

@@ -1,4 +1,4 @@
-"""The base of everything that has parameters."""
+"""The base class of modules, which have parameters, buffers and other modules."""
 
 from __future__ import annotations
 
@@ -13,22 +13,17 @@ from xgrad.core.lost_gradients import warn_user
 from xgrad.core.tensor import Tensor
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
+@documented()
 class IncompatibleKeys(NamedTuple):
-    """What `Module.load_state_dict` left out.
+    """The names that `Module.load_state_dict` ignored.
 
-    Attributes
-    ----------
-    missing_keys : list of str
-        Names of the module's that were not given, and keep their values.
-    unexpected_keys : list of str
-        Names that were given, and that the module has not.
+    attribute missing_keys : list of str -- Names of the module that were not given; their values are kept.
+    attribute unexpected_keys : list of str -- Names that were given, and that the module does not have.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.Linear(2, 1).load_state_dict({"weight": xgrad.ones((1, 2))}, strict=False)
     IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
     """
@@ -38,7 +33,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Edits:
-    """How often attributes of modules were set or deleted: what depends on them looks again when there were more."""
+    """The number of times that attributes of modules were set or deleted: caches that depend on them compare it."""
 
     number = 0
 
@@ -46,26 +41,19 @@ class Edits:
 edits = Edits()
 
 
+@documented()
 class Module:
-    """The base of layers, models and losses: a function with state.
+    """The base class of layers, models and losses: a function with state.
 
-    Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes that are of
-    type `Parameter` or `Module` are found by the methods below, in the order in which they were first set,
-    and by the names of the attributes, joined by dots; those in lists or dicts are not: use `nn.ModuleList`.
+    Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes of type `Parameter` or
+    `Module` are registered, in the order in which they were first set. Their names are those of the attributes, joined
+    by dots. What is in lists or dicts is not registered: use `nn.ModuleList`.
 
-    Warns
-    -----
-    UserWarning
-        If parameters or buffers are collected while a list, tuple or dict among the attributes has modules or
-        parameters that are found nowhere else.
+    attribute training : bool -- Whether the module is in training mode, which matters to layers such as dropout: see
+        `train` and `eval`.
+    warns UserWarning -- If parameters or buffers are collected while a list, tuple or dict among the attributes has
+        modules or parameters that are not registered.
 
-    Attributes
-    ----------
-    training : bool
-        Whether to behave as in training, which matters to layers such as dropout: see `train` and `eval`.
-
-    Examples
-    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> class Scale(nn.Module):
@@ -110,26 +98,15 @@ class Module:
         edits.number += 1
         super().__delattr__(name)
 
+    @documented()
     def register_buffer(self, name: str, tensor: Tensor | None) -> None:
-        """Set an attribute that is part of the state but not learnt, such as a running mean.
+        """Set an attribute that is part of the state but not trained, such as a running mean.
 
-        Parameters
-        ----------
-        name : str
-            Of the attribute, which can afterwards be assigned to as any other.
-        tensor : Tensor or None
-            Its value, of any shape, dtype and device.
+        name : str -- The name of the attribute, which can be assigned to as any other.
+        tensor : Tensor or None -- The value, of any shape, dtype and device.
+        raises TypeError -- If `tensor` is neither a tensor nor None.
+        raises ValueError -- If the name is taken, or contains a dot.
 
-        Raises
-        ------
-        TypeError
-            If `tensor` is neither a tensor nor None.
-        ValueError
-            If the name is taken, or has a dot in it.
-
-        Examples
-        --------
-        >>> import xgrad
         >>> module = xgrad.nn.Module()
         >>> module.register_buffer("mean", xgrad.zeros(2))
         >>> module.state_dict()
@@ -141,16 +118,16 @@ class Module:
         setattr(self, name, tensor)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """Return what the module computes: to be defined by each subclass."""
+        """Return the result of the module: to be defined by each subclass."""
         raise NotImplementedError(f"{type(self).__name__}: expected a method forward, found none: define it")
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         return self.forward(*inputs, **options)
 
-    # What a module is made of
+    # Submodules, parameters and buffers
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Return the modules among the attributes, by name; one that is there twice, once."""
+        """Return the modules among the attributes, each once, with their names."""
         seen = set()
         for name, value in vars(self).items():
             if isinstance(value, Module) and id(value) not in seen:
@@ -158,11 +135,11 @@ class Module:
                 yield name, value
 
     def children(self) -> Iterator[Module]:
-        """Return the modules among the attributes; one that is there twice, once."""
+        """Return the modules among the attributes, each once."""
         return (child for _, child in self.named_children())
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """Return this module, named "", and all modules within it, at any depth, by name, each once.
+        """Return this module, named "", and all modules in it at any depth, each once, with their names.
 
         Examples
         --------
@@ -182,7 +159,7 @@ class Module:
             stack += [(prefix + key, child) for key, child in reversed(list(module.named_children()))]
 
     def modules(self) -> Iterator[Module]:
-        """Return this module and all modules within it, at any depth, each once."""
+        """Return this module and all modules in it at any depth, each once."""
         return (module for _, module in self.named_modules())
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
@@ -201,7 +178,7 @@ class Module:
         return (parameter for _, parameter in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """Return the buffers of all modules, by name; one that is shared, once, by its first name."""
+        """Return the buffers of all modules, each once, with their first names."""
         return ((name, tensor) for name, tensor in self._named_state() if not isinstance(tensor, Parameter))
 
     def buffers(self) -> Iterator[Tensor]:
@@ -221,33 +198,33 @@ class Module:
                 elif isinstance(value, (list, tuple, dict)):
                     containers.append((f"{type(module).__name__}.{name}", value))
         for name, container in containers:
-            _warn_of_unregistered(name, [x for x in _hidden(container) if id(x) not in seen], container)
+            _warn_of_unregistered(name, container, seen)
 
-    # What is done to all of it
+    # Changes of all modules, parameters and buffers
 
     def train(self, mode: bool = True) -> Self:
-        """Behave as in training, or not, and return this module; so do all modules within it."""
+        """Set training mode, or evaluation mode, for this module and all in it, and return this module."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Self:
-        """Behave as in use, not as in training, and return this module; so do all modules within it."""
+        """Set evaluation mode for this module and all in it, and return this module."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Ask for gradients of all parameters, or no longer, and return this module."""
+        """Set whether the parameters require gradients, and return this module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self) -> None:
-        """Take the gradients off all parameters."""
+        """Clear the gradients of all parameters."""
         for parameter in self.parameters():
             parameter.grad = None
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` with each module within this one, and then with this one, and return it.
+        """Call `fn` with each module in this one, and then with this one, and return it.
 
         Examples
         --------
@@ -271,29 +248,17 @@ class Module:
                 within.add(id(child))
         return self
 
+    @documented()
     def to(self, device: str | Device | None = None, dtype: Any = None) -> Self:
-        """Move parameters and buffers to another device, in another dtype, or both, and return this module.
+        """Move parameters and buffers to another device, to another dtype, or both, and return this module.
 
-        The parameters remain the same objects, so that an optimizer which has them keeps working; their
-        gradients move along.
+        The parameters remain the same objects, so that optimizers keep working; their gradients move along.
 
-        Parameters
-        ----------
-        device : str or Device, optional
-            Where to.
-        dtype : dtype, optional
-            float32 or float64, for those that are of either.
+        device : str or Device, optional -- The device.
+        dtype : dtype, optional -- float32 or float64, for parameters and buffers of either.
+        raises DeviceError -- If the device is unknown or cannot be used.
+        raises TypeError -- If the dtype is not floating.
 
-        Raises
-        ------
-        DeviceError
-            If the device is unknown or cannot be used.
-        TypeError
-            If the dtype is not floating.
-
-        Examples
-        --------
-        >>> import xgrad
         >>> xgrad.nn.MLP([3, 2]).to("cpu", xgrad.float64)[0].weight.dtype
         dtype('float64')
         """
@@ -307,11 +272,11 @@ class Module:
             moved = tensor.detach().to(target, dtype=cast)
             if moved.device is tensor.device and moved.dtype == tensor.dtype:
                 continue
-            tensor.data = moved  # the gradient goes along
+            tensor.data = moved  # and the gradient
         return self
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the values of all parameters and buffers by name, as they are now, without gradients.
+        """Return a snapshot of all parameters and buffers by name, without gradients.
 
         Examples
         --------
@@ -321,32 +286,18 @@ class Module:
         """
         return {name: tensor.detach() for name, tensor in self._named_state()}
 
+    @documented()
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
-        """Give parameters and buffers the values that a `state_dict` holds: all of them, or none if one is wrong.
+        """Set parameters and buffers to the values of a `state_dict`: all of them, or none if one is wrong.
 
-        Parameters
-        ----------
-        state : mapping of str to Tensor or array
-            The values by name, from any device. They are copied, to the device and in the dtype of what they
-            replace.
-        strict : bool, default True
-            Whether the names must be exactly those of this module's state.
+        state : mapping of str to Tensor or array -- The values by name, on any device. They are copied, to the device
+            and dtype of those that they replace.
+        strict : bool, default True -- Whether the names must be exactly those of this module's state.
+        returns IncompatibleKeys -- The missing and the unexpected names: none if `strict`.
+        raises TypeError -- If `state` is not a mapping of names to arrays.
+        raises ValueError -- If a name is missing or unexpected, or a shape or kind of dtype does not match: the message
+            lists all.
 
-        Returns
-        -------
-        IncompatibleKeys
-            The names that were missing and those that were unexpected, both none if `strict`.
-
-        Raises
-        ------
-        TypeError
-            If `state` is not a mapping of names to arrays.
-        ValueError
-            If a name is missing or unexpected, or a shape or kind of dtype does not fit: the message lists all.
-
-        Examples
-        --------
-        >>> import xgrad
         >>> a, b = xgrad.nn.MLP([3, 2]), xgrad.nn.MLP([3, 2])
         >>> b.load_state_dict(a.state_dict())
         IncompatibleKeys(missing_keys=[], unexpected_keys=[])
@@ -359,11 +310,9 @@ class Module:
             )
         own = dict(self._named_state())
         result = IncompatibleKeys([n for n in own if n not in state], [n for n in state if n not in own])
-        wrong = []
-        if strict:
-            wrong += [f"{name!r}: missing" for name in result.missing_keys]
-            wrong += [f"{name!r}: unexpected{_nearest(name, own)}" for name in result.unexpected_keys]
-        new = {name: _as_tensor(title, name, state[name]) for name in own if name in state}
+        wrong = [f"{name!r}: missing" for name in result.missing_keys if strict]
+        wrong += [f"{name!r}: unexpected{_nearest(name, own)}" for name in result.unexpected_keys if strict]
+        new = {name: as_state(title, name, state[name]) for name in own if name in state}
         for name, value in new.items():
             if value.shape != own[name].shape:
                 wrong.append(f"{name!r}: expected shape {own[name].shape}, got {value.shape}")
@@ -372,13 +321,13 @@ class Module:
         if wrong:
             raise ValueError("\n  ".join([f"{title}: nothing was loaded, because of", *wrong]))
         for name, value in new.items():
-            own[name].data = Tensor(value, dtype=own[name].dtype, device=own[name].device)
+            own[name].data = Tensor(value.detach(), dtype=own[name].dtype, device=own[name].device)
         return result
 
-    # What it looks like
+    # The representation
 
     def extra_repr(self) -> str:
-        """Return what the representation is to say besides the name and the modules within, by default nothing."""
+        """Return the part of the representation besides the name and the modules, by default nothing."""
         return ""
 
     def __repr__(self) -> str:
@@ -386,7 +335,7 @@ class Module:
 
 
 def _text(module: Module, outer: tuple[Module, ...]) -> str:
-    """Return the representation of a module; with "..." for what is nested 50 deep, or in itself."""
+    """Return the representation of a module; with "..." for one that is nested 50 deep, or in itself."""
     name = type(module).__name__
     if module in outer or len(outer) == 50:
         return f"{name}(...)"
@@ -400,8 +349,17 @@ def _text(module: Module, outer: tuple[Module, ...]) -> str:
     return "\n".join([f"{name}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
 
 
-def _warn_of_unregistered(name: str, members: list[Module | Parameter], container: Any) -> None:
-    """Warn of modules and parameters that a container has and no attribute."""
+def _warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:
+    """Warn of modules and parameters in a container, at any depth, that are not among those `seen`, by id."""
+    members, visited, stack = list[Module | Parameter](), set[int](), [container]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (Module, Parameter)):
+            if id(part) not in seen:
+                members.append(part)
+        elif isinstance(part, (dict, list, tuple)) and id(part) not in visited:
+            visited.add(id(part))
+            stack += part.values() if isinstance(part, dict) else part
     if members:
         of_modules = all(isinstance(x, Module) for x in members)
         what, hint = ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
@@ -412,28 +370,16 @@ def _warn_of_unregistered(name: str, members: list[Module | Parameter], containe
         warn_user(message, UserWarning)
 
 
-def _hidden(value: Any) -> list[Module | Parameter]:
-    """Return the modules and parameters in lists, tuples and dicts, at any depth."""
-    found, seen, stack = list[Module | Parameter](), set[int](), [value]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, (Module, Parameter)):
-            found.append(part)
-        elif isinstance(part, (dict, list, tuple)) and id(part) not in seen:
-            seen.add(id(part))
-            stack += part.values() if isinstance(part, dict) else part
-    return found
-
-
 def _nearest(name: Any, known: Mapping[str, Any]) -> str:
     import difflib  # not at the top: for errors only
 
-    found = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
-    return f", the nearest is {found[0]!r}" if found else ""
+    nearest = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
+    return f", the nearest is {nearest[0]!r}" if nearest else ""
 
 
-def _as_tensor(title: str, name: str, value: Any) -> Tensor:
+def as_state(title: str, name: str, value: Any) -> Tensor:
+    """Return a value for a parameter or a buffer as a tensor; TypeError names it."""
     try:
-        return value.detach() if isinstance(value, Tensor) else asarray(value)
+        return value if isinstance(value, Tensor) else asarray(value)
     except TypeError as error:
         raise TypeError(f"{title}: expected a tensor for {name!r}: {error}") from error

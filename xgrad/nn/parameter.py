@@ -1,4 +1,4 @@
-"""Tensors that a module learns."""
+"""Parameters of modules."""
 
 from __future__ import annotations
 
@@ -6,42 +6,30 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
+from xgrad.support.docstrings import documented
 
 
+@documented()
 class Parameter(Tensor):
-    """A tensor that is to be learnt: a `Module` finds it among its attributes.
+    """A trainable tensor, which a `Module` registers when it is set as an attribute.
 
-    Parameters
-    ----------
-    data : scalar, nested sequence, array or Tensor
-        The values, which are copied, without the graph of a tensor. Arrays keep their dtype; Python floats become
-        float32.
-    dtype : dtype, optional
-        By default that of `data`.
-    device : str or Device, optional
-        By default that of `data`, or the `default_device` for values from the host.
-    requires_grad : bool, default True
-        Whether gradients are wanted: floating dtypes only.
+    data : scalar, nested sequence, array or Tensor -- The values, which are copied and detached. Arrays keep their
+        dtype; Python floats become float32.
+    dtype : dtype, optional -- By default that of `data`.
+    device : str or Device, optional -- By default that of `data`, or the `default_device` for values from the host.
+    requires_grad : bool, default True -- Whether gradients are wanted: floating dtypes only.
+    raises TypeError -- If `data` is not numeric, or gradients are wanted of integers or bools.
+    raises DeviceError -- If the device is unknown or cannot be used.
 
-    Raises
-    ------
-    TypeError
-        If `data` is not numeric, or gradients are wanted of integers or bools.
-    DeviceError
-        If the device is unknown or cannot be used.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.Parameter([1.0, 2.0])
     Parameter([1., 2.], requires_grad=True)
     """
 
     __slots__ = ()
-    _out_of_place_updates = False  # `p -= step` under no_grad() is an update, frozen or not
+    _out_of_place_updates = False  # `p -= step` under no_grad() updates in place, whether a gradient is required or not
 
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True
     ) -> None:
-        data = data.detach() if isinstance(data, Tensor) else data  # a parameter is a leaf whatever it is made of
+        data = data.detach() if isinstance(data, Tensor) else data  # a parameter is a leaf
         super().__init__(data, dtype=dtype, device=device, requires_grad=requires_grad)

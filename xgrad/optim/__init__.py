@@ -1,4 +1,4 @@
-"""Optimizers: what makes parameters better, given their gradients."""
+"""Optimizers, which update parameters by their gradients."""
 
 from xgrad.optim.adam import Adam, AdamW
 from xgrad.optim.optimizer import Optimizer

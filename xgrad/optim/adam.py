@@ -9,9 +9,20 @@ from typing import Any, ClassVar
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
+from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
+_OPTIONS = by_name(
+    "params : iterable of Tensor or of dict -- The parameters, or groups of them: see `Optimizer`.",
+    "lr : float, default 1e-3 -- The learning rate.",
+    "betas : tuple of float, default (0.9, 0.999) -- β1 and β2, the decay rates of the moments.",
+    "eps : float, default 1e-8 -- ε.",
+    "amsgrad : bool, default False -- Whether steps are scaled by the largest second moment so far.",
+    "maximize : bool, default False -- Whether to maximize instead of minimize.",
+)
 
+
+@documented(shared=_OPTIONS)
 class Adam(Optimizer):
     """Adam: steps scaled by running moments of the gradient [1]_.
 
@@ -24,36 +35,14 @@ class Adam(Optimizer):
 
     With `amsgrad` [2]_, the largest v so far takes the place of v in the last line.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        What to optimize: see `Optimizer`.
-    lr : float, default 1e-3
-        The learning rate.
-    betas : tuple of float, default (0.9, 0.999)
-        β1 and β2, how much of the moments is kept.
-    eps : float, default 1e-8
-        ε.
-    weight_decay : float, default 0
-        The factor of an L2 penalty.
-    amsgrad : bool, default False
-        Whether steps are scaled by the largest second moment so far.
-    maximize : bool, default False
-        Whether to go up rather than down.
+    params, lr, betas, eps
+    weight_decay : float, default 0 -- λ, the factor of an L2 penalty.
+    amsgrad, maximize
+    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
-
-    References
-    ----------
     .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
     .. [2] S. J. Reddi, S. Kale, S. Kumar, "On the convergence of Adam and beyond", ICLR 2018; v̂ as in PyTorch.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.Adam([x], lr=0.5)
     >>> (x * x).sum().backward()
@@ -62,10 +51,10 @@ class Adam(Optimizer):
     Tensor([450.,  49.])
     """
 
-    decoupled: ClassVar[bool] = False  # whether weights decay on their own, not through the gradient
+    decoupled: ClassVar[bool] = False  # whether weight decay is apart from the gradient
 
     elementwise = True
-    remembered = frozenset({"step", "exp_avg", "exp_avg_sq"})
+    required_state = frozenset({"step", "exp_avg", "exp_avg_sq"})
 
     def __init__(
         self,
@@ -78,17 +67,8 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-            },
-        )
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, defaults | {"amsgrad": amsgrad, "maximize": maximize})
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
@@ -102,7 +82,7 @@ class Adam(Optimizer):
             check_range(name, f"betas[{i}]", beta, below=1.0)
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
-        """Return the next value of one parameter."""
+        """Return the next value of all parameters."""
         lr, eps, decay, (beta1, beta2) = options["lr"], options["eps"], options["weight_decay"], options["betas"]
         if not state:
             state["step"] = 0
@@ -110,7 +90,7 @@ class Adam(Optimizer):
         state["step"] += 1
         if options["amsgrad"] and "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = xp.zeros_like(p)
-        # lr m̂ / (√v̂ + ε), with the scalar factors brought together: two passes over the array fewer.
+        # lr m̂ / (√v̂ + ε), with one scalar factor: two passes over the array fewer.
         root = (1 - beta2 ** state["step"]) ** 0.5
         rate = lr * root / (1 - beta1 ** state["step"])
         moments = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"] if options["amsgrad"] else None
@@ -135,10 +115,9 @@ def adam_step(
     rate: Any,
     maximize: bool,
 ) -> None:
-    """Change `p`, its moments `m` and `v`, and their `largest` unless it is None, in place.
+    """Update `p`, its moments `m` and `v`, and the `largest` v unless it is None, in place.
 
-    ``p = shrink p - rate m / (√v + eps)``: see `Adam`. Kernels take the factors as numbers, or as arrays of no axes
-    that they read.
+    ``p = shrink p - rate m / (√v + eps)``: see `Adam`. Kernels accept the factors as numbers, or as arrays of no axes.
     """
     if maximize:
         g = -g
@@ -161,40 +140,19 @@ def adam_step(
     p -= step
 
 
+@documented(shared=_OPTIONS)
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient [1]_.
+    """Adam with decoupled weight decay [1]_.
 
     As `Adam` without its first line, after p = (1 - lr λ) p.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        What to optimize: see `Optimizer`.
-    lr : float, default 1e-3
-        The learning rate.
-    betas : tuple of float, default (0.9, 0.999)
-        β1 and β2, how much of the moments is kept.
-    eps : float, default 1e-8
-        ε.
-    weight_decay : float, default 0.01
-        λ.
-    amsgrad : bool, default False
-        Whether steps are scaled by the largest second moment so far.
-    maximize : bool, default False
-        Whether to go up rather than down.
+    params, lr, betas, eps
+    weight_decay : float, default 0.01 -- λ.
+    amsgrad, maximize
+    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
-
-    References
-    ----------
     .. [1] I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor(1.0, requires_grad=True)
     >>> optimizer = xgrad.optim.AdamW([x], lr=0.5, weight_decay=0.5)
     >>> (0 * x).backward()

@@ -1,4 +1,4 @@
-"""The base of all optimizers: groups of parameters, what is remembered of each, and the step."""
+"""The base class of optimizers: groups of parameters, their state, and the step."""
 
 from __future__ import annotations
 
@@ -10,44 +10,32 @@ from typing import Any, ClassVar, NamedTuple
 from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
-from xgrad.optim.flat import Flat, State, at_once
+from xgrad.optim.flat import FlatParameters, State, call_all
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
 
+@documented()
 class Optimizer:
-    """The base of optimizers, which gives parameters new values according to their gradients.
+    """The base class of optimizers, which update parameters by their gradients.
 
-    A subclass defines `update`, the rule for one parameter, and may define `check`. If the rule treats every element
-    by itself, whatever parameter it is of, the subclass sets ``elementwise = True``: then all parameters are updated
-    as one array.
+    A subclass defines `update`, the rule for one parameter, and may define `check`. If the rule treats each element by
+    itself, the subclass sets ``elementwise = True``: all parameters are then updated as one array.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        What to optimize, such as ``model.parameters()``: leaves, on any devices. Or groups of them: dicts with
-        the tensors under ``"params"`` and the options in which the group differs.
-    defaults : dict
-        The options, with their values for groups that do not give their own.
+    params : iterable of Tensor or of dict -- The parameters to optimize, such as ``model.parameters()``: leaves, on any
+        devices. Or groups of them: dicts with the tensors under ``"params"``, and the options in which the group
+        differs.
+    defaults : dict -- The options, with the values for groups that do not give their own.
+    attribute param_groups : list of dict -- The groups, each with ``"params"`` and a value for every option, which may
+        be changed between steps.
+    attribute state : mapping of Tensor to mapping -- The state of each parameter that was updated, to read: numbers,
+        and arrays of its device.
+    raises TypeError -- If a parameter is not a tensor, or `params` is not iterable.
+    raises ValueError -- If there is no parameter, one is there twice or is not a leaf, or an option is unknown or out
+        of range.
 
-    Attributes
-    ----------
-    param_groups : list of dict
-        The groups, each with ``"params"`` and a value for every option, which may be changed between steps.
-    state : mapping of Tensor to mapping
-        For each parameter that was updated what is remembered of it, to look at: numbers, and arrays of its device.
-
-    Raises
-    ------
-    TypeError
-        If a parameter is not a tensor, or `params` is not iterable.
-    ValueError
-        If there is no parameter, one is there twice or is not a leaf, or an option is unknown or out of range.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> class SignDescent(xgrad.optim.Optimizer):
     ...     def __init__(self, params, lr):
     ...         super().__init__(params, {"lr": lr})
@@ -62,7 +50,7 @@ class Optimizer:
     Tensor([ 0.75, -0.75], requires_grad=True)
     """
 
-    remembered: ClassVar[frozenset[str]] = frozenset()  # what the state of a parameter has after any step
+    required_state: ClassVar[frozenset[str]] = frozenset()  # the keys that the state has after any step
     elementwise: ClassVar[bool] = False  # whether `update` may be given many parameters as one array
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -70,10 +58,10 @@ class Optimizer:
             raise TypeError(f"{type(self).__name__}: expected a dict of defaults, got {type(defaults).__name__}")
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
-        self._laid: dict[int, _Laid] = {}  # how the parameters of groups lie, by the id of the group
-        self._apart: dict[Tensor, State] = {}  # what is remembered of the others
-        given = _listed(type(self).__name__, params)
-        for group in given if given and isinstance(given[0], dict) else [{"params": given}]:
+        self._packed: dict[int, _PackedGroup] = {}  # by the id of the group
+        self._unpacked_state: dict[Tensor, State] = {}  # of parameters that are not packed now
+        groups = _as_list(type(self).__name__, params)
+        for group in groups if groups and isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
@@ -82,15 +70,15 @@ class Optimizer:
         Parameters
         ----------
         xp : namespace
-            That of the arrays, an array API namespace.
+            The array API namespace of the arrays.
         p, g : array
             The parameter and its gradient, alike in shape, dtype and device; if `elementwise`, a part of all
-            parameters and gradients, with one axis. Only `p` may be written to, and `g` is good for this call only.
+            parameters and gradients, with one axis. Only `p` may be written to, and `g` is valid in this call only.
         state : dict
-            What is remembered of this parameter, empty at first: numbers, and arrays like `p`, which nothing
-            else sees, so that they may be updated in place.
+            The state of the parameter, empty at first: numbers, and arrays like `p`. Nothing else sees the arrays, so
+            that they may be updated in place.
         options : mapping
-            Those of the parameter's group.
+            The options of the parameter's group.
 
         Returns
         -------
@@ -102,17 +90,12 @@ class Optimizer:
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option of a new group is out of range; by default all are good."""
 
+    @documented()
     def add_param_group(self, group: dict[str, Any]) -> None:
-        """Optimize further parameters: a dict of ``"params"`` and the options in which they differ.
+        """Add parameters: a dict of ``"params"`` and the options in which they differ.
 
-        Raises
-        ------
-        TypeError, ValueError
-            As the constructor; then no parameter is added.
+        raises TypeError, ValueError -- As the constructor; then no parameter is added.
 
-        Examples
-        --------
-        >>> import xgrad
         >>> a, b = xgrad.nn.Linear(2, 2), xgrad.nn.Linear(2, 2)
         >>> optimizer = xgrad.optim.SGD(a.parameters(), lr=0.1)
         >>> optimizer.add_param_group({"params": b.parameters(), "lr": 0.01})
@@ -124,8 +107,7 @@ class Optimizer:
             raise TypeError(f"{name}: expected groups that are dicts with 'params', got {shown(group)}")
         if unknown := sorted(group.keys() - self.defaults.keys() - {"params"}):
             raise ValueError(f"{name}: expected options of {list(self.defaults)}, got {unknown}")
-        params = group["params"]
-        params = [params] if isinstance(params, Tensor) else _listed(name, params)
+        params = [group["params"]] if isinstance(group["params"], Tensor) else _as_list(name, group["params"])
         if not params:
             raise ValueError(f"{name}: expected parameters, got none: does the model have any?")
         known = {id(p) for g in self.param_groups for p in g["params"]}
@@ -146,7 +128,7 @@ class Optimizer:
         self.param_groups.append(options)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Take the gradients off all parameters, or make them 0, if not `set_to_none`."""
+        """Clear the gradients of all parameters, or set them to 0 unless `set_to_none`."""
         for group in self.param_groups:
             for p in group["params"]:
                 leaf = p._leaf
@@ -159,12 +141,12 @@ class Optimizer:
         Parameters
         ----------
         closure : callable, optional
-            What computes the loss and its gradients, called first, with the graph being recorded.
+            A function that computes the loss and its gradients. It is called first, and its graph is recorded.
 
         Returns
         -------
         object
-            What `closure` returned, None if there is none.
+            The result of `closure`, None if there is none.
 
         Notes
         -----
@@ -176,82 +158,76 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if not all(map(self._is_known, self.param_groups)):  # some were added, or edited
-            self._scatter()
+        if not all(map(self._has_packed, self.param_groups)):  # groups were added, or edited
+            self._unpacked_state, self._packed = self._states(), {}
         for group in self.param_groups:
-            laid = self._laid.get(id(group))
-            if laid is None:
-                laid = self._lay(group)
-            elif not laid.holds():
-                self._apart |= laid.states()
-                laid = self._lay(group)
-            for flat in laid.flats:
+            packed = self._packed.get(id(group))
+            if packed is None or not packed.holds():
+                if packed is not None:
+                    self._unpacked_state |= packed.states()
+                packed = self._pack(group)
+            for flat in packed.flats:
                 flat.step(self.update, group)
         return loss
 
-    def laid(self) -> list[tuple[dict[str, Any], _Laid]]:
-        """Return how the parameters of each group that was updated lie."""
-        return [(group, self._laid[id(group)]) for group in self.param_groups if id(group) in self._laid]
+    def flats(self) -> list[FlatParameters]:
+        """Return the packed parameters of all groups."""
+        return [flat for g in self.param_groups if id(g) in self._packed for flat in self._packed[id(g)].flats]
 
-    def _is_known(self, group: dict[str, Any]) -> bool:
-        laid = self._laid.get(id(group))
-        return laid is not None and laid.ids == list(map(id, group["params"]))
+    def is_packed(self) -> bool:
+        """Return whether parameters are packed, and will be packed alike in the next step."""
+        return all(self._has_packed(group) and self._packed[id(group)].holds() for group in self.param_groups)
 
-    def _lay(self, group: dict[str, Any]) -> _Laid:
-        """Lay the parameters of a group side by side, as far as they are alike in all that matters to an update."""
+    def _has_packed(self, group: dict[str, Any]) -> bool:
+        packed = self._packed.get(id(group))
+        return packed is not None and packed.ids == list(map(id, group["params"]))
+
+    def _pack(self, group: dict[str, Any]) -> _PackedGroup:
+        """Pack the parameters of a group: those together that are alike in all that matters to an update."""
         alike: dict[Any, list[tuple[Tensor, State]]] = {}
-        waiting = []
+        constants = []
         for p in group["params"]:
-            leaf, dtype, known = p._leaf, p._data.dtype, p in self._apart
+            leaf, dtype, stepped = p._leaf, p._data.dtype, p in self._unpacked_state
             if leaf is None:
-                waiting.append(p)
+                constants.append(p)
                 continue
-            state = self._apart.get(p, State(p.device, dtype)).moved(p.device, dtype)
+            state = self._unpacked_state.get(p, State(p.device, dtype)).to(p.device, dtype)
             numbers = frozenset((key, None if state.is_array(key) else repr(state[key])) for key in state)
-            kind = (known, leaf.grad is None, p.device, p.dtype, numbers, None if self.elementwise else id(p))
+            kind = (stepped, leaf.grad is None, p.device, p.dtype, numbers, None if self.elementwise else id(p))
             alike.setdefault(kind, []).append((p, state))
         flats = [
-            Flat([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
+            FlatParameters([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
             for kind, members in alike.items()
         ]
-        laid = self._laid[id(group)] = _Laid(list(map(id, group["params"])), flats, waiting)
-        for p in group["params"]:  # what is still here where a signal handler stops this is that of `laid`
-            self._apart.pop(p, None)
-        return laid
-
-    def _scatter(self) -> None:
-        """Forget how parameters lie, but not what is remembered of them."""
-        self._apart, self._laid = self._states(), {}
+        packed = self._packed[id(group)] = _PackedGroup(list(map(id, group["params"])), flats, constants)
+        for p in group["params"]:  # if interrupted, the state of `packed` counts
+            self._unpacked_state.pop(p, None)
+        return packed
 
     def _states(self) -> dict[Tensor, State]:
-        """Return what is remembered of each parameter."""
-        states = dict(self._apart)
-        for laid in self._laid.values():
-            states |= laid.states()
+        """Return the state of each parameter that was updated."""
+        states = dict(self._unpacked_state)
+        for packed in self._packed.values():
+            states |= packed.states()
         return states
 
     @property
     def state(self) -> Mapping[Tensor, Mapping[str, Any]]:
-        """What is remembered of each parameter that was updated, to look at."""
+        """The state of each parameter that was updated, to read."""
         return MappingProxyType({p: MappingProxyType(state) for p, state in self._states().items()})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the buffers, which parameters would no longer be views of in a copy."""
-        apart = {p: State(s.device, s.dtype, s) for p, s in self._states().items()}
-        return vars(self) | {"_laid": {}, "_apart": apart}
+        """Return the attributes without the buffers, which parameters would not be views of in a copy."""
+        unpacked = {p: State(s.device, s.dtype, s) for p, s in self._states().items()}
+        return vars(self) | {"_packed": {}, "_unpacked_state": unpacked}
 
+    @documented()
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on later, as copies.
+        """Return a copy of all that is needed to continue later.
 
-        Returns
-        -------
-        dict
-            ``"state"``: what is remembered, numbers and tensors, by the number of the parameter;
+        returns dict -- ``"state"``: the state of each parameter, numbers and tensors, by the number of the parameter;
             ``"param_groups"``: the options, with the numbers of the parameters under ``"params"``.
 
-        Examples
-        --------
-        >>> import xgrad
         >>> xgrad.optim.SGD(xgrad.nn.Linear(2, 2).parameters(), lr=0.1).state_dict()["param_groups"][0]["lr"]
         0.1
         """
@@ -260,25 +236,15 @@ class Optimizer:
         state = {numbers[id(p)]: values.tensors() for p, values in self._states().items()}
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
+    @documented()
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` returned, with parameters of the same shapes in the same order.
+        """Continue from what `state_dict` returned, with parameters of the same shapes in the same order.
 
-        Parameters
-        ----------
-        state_dict : mapping
-            From an optimizer of this kind. Its arrays are copied, to the device and in the dtype of the
-            parameters.
+        state_dict : mapping -- From an optimizer of this kind. Its arrays are copied, to the device and in the dtype of
+            the parameters.
+        raises TypeError -- If it is another mapping, or none.
+        raises ValueError -- If the groups, options or shapes are not those of this optimizer; then nothing is loaded.
 
-        Raises
-        ------
-        TypeError
-            If it is not such a mapping.
-        ValueError
-            If the groups, options or shapes are not those of this optimizer; then nothing is loaded.
-
-        Examples
-        --------
-        >>> import xgrad
         >>> layer = xgrad.nn.Linear(2, 2)
         >>> a, b = (xgrad.optim.SGD(layer.parameters(), lr=lr) for lr in (0.1, 0.2))
         >>> b.load_state_dict(a.state_dict())
@@ -294,12 +260,13 @@ class Optimizer:
             raise TypeError(f"{title}: expected mappings for the groups and for the state of each parameter")
         if not all("params" in group for group in state_dict["param_groups"]):
             raise ValueError(f"{title}: expected 'params' in every group")
-        groups, params = state_dict["param_groups"], [p for g in self.param_groups for p in g["params"]]
+        groups = state_dict["param_groups"]
         expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
         if expected != got:
             raise ValueError(f"{title}: expected groups with these numbers of parameters: {expected}, got {got}")
-        for i, group in enumerate(groups):
-            if group.keys() != self.param_groups[i].keys():
+        pairs = list(zip(self.param_groups, groups, strict=True))
+        for i, (own, group) in enumerate(pairs):
+            if group.keys() != own.keys():
                 raise ValueError(
                     f"{title}: expected the options {sorted(self.defaults)} in group {i}, got "
                     f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
@@ -309,7 +276,7 @@ class Optimizer:
         if unknown := sorted(set(state_dict["state"]) - set(numbers)):
             raise ValueError(f"{title}: expected state of the parameters {numbers}, got that of {unknown}")
         state = {}
-        for number, p in zip(numbers, params, strict=True):
+        for number, p in zip(numbers, [p for g in self.param_groups for p in g["params"]], strict=True):
             if number not in state_dict["state"]:
                 continue
             state[p] = State(p.device, p._data.dtype, state_dict["state"][number])
@@ -321,13 +288,12 @@ class Optimizer:
                             f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got {value.shape}"
                         )
                     state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
-            if state[p] and (missing := self.remembered - state[p].keys()):
+            if state[p] and (missing := self.required_state - state[p].keys()):
                 raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
-        options = [{**group, "params": mine["params"]} for mine, group in zip(self.param_groups, groups, strict=True)]
-        at_once(
-            (setattr, self, "_apart", state),
-            (setattr, self, "_laid", {}),
-            *[(mine.update, new) for mine, new in zip(self.param_groups, options, strict=True)],
+        call_all(
+            (setattr, self, "_unpacked_state", state),
+            (setattr, self, "_packed", {}),
+            *[(own.update, {**group, "params": own["params"]}) for own, group in pairs],
         )
 
     def __repr__(self) -> str:
@@ -342,25 +308,24 @@ class Optimizer:
 _LEAF = attrgetter("_leaf")
 
 
-class _Laid(NamedTuple):
-    """How the parameters of a group lie: which they are, those side by side, and those that never had a gradient."""
+class _PackedGroup(NamedTuple):
+    """A group with packed parameters: the ids of all, the packed ones, and those that never required a gradient."""
 
     ids: list[int]
-    flats: list[Flat]
-    waiting: list[Tensor]
+    flats: list[FlatParameters]
+    constants: list[Tensor]
 
     def holds(self) -> bool:
-        """Return whether they still lie so, and those side by side all have a gradient, or none."""
-        together = all(flat.intact() and flat.even() for flat in self.flats)
-        return together and not any(map(_LEAF, self.waiting))
+        """Return whether the parameters would be packed in the same way again."""
+        return all(flat.intact() and flat.uniform() for flat in self.flats) and not any(map(_LEAF, self.constants))
 
     def states(self) -> dict[Tensor, State]:
-        """Return what is remembered of each that was updated."""
+        """Return the state of each parameter that was updated."""
         stepped = (flat for flat in self.flats if flat.stepped)
         return {p: state for flat in stepped for p, state in zip(flat.params, flat.states(), strict=True)}
 
 
-def _listed(name: str, params: Any) -> list[Any]:
+def _as_list(name: str, params: Any) -> list[Any]:
     if isinstance(params, (Tensor, Mapping, str)) or not isinstance(params, Iterable):
         raise TypeError(
             f"{name}: expected an iterable of tensors or of groups, such as model.parameters(), got "

@@ -9,10 +9,12 @@ from typing import Any
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params, check_range
+from xgrad.support.docstrings import documented
 
 
+@documented()
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum as an option.
+    """Stochastic gradient descent, optionally with momentum.
 
     With the gradient g of a parameter p, λ the weight decay, μ the momentum and τ the dampening::
 
@@ -23,36 +25,18 @@ class SGD(Optimizer):
     Without momentum b is g. As in PyTorch, the learning rate multiplies the whole of b, where the paper [1]_
     applies it to each gradient when it is added.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        What to optimize: see `Optimizer`.
-    lr : float, default 1e-3
-        The learning rate.
-    momentum : float, default 0
-        How much of the last direction is kept.
-    dampening : float, default 0
-        By how much less than 1 a gradient counts in the direction.
-    weight_decay : float, default 0
-        The factor of an L2 penalty.
-    nesterov : bool, default False
-        Whether to use Nesterov's momentum, which needs momentum and no dampening.
-    maximize : bool, default False
-        Whether to go up rather than down.
+    params : iterable of Tensor or of dict -- The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1e-3 -- The learning rate.
+    momentum : float, default 0 -- μ.
+    dampening : float, default 0 -- τ.
+    weight_decay : float, default 0 -- λ, the factor of an L2 penalty.
+    nesterov : bool, default False -- Whether to use Nesterov's momentum, which needs momentum and no dampening.
+    maximize : bool, default False -- Whether to maximize instead of minimize.
+    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
-
-    References
-    ----------
     .. [1] I. Sutskever, J. Martens, G. Dahl, G. Hinton, "On the importance of initialization and momentum in
        deep learning", ICML 2013.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> x = xgrad.Tensor(1.0, requires_grad=True)
     >>> optimizer = xgrad.optim.SGD([x], lr=0.25)
     >>> (x * x).backward()
@@ -74,17 +58,8 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-            },
-        )
+        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        super().__init__(params, defaults | {"nesterov": nesterov, "maximize": maximize})
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
@@ -97,7 +72,7 @@ class SGD(Optimizer):
             )
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
-        """Return the next value of one parameter."""
+        """Return the next value of all parameters."""
         lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
         new, buffer = 1 - options["dampening"], state.get("momentum_buffer")
         buffer = sgd_step(xp, p, g, buffer, lr, decay, momentum, new, options["nesterov"], options["maximize"])
@@ -119,9 +94,9 @@ def sgd_step(
     nesterov: bool,
     maximize: bool,
 ) -> Any:
-    """Change `p`, and `buffer` if there is one, in place, and return `buffer`, which is made where it is None.
+    """Update `p`, and the momentum `buffer` unless it is None, in place, and return the buffer.
 
-    ``b = μ b + new g``: see `SGD`. Kernels take the factors as numbers, or as arrays of no axes that they read.
+    ``b = μ b + new g``: see `SGD`. Kernels accept the factors as numbers, or as arrays of no axes.
     """
     if maximize:
         g = -g

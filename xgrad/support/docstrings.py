@@ -43,8 +43,18 @@ SHARED = by_name(
 )
 
 
+#: Titles of sections by the first word of their entries; other entries are parameters.
+_TITLES = {
+    "": "Parameters\n----------",
+    "attribute": "Attributes\n----------",
+    "returns": "Returns\n-------",
+    "raises": "Raises\n------",
+    "warns": "Warns\n-----",
+}
+
+
 def documented(standard: str = "", shared: Mapping[str, str] | None = None) -> Callable[[F], F]:
-    """Write out the docstring of a function of the standard's section `standard`, or of one that it lacks."""
+    """Write out the docstring of a function or class, of the standard's section `standard` or one that it lacks."""
     entries = {**SHARED, **shared} if shared else SHARED
 
     def write(function: F) -> F:
@@ -61,25 +71,22 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     text, _, example = text.partition("\n\n>>> ")
     summary: list[str] = []
     notes: list[str] = []
-    parameters: list[str] = []
-    returns: list[str] = []
-    raises: list[str] = []
-    lines = parameters
+    entries: dict[str, list[str]] = {word: [] for word in _TITLES}
+    lines = entries[""]
     for paragraph in text.split("\n\n"):
         if " -- " not in paragraph:
             if paragraph:
-                (notes if parameters or returns or raises else summary).append(paragraph)
+                (notes if any(entries.values()) else summary).append(paragraph)
             continue
         for line in paragraph.split("\n"):
             if line.startswith(" "):
                 lines.append(line)
                 continue
-            if line.startswith("returns "):
-                lines, line = returns, line[8:]
-            elif line.startswith("raises "):
-                lines, line = raises, line[7:]
+            word, _, rest = line.partition(" ")
+            if word in entries:
+                lines, line = entries[word], rest
             else:
-                lines = parameters
+                lines = entries[""]
             heading, dashes, description = line.partition(" -- ")
             if dashes:
                 lines += heading, f"    {description}"
@@ -87,8 +94,7 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
                 lines += filter(None, [shared[key] for key in heading.split(", ")])
     if standard:
         notes[-1:] = ["\n".join([*notes[-1:], f"Python array API standard, {standard}: ``{name}``."])]
-    titled = ("Parameters\n----------", parameters), ("Returns\n-------", returns), ("Raises\n------", raises)
-    sections = [*summary, *["\n".join([title, *body]) for title, body in titled if body]]
+    sections = [*summary, *["\n".join([_TITLES[word], *body]) for word, body in entries.items() if body]]
     if notes:
         sections.append("Notes\n-----\n" + "\n\n".join(notes))
     imported = "" if example.startswith(("import ", "from ")) else "import xgrad\n>>> "

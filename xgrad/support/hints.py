@@ -227,13 +227,10 @@ class HintedTensor:
     """Last base class of `Tensor`: access to missing attributes raises errors with their replacements."""
 
     __slots__ = ()
+    locals().update({name: _Missing(name) for name in REPLACEMENTS["Tensor"]})
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if hasattr(type(self), name)]
-
-
-for _name in REPLACEMENTS["Tensor"]:
-    setattr(HintedTensor, _name, _Missing(_name))
 
 
 def install(module: str) -> None:

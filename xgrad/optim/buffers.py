@@ -1,0 +1,121 @@
+"""Buffers: the layout of several arrays in one, and the gradients of parameters in a buffer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+from weakref import ref
+
+from xgrad.backend.device import Device, Placement
+from xgrad.core.graph import Leaf
+from xgrad.core.tensor import Tensor, from_placement
+
+_NO_CONTEXT = nullcontext()
+
+
+class BufferLayout:
+    """The layout of arrays of some shapes in a buffer: one after the other, matrices transposed.
+
+    The weight of a linear layer lies in memory as (in, out), with which BLAS is fastest.
+    """
+
+    def __init__(self, shapes: Sequence[tuple[int, ...]], placement: Placement) -> None:
+        self.shapes, self.placement = shapes, placement
+        self.size = sum(map(math.prod, shapes))
+
+    @property
+    def device(self) -> Device:
+        """The device of the buffer."""
+        return self.placement.device
+
+    def empty(self) -> Any:
+        """Return a new buffer."""
+        return self.device.xp.empty((self.size,), dtype=self.placement.dtype, device=self.device.native)
+
+    def views(self, buffer: Any) -> list[Any]:
+        """Return the arrays in a buffer."""
+        xp, views, start = self.device.xp, [], 0
+        for shape in self.shapes:
+            stop = start + math.prod(shape)
+            view = xp.reshape(buffer[start:stop], shape[::-1] if len(shape) == 2 else shape)
+            views.append(xp.matrix_transpose(view) if len(shape) == 2 else view)
+            start = stop
+        return views
+
+    def packed(self, arrays: Sequence[Any]) -> Any:
+        """Return a new buffer with the values of some arrays."""
+        buffer = self.empty()
+        for view, array in zip(self.views(buffer), arrays, strict=True):
+            view[...] = array
+        return buffer
+
+
+class GradientBuffer:
+    """The gradients of some leaves, packed.
+
+    Leaves hold the `tensors`; their arrays are those of `views`. Once a user has seen a gradient, the buffer is
+    `exposed`: the next backward pass takes another one.
+    """
+
+    def __init__(self, layout: BufferLayout) -> None:
+        self.layout = layout
+        self.buffer, *self.views = [from_placement(None, layout.placement) for _ in (None, *layout.shapes)]
+        self.reallocate()
+
+    def reallocate(self) -> None:
+        """Take another buffer, and leave the former one to all that sees it."""
+        buffer, placement = self.layout.empty(), self.layout.placement
+        arrays = self.layout.views(buffer)
+        for view, array in zip(self.views, arrays, strict=True):
+            view._data = array
+        tensors = [from_placement(array, placement) for array in arrays]
+        self.tensors, self.buffer._data, self.exposed = tensors, buffer, False  # last: if interrupted, it is repeated
+
+
+class GradientSlot:
+    """The position of a leaf's gradient in a buffer, and a weak reference to the `FlatParameters` that have the leaf.
+
+    Without one to the leaf, which would be a cycle.
+    """
+
+    __slots__ = ("flat", "gradients", "index", "reserved")
+
+    def __init__(self, flat: Any, gradients: GradientBuffer, index: int) -> None:
+        self.flat, self.gradients, self.index = ref(flat), gradients, index
+        self.reserved: Sequence[bool] = ()  # not empty while a backward pass may write to the gradient
+
+    def contains(self, gradient: Tensor) -> bool:
+        """Return whether a gradient is the one in the buffer, not an array from elsewhere."""
+        own = self.gradients.tensors[self.index]
+        return gradient is own and own._data is self.gradients.views[self.index]._data
+
+    def reserve(self, leaf: Leaf, running: Sequence[bool]) -> Any:
+        """Return the array of the gradient for a backward pass to write to until `running` is empty, or None."""
+        if self.reserved or leaf.grad is not None or not leaf.placement.device.backend.supports_out:
+            return None
+        if self.gradients.exposed:
+            self.gradients.reallocate()
+        self.reserved = running
+        return self.gradients.views[self.index]._data
+
+    def receive(self, leaf: Leaf, g: Any) -> None:
+        """Add an array to the gradient of the leaf."""
+        context, gradients, index = leaf.placement.device.device_context, self.gradients, self.index
+        with _NO_CONTEXT if context is None else context():
+            if leaf.grad is not None:
+                if self.contains(leaf.grad) and not gradients.exposed:
+                    total = gradients.views[index]._data
+                    total += g
+                else:
+                    leaf.grad = leaf.grad + from_placement(g, leaf.placement)
+                return
+            if gradients.exposed:
+                gradients.reallocate()
+            if g is not gradients.views[index]._data:
+                if self.reserved:  # by a backward pass in another thread
+                    leaf.grad = from_placement(leaf.placement.device.xp.asarray(g, copy=True), leaf.placement)
+                    return
+                gradients.views[index]._data[...] = g
+            leaf.grad = gradients.tensors[index]
