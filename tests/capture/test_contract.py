@@ -191,7 +191,7 @@ def test_tensor_of_the_state_is_found_named_and_followed(place: str) -> None:
     w = array(3, seed=1)
     step, replace, *state = make(w)
     captured = xgrad.capture(step, state=state[0] if state else None)
-    assert [found for found, x in captured.state() if x is w] == [name]
+    assert [label for label, x in captured.state() if x is w] == [name]
     for i in range(6):
         if i == 2:
             w[0] = 5.0
@@ -213,10 +213,10 @@ def test_state_lists_tensors_modules_optimizers_and_generators_with_names() -> N
     model, optimizer, step = twins.training(xgrad.capture)
     generator, w = xgrad.random.Generator(1), array(2)
     step = xgrad.capture(step._step, state={"noise": generator, "w": w})
-    found = dict(step.state())
-    assert found["model"] is model and found["optimizer"] is optimizer and found["model.3"] is model[3]
-    assert found["model.0.weight"] is model[0].weight and found["state['w']"] is w
-    assert found["state['noise']"] is generator and found["xgrad.random"] is xgrad.random.default_generator
+    named = dict(step.state())
+    assert named["model"] is model and named["optimizer"] is optimizer and named["model.3"] is model[3]
+    assert named["model.0.weight"] is model[0].weight and named["state['w']"] is w
+    assert named["state['noise']"] is generator and named["xgrad.random"] is xgrad.random.default_generator
 
 
 HOLDERS: dict[str, Callable[[Any, Step], Step]] = {
