@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import xgrad
+from xgrad.support.docstrings import by_name, documented
 
 MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional, xgrad.nn.init,
            xgrad.nn.utils, xgrad.ops, xgrad.optim, xgrad.random, xgrad.special, xgrad.testing]  # fmt: skip
@@ -32,6 +33,67 @@ def test_public_names_are_documented_with_an_example(name: str) -> None:
     is_error = isinstance(value, type) and issubclass(value, Exception)
     assert ">>> " in doc or is_error, f"{name} has no example"
     assert doc.splitlines()[0].endswith("."), f"{name}: the summary is no sentence"
+
+
+def test_documented_parameters_are_those_of_the_signature() -> None:
+    """Also where a docstring is written out from a short form: an entry that is not recognized would be missing."""
+    for name, value in public().items():
+        _, _, section = (inspect.getdoc(value) or "").partition("Parameters\n----------\n")
+        lines = section.partition("\n\n")[0].splitlines()
+        documented = [n.strip("*") for line in lines if line[0] != " " for n in line.partition(" : ")[0].split(", ")]
+        if inspect.isroutine(value) and documented:
+            assert sorted(documented) == sorted(inspect.signature(value).parameters), name
+
+
+def test_short_docstrings_are_written_out_with_what_functions_share() -> None:
+    @documented("some functions", by_name("ValueError -- If they differ in shape."))
+    def add(x: Any, y: Any, device: Any) -> None:
+        """Add.
+
+        x, y : Tensor -- Of one shape,
+            and dtype.
+        device
+        returns Tensor -- The sum.
+        raises ValueError
+
+        Slow.
+
+        >>> xgrad.add(1, 2)
+        """
+
+    assert add.__doc__ == ADD
+
+
+ADD = """Add.
+
+Parameters
+----------
+x, y : Tensor
+    Of one shape,
+    and dtype.
+device : str or Device, optional
+    By default the `default_device`.
+
+Returns
+-------
+Tensor
+    The sum.
+
+Raises
+------
+ValueError
+    If they differ in shape.
+
+Notes
+-----
+Slow.
+Python array API standard, some functions: ``add``.
+
+Examples
+--------
+>>> import xgrad
+>>> xgrad.add(1, 2)
+"""
 
 
 def test_ops_have_names_and_signatures_of_functions() -> None:

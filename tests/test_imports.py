@@ -22,6 +22,11 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(output_of(script).splitlines()[-1]))
 
 
+def test_import_without_docstrings() -> None:
+    """They are None under -OO, where they are otherwise written out."""
+    subprocess.run([sys.executable, "-OO", "-c", "import xgrad.linalg, xgrad.special, xgrad.transforms"], check=True)
+
+
 def test_import_loads_no_array_library_but_numpy() -> None:
     loaded = modules_after("import xgrad")
     assert "numpy" in loaded

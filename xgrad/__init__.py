@@ -1,6 +1,6 @@
 """xgrad: automatic differentiation over the Python array API standard, on NumPy and CuPy.
 
-This module is itself a namespace of the standard, whose arrays carry gradients.
+This module is itself a namespace of the standard, for arrays with gradients.
 """
 
 import typing as _typing
@@ -38,6 +38,7 @@ from xgrad.ops.creation import *
 from xgrad.ops.dtype_functions import *
 from xgrad.ops.elementwise import *
 from xgrad.ops.indexing import *
+from xgrad.ops.joining import *
 from xgrad.ops.manipulation import *
 from xgrad.ops.matrix_products import *
 from xgrad.ops.searching import *
@@ -45,7 +46,7 @@ from xgrad.ops.statistical import *
 from xgrad.ops.tensor_conversion import *
 from xgrad.support.hints import MissingNameError as _MissingNameError
 
-# PyTorch's names, in the place of the submodules of these names, which are loaded by now
+# PyTorch's names, after the submodules of these names, which they replace
 from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
@@ -75,7 +76,7 @@ __array_api_version__ = "2025.12"
 
 newaxis = None
 
-#: Modules and functions that are loaded when they are first asked for, since not all programs need them.
+#: Modules and functions that are loaded at their first use.
 _MODULES = ("data", "fft", "linalg", "nn", "optim", "random", "serialization", "special", "testing")
 _FUNCTIONS = {
     "core.inspection": ("__array_namespace_info__",),

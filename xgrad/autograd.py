@@ -1,4 +1,4 @@
-"""Gradients on request: `grad` returns them, `backward` leaves them in ``.grad``."""
+"""Gradients of tensors: `grad` returns them, `backward` adds them to ``.grad``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> None:
-    """Add the gradients of one or several results to the ``.grad`` of every leaf behind them.
+    """Add the gradients of one or several results to the ``.grad`` of every leaf in their graphs.
 
     tensors : Tensor or sequence of Tensor -- The results, of any shape and on any device.
     grad_tensors : Tensor or sequence of Tensor or None, optional -- For each result its gradient, of the same shape,
@@ -36,8 +36,8 @@ def backward(
     raises RuntimeError -- If a result has no graph, the graph was freed, or a value that it saved has since changed.
     raises ValueError -- If a gradient is missing for a result that is not a real scalar, or does not fit.
 
-    Ctrl-C, or the exception of another signal handler, may leave the graph freed in part, and gradients added to some
-    leaves and not to others, as in PyTorch: clear them, and compute the results again.
+    After Ctrl-C, or an exception of another signal handler, the graph may be freed in part, and some leaves may lack
+    their gradients, as in PyTorch: clear the gradients, and compute the results again.
 
     >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
     >>> xgrad.autograd.backward(x * x, xgrad.ones(2))
@@ -60,10 +60,10 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of `outputs` with respect to `inputs`, which may be leaves or computed tensors.
 
-    No ``.grad`` is touched, and only what lies between the two is computed.
+    No ``.grad`` changes, and only gradients on paths between the two are computed.
 
-    outputs : Tensor or sequence of Tensor -- What to differentiate; the gradients of several add up.
-    inputs : Tensor or sequence of Tensor -- With respect to what.
+    outputs : Tensor or sequence of Tensor -- The results to differentiate; the gradients of several add up.
+    inputs : Tensor or sequence of Tensor -- The tensors to differentiate with respect to.
     grad_outputs : Tensor or sequence of Tensor or None, optional -- For each output its gradient, of the same shape,
         dtype and device; may be None for a scalar.
     create_graph : bool, default False -- Record the pass, so that the gradients can be differentiated in turn, to any
@@ -98,7 +98,7 @@ def grad(
 
 @lru_cache(64)
 def _ones(placement: Placement, shape: tuple[int, ...]) -> Any:
-    """Return the gradient of a scalar; broadcast, which NumPy makes read-only, since it is used again."""
+    """Return the cached gradient of a scalar, broadcast, and so read-only with NumPy."""
     device = placement.device
     with device.active():
         return device.xp.broadcast_to(device.xp.ones((), dtype=placement.dtype, device=device.native), shape)

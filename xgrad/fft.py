@@ -1,6 +1,6 @@
 """Discrete Fourier transforms: the standard's extension ``fft``, differentiable to any order.
 
-Gradients of complex numbers are in PyTorch's convention: see `Function`.
+Gradients of complex numbers follow PyTorch's convention: see `Function`.
 """
 
 from xgrad.ops.fft import (

@@ -2,7 +2,7 @@
 
 Matrices are in the last two axes; those before hold a stack of them. Wrong shapes are a ValueError. Where an algorithm
 fails, for a matrix that is singular or not positive definite, `numpy.linalg.LinAlgError`, itself a ValueError, is
-raised on every device but ``cuda``, which does not wait to find out: there, results are infinite or NaN.
+raised on every device but ``cuda``, which does not synchronize to check: there, results are infinite or NaN.
 
 Eigenvectors, singular vectors and the columns of Q are determined up to a sign, or a phase where they are complex. The
 gradient is that of a loss which does not depend on it; of eigenvectors and singular vectors, one that depends on phases

@@ -1,16 +1,16 @@
 """Special functions under SciPy's names, differentiable to any order.
 
-On ``cpu`` and ``strict`` they are computed by SciPy (``pip install 'xgrad[special]'``), on ``torch`` by PyTorch, and on
-``cuda`` by ``cupyx.scipy.special``; those that PyTorch or CuPy lacks, by SciPy on the host, to which arrays are copied
-and from which they come back. Functions of logarithms and exponentials, and `sinc`, are made of the standard's and
-need nothing.
+They are computed by SciPy on ``cpu`` and ``strict`` (``pip install 'xgrad[special]'``), by PyTorch on ``torch``, and by
+``cupyx.scipy.special`` on ``cuda``. Functions that PyTorch or CuPy lacks are computed by SciPy on the host. Those of
+logarithms and exponentials, and `sinc`, are compositions of the standard's functions, and need no SciPy.
 
-Arrays are real, those of `erf`, `expit`, `logsumexp` and `sinc` also complex, and their dtype stays: float32 gives
-float32. Beside arrays of floats, arrays of integers promote as in NumPy and SciPy: float32 and int64 give float64.
-Integers alone count as float32, and Python scalars promote nothing. Where a derivative has no closed form, such as that
-of `gammainc` by ``a``, a backward pass to it raises NotImplementedError.
+Inputs are real, those of `erf`, `expit`, `logsumexp` and `sinc` also complex. Results have the dtype of the inputs:
+float32 gives float32. Integer arrays promote floating ones as in NumPy and SciPy: float32 and int64 give float64.
+Integers alone count as float32, and Python scalars do not promote. A backward pass to a parameter with a derivative
+that has no closed form, as ``a`` of `gammainc`, raises NotImplementedError.
 
-SciPy's own functions, given tensors under ``SCIPY_ARRAY_API=1``, find these: ``scipy.special.erf(x)`` has a gradient.
+SciPy's own functions dispatch to these for tensors under ``SCIPY_ARRAY_API=1``: ``scipy.special.erf(x)`` has a
+gradient.
 """
 
 from xgrad.ops.distributions import (

@@ -34,28 +34,27 @@ def gradcheck(
     complex_step: bool = False,
     seed: int = 0,
 ) -> bool:
-    """Check the derivatives of a function against differences of its values.
+    """Compare the derivatives of a function with finite differences.
 
     fn : callable -- Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
-    inputs : Tensor, or list or tuple of the arguments -- Tensors on any device, or containers of them, and anything
-        else. Tensors that require a gradient are checked, and must be float64 or complex128, for differences need the
-        digits. A complex number counts as two: its real and its imaginary part.
+    inputs : Tensor, or list or tuple of the arguments -- Tensors on any device, containers of them, and any other
+        arguments. Tensors that require a gradient are checked, and must be float64 or complex128 for the precision of
+        differences. Real and imaginary parts of complex numbers are checked separately.
     eps : float, default 1e-6 -- The step of the central differences.
-    atol, rtol : float -- How far a derivative may be off: ``atol + rtol * abs(difference)``. The defaults are
-        PyTorch's.
+    atol, rtol : float -- The tolerances of a derivative: ``atol + rtol * abs(difference)``. The defaults are PyTorch's.
     raise_exception : bool, default True -- Whether to raise where a check fails; else False is returned.
-    nondet_tol : float, default 0 -- How far the results and the gradients of two calls may be apart.
+    nondet_tol : float, default 0 -- The tolerated difference of results and gradients between two calls.
     fast_mode : bool, default True -- Check one random direction of each input, weighting the elements of a result at
         random: for each result, one backward pass, and two calls for each input. False checks every entry of every
-        Jacobian, and so finds what is small beside other entries. Where a direction is off, the entries are looked at
-        in any case, so as to name one.
+        Jacobian, and also finds errors that are small relative to other entries. If a direction is out of tolerance,
+        the entries are checked in any case, for the error to name one.
     complex_step : bool, default False -- Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to
-        rounding, so that tolerances may be tight and float32 will do. For functions of real inputs that are analytic,
-        and made of ops that take complex numbers in their stead.
-    seed : int, default 0 -- Of the directions and weights.
+        rounding, so that tolerances may be tight and float32 suffices. For analytic functions of real inputs, composed
+        of ops that also take complex numbers.
+    seed : int, default 0 -- The seed of the directions and weights.
     returns bool -- True; False if a check failed and `raise_exception` is False.
-    raises AssertionError -- If a derivative is off, or has the wrong shape, dtype or device, or two calls differ. It
-        names the result, the input, the entry and both values, and says where the function has a kink or a jump.
+    raises AssertionError -- If a derivative is out of tolerance, or has the wrong shape, dtype or device, or two calls
+        differ. It names the result, the input, the entry and both values, and a kink or jump of the function.
     raises TypeError -- If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns
         anything but tensors, or none that is floating.
     raises RuntimeError -- If a rule returns a gradient of a shape that does not fit its input.
@@ -71,7 +70,7 @@ def gradcheck(
     AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by backward, ... by differences: off
     by 2, tolerated are 0.00401; 2 of 4 entries are off
     """
-    check = _Check("gradcheck", *_flat(fn, inputs), eps, atol, rtol, nondet_tol, complex_step, seed)
+    check = _Check("gradcheck", *_flattened(fn, inputs), eps, atol, rtol, nondet_tol, complex_step, seed)
     return check.run(fast_mode, raise_exception)
 
 
@@ -89,32 +88,32 @@ def gradgradcheck(
     fast_mode: bool = True,
     seed: int = 0,
 ) -> bool:
-    """Check the second derivatives of a function, and those by the arriving gradient, as `gradcheck`.
+    """Compare the second derivatives of a function, and those by incoming gradients, with finite differences.
 
-    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed -- As those of `gradcheck`.
-    grad_outputs : Tensor or sequence of Tensor, optional -- The gradients that arrive, one for each result that has a
+    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed -- See `gradcheck`.
+    grad_outputs : Tensor or sequence of Tensor, optional -- Incoming gradients, one for each result that has a
         gradient; random by default.
-    returns bool -- As `gradcheck`.
-    raises AssertionError, TypeError -- As `gradcheck`. The results are the gradients that `fn` passes on, in the order
-        of the inputs; the inputs are those of `fn`, and as ``grad_outputs`` the gradients that arrive.
+    returns bool -- See `gradcheck`.
+    raises AssertionError, TypeError -- See `gradcheck`. The results are the gradients of the inputs of `fn`, in their
+        order; the inputs are those of `fn`, and the incoming gradients, as ``grad_outputs``.
 
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)
     True
     """
-    flat, xs, names = _flat(fn, inputs)
+    flat, xs, names = _flattened(fn, inputs)
     title, count = "gradgradcheck", len(xs)
     first_order = _Check(title, flat, xs, names, eps, atol, rtol, nondet_tol, False, seed)
     with enable_grad():
         outs = [out for _, out in first_order.call() if out.requires_grad]
     if grad_outputs is None:
-        gradients = [_like(first_order.random(len(_reals(out)), 2, k), out) for k, out in enumerate(outs)]
+        gradients = [_from_reals(first_order.random(len(_as_reals(out)), 2, k), out) for k, out in enumerate(outs)]
     else:
         gradients = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
         if len(gradients) != len(outs):
             raise TypeError(f"{title}: expected grad_outputs for {len(outs)} results, got {len(gradients)}")
 
-    def passed_on(*values: Any) -> tuple[Tensor, ...]:
+    def backward_pass(*values: Any) -> tuple[Tensor, ...]:
         xs, gs = values[:count], values[count:]
         results = [out for _, out in first_order.call(xs) if out.requires_grad]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
@@ -123,7 +122,7 @@ def gradgradcheck(
 
     xs = [*xs, *[g.detach().requires_grad_() for g in gradients]]
     names = [*names, *[f"grad_outputs[{i}]" for i in range(len(gradients))]]
-    check = _Check(title, passed_on, xs, names, eps, atol, rtol, nondet_tol, False, seed)
+    check = _Check(title, backward_pass, xs, names, eps, atol, rtol, nondet_tol, False, seed)
     return check.run(fast_mode, raise_exception)
 
 
@@ -132,7 +131,7 @@ Outputs = list[tuple[str, Tensor]]
 
 @dataclass(frozen=True)
 class _Check:
-    """A function and its inputs, and how its derivatives are judged."""
+    """A function, its inputs, and the tolerances of its derivatives."""
 
     title: str
     fn: Callable[..., Any]
@@ -163,7 +162,7 @@ class _Check:
         return [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
 
     def random(self, size: int, *salt: int) -> np.ndarray:
-        """Return weights of either sign that are far from 0, so that each of them counts."""
+        """Return weights of either sign, away from 0."""
         generator = np.random.default_rng([self.seed, *salt])
         weights: np.ndarray = generator.uniform(0.5, 1, size) * generator.choice([-1.0, 1.0], size)
         return weights
@@ -174,7 +173,7 @@ class _Check:
         for path, out in outs:
             if not isinstance(out, Tensor):
                 raise TypeError(
-                    f"{self.title}: expected tensors of the function, got {type(out).__name__} for {_named(path)}"
+                    f"{self.title}: expected tensors of the function, got {type(out).__name__} for {_title(path)}"
                 )
         return outs
 
@@ -191,11 +190,11 @@ class _Check:
                 )
 
     def _check_repeats(self) -> None:
-        """Find out whether a second call gives the same results and gradients."""
+        """Check that a second call gives the same results and gradients."""
         runs = []
         for _ in range(2):
             outs = self.call()
-            values = [(_named(path), _reals(out)) for path, out in outs]
+            values = [(_title(path), _as_reals(out)) for path, out in outs]
             if weighted := [(out, self._weights(k, out)) for k, (_, out) in enumerate(outs) if out.requires_grad]:
                 gradients = self._gradients(*map(list, zip(*weighted, strict=True)))
                 values += [(f"the gradient of {self.names[i]}", g) for i, g in zip(self.wanted, gradients, strict=True)]
@@ -203,10 +202,10 @@ class _Check:
         for (name, first), (_, second) in zip(*runs, strict=True):
             if first.shape == second.shape and np.array_equal(first, second, equal_nan=True):
                 continue
-            apart = np.abs(first - second).max() if first.shape == second.shape else np.inf
-            if not apart <= self.nondet_tol:
+            size = np.abs(first - second).max() if first.shape == second.shape else np.inf
+            if not size <= self.nondet_tol:
                 raise AssertionError(
-                    f"{self.title}: the function is not deterministic: {name} differs by {apart:.3g} between two calls "
+                    f"{self.title}: the function is not deterministic: {name} differs by {size:.3g} between two calls "
                     f"with the same inputs, tolerated are {self.nondet_tol}: fix its seed, or raise nondet_tol"
                 )
 
@@ -227,23 +226,23 @@ class _Check:
                     raise AssertionError(f"{message}: each entry by itself is within the tolerance")
 
     def _wrong_along_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
-        """Return the inputs by which a result has wrong derivatives along a random direction, and what to say then."""
+        """Return an error for each input by which a result has a wrong derivative along a random direction."""
         weights, messages = self._weights(k, out), {}
         for i, g in zip(self.wanted, self._gradients([out], [weights]), strict=True):
             direction = self.random(len(g), 1, i)
-            a, b = g @ direction, self._slope(i, k, direction) @ _reals(weights)
-            if self._off(a, b):
+            a, b = g @ direction, self._derivative_along(i, k, direction) @ _as_reals(weights)
+            if self._out_of_tolerance(a, b):
                 messages[i] = (
-                    f"{self.title}: the derivative of {_named(path)}, weighted at random, by {self.names[i]} in a "
-                    f"random direction is {self._compared(a, b)}{self._kink(i, k, direction, _reals(weights))}"
+                    f"{self.title}: the derivative of {_title(path)}, weighted at random, by {self.names[i]} in a "
+                    f"random direction is {self._comparison(a, b)}{self._kink(i, k, direction, _as_reals(weights))}"
                 )
         return messages
 
     def _jacobians(self, out: Tensor) -> dict[int, np.ndarray]:
         """Return the derivatives of a result by each wanted input, with a row for each of its reals."""
-        rows = [self._gradients([out], [_like(unit, out)]) for unit in np.eye(len(_reals(out)))]
+        rows = [self._gradients([out], [_from_reals(unit, out)]) for unit in np.eye(len(_as_reals(out)))]
         return {
-            i: np.array([row[position] for row in rows]).reshape(len(rows), len(_reals(self.inputs[i])))
+            i: np.array([row[position] for row in rows]).reshape(len(rows), len(_as_reals(self.inputs[i])))
             for position, i in enumerate(self.wanted)
         }
 
@@ -252,8 +251,8 @@ class _Check:
         units = np.eye(by_backward.shape[1])
         by_differences = np.zeros_like(by_backward)
         for column, unit in enumerate(units):
-            by_differences[:, column] = self._slope(i, k, unit)
-        off = self._off(by_backward, by_differences)
+            by_differences[:, column] = self._derivative_along(i, k, unit)
+        off = self._out_of_tolerance(by_backward, by_differences)
         if not off.any():
             return
         size = np.abs(by_backward - by_differences)
@@ -261,8 +260,8 @@ class _Check:
         row, column = (int(n) for n in np.unravel_index(worst, off.shape))
         a, b = by_backward[row, column], by_differences[row, column]
         raise AssertionError(
-            f"{self.title}: the derivative of {_named(path)}{_entry(row, out)} by "
-            f"{self.names[i]}{_entry(column, self.inputs[i])} is {self._compared(a, b)}; {int(off.sum())} of "
+            f"{self.title}: the derivative of {_title(path)}{_entry_name(row, out)} by "
+            f"{self.names[i]}{_entry_name(column, self.inputs[i])} is {self._comparison(a, b)}; {int(off.sum())} of "
             f"{off.size} entries are off{self._kink(i, k, units[column], np.eye(len(off))[row])}{_coarse(out)}"
         )
 
@@ -278,51 +277,51 @@ class _Check:
                     f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for "
                     f"{self.names[i]}, got {g.shape}, {g.dtype} on {g.device}"
                 )
-        return [0 * _reals(x) if g is None else _reals(g) for x, g in zip(xs, gradients, strict=True)]
+        return [0 * _as_reals(x) if g is None else _as_reals(g) for x, g in zip(xs, gradients, strict=True)]
 
-    def _slope(self, i: int, k: int, direction: np.ndarray) -> np.ndarray:
-        """Return how the reals of result `k` move as input `i` moves along a direction."""
+    def _derivative_along(self, i: int, k: int, direction: np.ndarray) -> np.ndarray:
+        """Return the derivative of the reals of result `k` by input `i` along a direction."""
         if not self.complex_step:
             up, down = (self._value(i, k, by * direction) for by in (self.eps, -self.eps))
             difference: np.ndarray = (up - down) / (2 * self.eps)
             return difference
         with no_grad():
-            out = self.call(self._moved(i, 1e-20j * direction))[k][1]
+            out = self.call(self._perturbed(i, 1e-20j * direction))[k][1]
         if out.dtype.kind != "c":
             raise TypeError(
                 f"{self.title}: complex_step: expected a complex result of a complex input, got {out.dtype}: the "
                 "function does not take complex numbers all the way"
             )
-        imaginary: np.ndarray = _reals(out)[1::2] / 1e-20
+        imaginary: np.ndarray = _as_reals(out)[1::2] / 1e-20
         return imaginary
 
     def _value(self, i: int, k: int, by: np.ndarray) -> np.ndarray:
-        return _reals(self.call(self._moved(i, by))[k][1])
+        return _as_reals(self.call(self._perturbed(i, by))[k][1])
 
-    def _moved(self, i: int, by: np.ndarray) -> list[Any]:
-        """Return the inputs with one of them moved."""
+    def _perturbed(self, i: int, by: np.ndarray) -> list[Any]:
+        """Return the inputs with one of them perturbed."""
         x = self.inputs[i]
-        reals = _reals(x) + by
+        reals = _as_reals(x) + by
         if by.dtype.kind == "c":
             dtype = np.result_type(x.dtype, np.complex64)
             value = asarray(reals.astype(dtype).reshape(x.shape), device=x.device)
         else:
-            value = _like(reals, x).requires_grad_()
+            value = _from_reals(reals, x).requires_grad_()
         return [*self.inputs[:i], value, *self.inputs[i + 1 :]]
 
     def _weights(self, k: int, out: Tensor) -> Tensor:
-        return _like(self.random(len(_reals(out)), 0, k), out)
+        return _from_reals(self.random(len(_as_reals(out)), 0, k), out)
 
-    def _off(self, by_backward: Any, by_differences: Any) -> Any:
+    def _out_of_tolerance(self, by_backward: Any, by_differences: Any) -> Any:
         return ~np.isclose(by_backward, by_differences, rtol=self.rtol, atol=self.atol, equal_nan=True)
 
-    def _compared(self, a: Any, b: Any) -> str:
+    def _comparison(self, a: Any, b: Any) -> str:
         how = "the complex step" if self.complex_step else "differences"
         tolerated = self.atol + self.rtol * abs(b)
         return f"{a:.9g} by backward, {b:.9g} by {how}: off by {abs(a - b):.3g}, tolerated are {tolerated:.3g}"
 
     def _kink(self, i: int, k: int, direction: np.ndarray, weights: np.ndarray) -> str:
-        """Say so where the slopes on both sides differ, and keep doing so as the step gets smaller."""
+        """Return a hint where the slopes on both sides differ, and still do at smaller steps."""
         if self.complex_step:
             return ""
         slopes = []
@@ -331,9 +330,9 @@ class _Check:
             slopes.append(((up - here) / eps, (here - down) / eps))
         (right, left), (nearer_right, nearer_left) = slopes
         rounding = np.finfo(np.float64).eps * (np.abs(self._value(i, k, 0 * direction)) @ np.abs(weights)) / self.eps
-        if self._off(right + rounding, right):
+        if self._out_of_tolerance(right + rounding, right):
             return f"; the values are too large for differences over {self.eps:g}: give a larger eps"
-        if not self._off(right, left) or abs(nearer_right - nearer_left) < abs(right - left) / 2:
+        if not self._out_of_tolerance(right, left) or abs(nearer_right - nearer_left) < abs(right - left) / 2:
             return ""
         return (
             f"; the function has a kink or a jump there, for its slope is {right:.6g} on the right, {left:.6g} on the "
@@ -341,8 +340,8 @@ class _Check:
         )
 
 
-def _flat(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any], list[str]]:
-    """Return a function of the leaves of the inputs, these, and what they are called."""
+def _flattened(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any], list[str]]:
+    """Return a function of the leaves of the inputs, these leaves, and their names."""
     tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     named = list(leaves(tree))
     names = [f"inputs{path}" for path, _ in named]
@@ -350,7 +349,7 @@ def _flat(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list
 
 
 def _independent(inputs: Sequence[Any]) -> list[Any]:
-    """Return the inputs as different leaves, for they are moved one at a time."""
+    """Return the inputs as different leaves, for they are perturbed one at a time."""
     independent: list[Any] = []
     for x in inputs:
         if isinstance(x, Tensor) and x.requires_grad and (not x.is_leaf or any(x is other for other in independent)):
@@ -359,32 +358,36 @@ def _independent(inputs: Sequence[Any]) -> list[Any]:
     return independent
 
 
-def _named(path: str) -> str:
+def _title(path: str) -> str:
     return f"result{path}"
 
 
 def _coarse(out: Tensor) -> str:
-    return f"; the result is {out.dtype}, too coarse for differences" if out.dtype.itemsize // _parts(out) < 8 else ""
+    return (
+        f"; the result is {out.dtype}, too coarse for differences"
+        if out.dtype.itemsize // _reals_per_element(out) < 8
+        else ""
+    )
 
 
-def _parts(x: Tensor) -> int:
+def _reals_per_element(x: Tensor) -> int:
     return 2 if x.dtype.kind == "c" else 1
 
 
-def _reals(x: Tensor) -> np.ndarray:
-    """Return the elements in one row; of complex ones each real part, with the imaginary part behind it."""
+def _as_reals(x: Tensor) -> np.ndarray:
+    """Return the elements in one row, for complex ones real and imaginary parts in turn."""
     row = np.ravel(x.detach().cpu().numpy())
     return row.view(row.real.dtype)
 
 
-def _like(reals: np.ndarray, x: Tensor) -> Tensor:
-    """Return a tensor like `x` of what `_reals` gives."""
-    return asarray(reals.astype(_reals(x).dtype).view(x.dtype).reshape(x.shape), device=x.device)
+def _from_reals(reals: np.ndarray, x: Tensor) -> Tensor:
+    """Return a tensor like `x` with the given `_as_reals`."""
+    return asarray(reals.astype(_as_reals(x).dtype).view(x.dtype).reshape(x.shape), device=x.device)
 
 
-def _entry(position: int, x: Tensor) -> str:
-    """Return where in a tensor one of its `_reals` is."""
-    element, part = divmod(position, _parts(x))
+def _entry_name(position: int, x: Tensor) -> str:
+    """Return the name of one of the `_as_reals` of a tensor."""
+    element, part = divmod(position, _reals_per_element(x))
     if x.ndim == 0:
         return ", the imaginary part" if part else ""
     entry = ", ".join(str(int(n)) for n in np.unravel_index(element, x.shape))

@@ -5,6 +5,7 @@ from xgrad.ops.dtype_functions import *
 from xgrad.ops.elementwise import *
 from xgrad.ops.indexing import *
 from xgrad.ops.indexing import getitem, index_add, scatter, setitem
+from xgrad.ops.joining import *
 from xgrad.ops.manipulation import *
 from xgrad.ops.matrix_products import *
 from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax

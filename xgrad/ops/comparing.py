@@ -39,7 +39,7 @@ def isclose(
         abs(x2)``. An infinity is close to itself alone.
     raises TypeError, ValueError, DeviceError
 
-    Integers are compared as float64. As ``numpy.isclose``, ``torch.isclose`` and ``array_api_extra.isclose``.
+    Integers are compared as float64. Like ``numpy.isclose``, ``torch.isclose`` and ``array_api_extra.isclose``.
 
     >>> xgrad.isclose(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.000001, 2.1]))
     Tensor([ True, False])
@@ -80,11 +80,11 @@ def allclose(
     """Return whether all elements are equal within a tolerance: see `isclose`.
 
     x1, x2, rtol, atol, equal_nan
-    returns bool -- True where there are no elements. To know makes a GPU wait; for a tensor of one bool, use
+    returns bool -- True where there are no elements. It synchronizes with a GPU; for a tensor of one bool, use
         ``all(isclose(...))``.
     raises TypeError, ValueError, DeviceError
 
-    As ``numpy.allclose`` and ``torch.allclose``.
+    Like ``numpy.allclose`` and ``torch.allclose``.
 
     >>> xgrad.allclose(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.000001, 2.0]))
     True

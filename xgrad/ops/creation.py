@@ -1,4 +1,4 @@
-"""Functions that make tensors out of nothing."""
+"""Tensors created from shapes, bounds and values."""
 
 from __future__ import annotations
 
@@ -55,23 +55,17 @@ def _creation(
     device: str = "the `default_device`",
     notes: str = "",
 ) -> Callable[[F], F]:
-    """Complete the documentation of a creation function: it gives a summary and its own parameters.
+    """Complete the docstring of a creation function, which has its summary and own parameters.
 
-    `example` reads ``call -> what is shown``.
+    `example` reads ``call -> output``.
     """
 
     def declare(function: F) -> F:
         summary, _, parameters = cleandoc(function.__doc__ or "").partition("\n\n")
-        text = _DOC.format(
-            summary=summary,
-            parameters=parameters,
-            shape=shape,
-            dtype=dtype,
-            device=device,
-            notes=notes,
-            example=example.replace(" -> ", "\n"),
-        )
-        function.__doc__ = write_out(text, function.__name__, "creation functions")
+        words = {"summary": summary, "parameters": parameters, "shape": shape, "dtype": dtype, "device": device}
+        text = _DOC.format(**words, notes=notes, example=example.replace(" -> ", "\n"))
+        if function.__doc__:  # None under -OO
+            function.__doc__ = write_out(text, function.__name__, "creation functions")
         return explained(function)
 
     return declare
@@ -99,7 +93,7 @@ def _create(
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:
-    """Return a shape, which may be one length, and in which 0-d tensors may be lengths."""
+    """Return a shape as a tuple of ints; it may be one length, and lengths may be 0-d tensors."""
     return tuple([_integer("shape", n) for n in (shape if isinstance(shape, (tuple, list)) else [shape])])
 
 
@@ -136,7 +130,7 @@ def ones(
 def empty(
     shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return whatever the memory holds.
+    """Return uninitialized memory.
 
     shape
     """
@@ -184,7 +178,7 @@ def zeros_like(
 ) -> Tensor:
     """Return zeros, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     """
     like = _like_options("zeros_like", x, dtype, device)
     return zeros(**like, requires_grad=requires_grad)
@@ -196,7 +190,7 @@ def ones_like(
 ) -> Tensor:
     """Return ones, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     """
     like = _like_options("ones_like", x, dtype, device)
     return ones(**like, requires_grad=requires_grad)
@@ -206,9 +200,9 @@ def ones_like(
 def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return whatever the memory holds, in the shape of another tensor.
+    """Return uninitialized memory, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     """
     like = _like_options("empty_like", x, dtype, device)
     return empty(**like, requires_grad=requires_grad)
@@ -230,7 +224,7 @@ def full_like(
 ) -> Tensor:
     """Return one value, repeated, in the shape of another tensor.
 
-    x : Tensor -- Whose shape, dtype and device to take.
+    x : Tensor -- The tensor with the default shape, dtype and device.
     fill_value : scalar or 0-d Tensor -- The value.
     """
     like = _like_options("full_like", x, dtype, device)
@@ -263,8 +257,8 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers from `start` up to `stop`, which is left out.
 
-    start : int, float or 0-d Tensor -- Where to start; with no `stop`, where to stop, starting at 0.
-    stop : int, float or 0-d Tensor, optional -- Where to stop.
+    start : int, float or 0-d Tensor -- The first number; without `stop`, the end of a range from 0.
+    stop : int, float or 0-d Tensor, optional -- The end of the range, which is excluded.
     step : int, float or 0-d Tensor, default 1 -- The distance between two numbers.
     """
     if stop is None:
@@ -292,7 +286,7 @@ def linspace(
     """Return `num` evenly spaced numbers from `start` to `stop`.
 
     start, stop : number or 0-d Tensor -- The ends.
-    num : int -- How many numbers.
+    num : int -- The number of elements.
     endpoint : bool, default True -- Whether `stop` is one of them.
     """
     num = _integer("num", num)
@@ -307,7 +301,7 @@ def linspace(
 def _parse_bounds(
     bounds: Sequence[Number], dtype: Any, device: str | Device | None, lowest: int = INTEGER
 ) -> tuple[list[Any], Any, str | Device | None, bool]:
-    """Return bounds as numbers, the dtype and device of what lies between them, and whether they are in a graph."""
+    """Return bounds as numbers, the dtype and device of the range, and whether they are in a graph."""
     tensors = [x for x in bounds if isinstance(x, Tensor)]
     if any(x.ndim for x in tensors):
         raise ValueError(f"expected numbers and 0-d tensors as bounds, got shapes {[x.shape for x in tensors]}")
@@ -339,7 +333,7 @@ def eye(
 
     n_rows : int -- The number of rows.
     n_cols : int, optional -- The number of columns, by default that of rows.
-    k : int, default 0 -- Which diagonal: above the main one if positive.
+    k : int, default 0 -- The offset from the main diagonal, above it if positive.
     """
     return _create("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
@@ -349,8 +343,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
     *arrays : Tensor -- The coordinates along each axis, of shape (n,).
-    indexing : {"xy", "ij"}, default "xy" -- Whether the first two axes change places, as is the habit with images, or
-        not, as with matrices.
+    indexing : {"xy", "ij"}, default "xy" -- Whether the first two axes are swapped, as for images, or not, as for
+        matrices.
     returns tuple of Tensor -- As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with
         ``"ij"``, of (n2, n1, n3, ...) with ``"xy"``.
     raises ValueError -- If an array has not just one axis, or `indexing` is neither.
@@ -380,7 +374,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 _TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.
 
 x : Tensor -- Of shape (..., m, n) and any dtype.
-k : int, default 0 -- Where the triangle ends: on the main diagonal, or so many diagonals above it.
+k : int, default 0 -- The last diagonal of the triangle, above the main one if positive.
 returns Tensor -- Of the same shape and dtype.
 raises ValueError -- If `x` has fewer than two axes.
 
@@ -392,7 +386,7 @@ Differentiable to any order.
 
 
 def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
-    """Declare a function that leaves a triangle of a matrix."""
+    """Declare a function that returns a triangle of matrices."""
 
     def forward(xp: Any, x: Any, /, *, k: int = 0) -> Any:
         if len(x.shape) < 2:

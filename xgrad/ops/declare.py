@@ -1,10 +1,13 @@
-"""How an op of xgrad is declared, its derivative rules beside its forward rule."""
+"""Declarations of ops: derivative rules beside the forward rule, and helpers of rules."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Concatenate, ParamSpec
 
+from xgrad.core.arguments import as_int
 from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES, SCALARS
 from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
 from xgrad.core.function import Function
@@ -15,6 +18,7 @@ from xgrad.core.views import Views
 from xgrad.support.docstrings import write_out
 
 P = ParamSpec("P")
+Axis = int | tuple[int, ...] | None
 
 
 def derivative(
@@ -33,7 +37,7 @@ def derivative(
     ----------
     *rules : callable or None
         For each of the first parameters after `xp` the rule of its gradient, None where there is none. The
-        names of a rule's parameters choose what is kept, see `Function`. Where the forward rule takes
+        names of a rule's parameters choose what is saved, see `Function`. Where the forward rule takes
         ``*arrays``, one rule returns the gradients of all.
     kind : int, optional
         The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
@@ -41,14 +45,14 @@ def derivative(
     highest : int, default COMPLEX
         The highest kind that the op takes, where `kind` is given.
     broadcasts : bool, default False
-        Whether the inputs must broadcast against each other: it makes the better error.
+        Whether the inputs must broadcast against each other, which makes for better errors.
     holomorphic : bool, default True
         Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
     scipy_promotion : bool, default False
         Whether integer arrays promote floating ones, as in SciPy: float32 and int64 give float64.
     residual : str, optional
-        What rules call the second of two things that the forward rule then returns: not a result, but what spares
-        them work. In a pass that is recorded it is None, since it has no history; they must do without.
+        The rules' name for a second value that the forward rule returns, an intermediate one that they may use. In a
+        recorded pass it is None, since it has no graph.
     views : bool or "shared", default False
         Whether the result is a view of the input, which writes go through: always, or where it shares its memory.
     """
@@ -82,7 +86,7 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Use an op of ours in a rule: on tensors the op, so that it is recorded; on arrays its forward rule."""
+    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its forward rule."""
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
     return op.function.forward(xp, *inputs, **options)
@@ -105,17 +109,24 @@ _KINDS = {
     (FLOATING, COMPLEX): "numbers; integers count as float32",
 }
 
-_DOC = """{summary}
+_ELEMENTWISE = """{summary}
 
 {names} : Tensor -- Of any shape{broadcast}, on one device; {kind}.{scalar}
 returns Tensor -- {result}
-{raises}raises DeviceError
+RAISES
+raises DeviceError
 
 {gradient}
 
 >>> xgrad.{name}({call})
 Tensor({value})
 """
+
+
+@cache
+def _template(raises: str, section: str) -> str:
+    """Return the docstring of elementwise functions, to be formatted: one for all that raise the same errors."""
+    return write_out(_ELEMENTWISE.replace("RAISES\n", raises), "{name}", section)
 
 
 def elementwise(
@@ -135,17 +146,15 @@ def elementwise(
 ) -> Callable[..., Tensor]:
     """Declare a function that works element by element, of the standard or not, given a rule for each input.
 
-    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` is the op that
-    it is of bools alone, where the standard says nothing; `views` as in `derivative`. `forward` is the forward rule
-    where it is more than the namespace's function of this name, of complex numbers alone if `native_of_reals`.
+    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` names the op
+    to use for bools alone, which the standard leaves open; for `views` see `derivative`. `forward` is a forward rule
+    other than the namespace's function of this name; if `native_of_reals`, it is for complex numbers only.
     """
-
     native, names = (_unary, "x") if len(rules) == 1 else (_binary, "x1, x2")
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
     function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
-    text = _document(function, names, doc, example, notes)
-    text = write_out(text, name, "elementwise functions" if standard else "")
+    text = _document(function, names, doc, example, notes, "elementwise functions" if standard else "")
     return make_callable(function, text, "xgrad.ops.elementwise")
 
 
@@ -163,14 +172,14 @@ def _binary(name: str) -> Callable[..., Any]:
     return binary
 
 
-def _document(function: Function, names: str, summary: str, example: str, notes: str) -> str:
+def _document(function: Function, names: str, summary: str, example: str, notes: str, section: str) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
-    mismatch = "raises ValueError -- If the shapes do not broadcast.\n" if binary else ""
+    raises = "raises ValueError -- If the shapes do not broadcast.\n" if binary else ""
     if function.highest < COMPLEX:
-        mismatch += f"raises TypeError -- If an input is not of {NAMES[function.highest]}.\n"
+        raises += f"raises TypeError -- If an input is not of {NAMES[function.highest]}.\n"
     gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
-    return _DOC.format(
+    return _template(raises, section).format(
         name=function.name,
         names=names,
         summary=summary,
@@ -178,8 +187,156 @@ def _document(function: Function, names: str, summary: str, example: str, notes:
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
-        raises=mismatch,
         gradient=notes or gradient,
         call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
         value=value,
     )
+
+
+#: A keyword of a function along axes: its entry in the docstring, and its default.
+Option = tuple[str, Any]
+
+AXES: Option = "axis : int or tuple of int, optional -- The axes to reduce; by default all.", None
+SEARCHED: Option = "axis : int, optional -- The axis to search along; by default all elements in row order.", None
+RUNNING: Option = "axis : int, optional -- The axis to go along; optional for one axis.", None
+LAST: Option = "axis : int, default -1 -- The axis to sort along.", -1
+KEEPDIMS: Option = "keepdims : bool, default False -- Whether reduced axes stay, with length 1.", False
+DTYPE: Option = (
+    "dtype : dtype, optional -- The dtype to compute in and to return; by default that of `x`, and at least int64 for "
+    "integers.",
+    None,
+)
+CORRECTION: Option = (
+    "correction : float, default 0 -- Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's "
+    "default.",
+    0.0,
+)
+INITIAL: Option = (
+    "include_initial : bool, default False -- Whether the result starts with that of no elements, and is longer by 1.",
+    False,
+)
+DESCENDING: Option = "descending : bool, default False -- Whether the largest comes first.", False
+STABLE: Option = "stable : bool, default True -- Whether equal elements keep their order.", True
+
+_TAKES = {
+    BOOLEAN: "Real numbers or bools",
+    INTEGER: "Numbers; bools count as integers",
+    FLOATING: "Integers and bools count as float32",
+}
+
+_ALONG_AXES = """{summary}
+
+x : Tensor -- {takes}.
+{options}
+returns Tensor -- {returns}
+{raises}
+{notes}
+
+>>> xgrad.{name}(xgrad.asarray({data}){keywords})
+Tensor({value})
+"""
+
+
+def along_axes(
+    name: str,
+    rule: Rule | None,
+    *options: Option,
+    doc: str,
+    example: str,
+    returns: str,
+    section: str = "statistical",
+    kind: int = BOOLEAN,
+    highest: int = COMPLEX,
+    some: bool = False,
+    takes: str = "",
+    raises: str = "",
+    notes: str = "",
+) -> Callable[..., Tensor]:
+    """Declare a function of the standard of one tensor and these options, given its rule.
+
+    `doc` is its summary, `example` reads ``data, options -> values``, and `raises` is the cause of a ValueError; `some`
+    requires at least one axis, and `kind` and `highest` are the least and highest kinds of dtypes.
+    """
+
+    def forward(xp: Any, x: Any, /, **options: Any) -> Any:
+        if some and not x.shape:
+            raise ValueError("expected x with at least one axis")
+        return getattr(xp, name)(x, **options)
+
+    arguments, _, value = example.partition(" -> ")
+    data, bracket, keywords = arguments.rpartition("]")
+    text = _ALONG_AXES.format(
+        name=name,
+        summary=doc,
+        takes=takes or _TAKES[kind],
+        options="\n".join([entry for entry, _ in options]),
+        returns=returns,
+        raises=f"raises ValueError -- {raises}\n" if raises else "",
+        notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
+        data=data + bracket,
+        keywords=keywords,
+        value=value,
+    )
+    defaults = {entry.partition(" ")[0]: default for entry, default in options}
+    function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, _keywords=defaults, native=not some)
+    return make_callable(function, write_out(text, name, f"{section} functions"), "xgrad.ops." + section)
+
+
+def reduction(name: str, rule: Rule | None, *more: Option, axis: Option = AXES, **rest: Any) -> Callable[..., Tensor]:
+    """Declare a function that reduces axes: see `along_axes`."""
+    returns = rest.pop("returns", "Of the shape of `x` without the reduced axes.")
+    return along_axes(name, rule, axis, *more, KEEPDIMS, returns=returns, **rest)
+
+
+def cumulative(name: str, rule: Rule | None, **rest: Any) -> Callable[..., Tensor]:
+    """Declare a function that accumulates along an axis: see `along_axes`."""
+    returns = "Of the shape of `x`, or longer by one along `axis`."
+    raises = "If there are no axes, or several and none is named."
+    more = {"returns": returns, "raises": raises, **rest}
+    return along_axes(name, rule, RUNNING, DTYPE, INITIAL, kind=INTEGER, some=True, **more)
+
+
+def normalize_axes(ndim: int, axis: Axis) -> tuple[int, ...]:
+    """Return the axes that are reduced, counted from the front."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(sorted(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))) if ndim else ()
+
+
+def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
+    """Return an axis of real numbers, counted from the front; None stands for the only one."""
+    if x.dtype.kind == "c":
+        raise TypeError(f"{op}: expected real numbers for x, got {x.dtype}")
+    if not x.ndim:
+        raise ValueError(f"{op}: expected x with at least one axis, got shape ()")
+    if axis is None and x.ndim > 1:
+        raise ValueError(f"{op}: expected an axis for x of shape {x.shape}")
+    return front_axis(op, x, 0 if axis is None else as_int(op, "axis", axis))
+
+
+def front_axis(op: str, x: Tensor, axis: int) -> int:
+    """Return an axis counted from the front; IndexError names the op."""
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"{op}: axis {axis} is out of bounds for shape {x.shape}")
+    return axis % x.ndim
+
+
+def count(shape: tuple[int, ...], axis: Axis) -> int:
+    """Return the number of elements that are reduced to one."""
+    return math.prod(shape[a] for a in normalize_axes(len(shape), axis))
+
+
+def restore_axes(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """Restore reduced axes with length 1, so that the array broadcasts against the input of the reduction."""
+    axes = normalize_axes(len(shape), axis)
+    return xp.reshape(reduced, tuple(1 if a in axes else n for a, n in enumerate(shape)))
+
+
+def broadcast_back(xp: Any, g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """Return a reduced array repeated over the axes that were reduced."""
+    return xp.broadcast_to(restore_axes(xp, g, shape, axis), shape)
+
+
+def slice_axis(axis: int, start: int | None, stop: int | None = None) -> tuple[Any, ...]:
+    """Return the key that selects from `start` to `stop` along an axis that is counted from the front."""
+    return (*(slice(None),) * axis, slice(start, stop), ...)

@@ -1,10 +1,10 @@
-"""Matrices as products of simpler ones, and the derivatives of these.
+"""Cholesky, QR and singular value decompositions, and their derivatives.
 
 After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
 application in optimum experimental design" (2010), for QR; J. Townsend, "Differentiating the singular value
-decomposition" (2016). Singular vectors are determined up to a sign, or a phase where they are complex: a derivative
-means something for what does not depend on it.
+decomposition" (2016). Singular vectors are determined up to a sign, or a phase where they are complex: derivatives
+are defined for losses that do not depend on it.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 @derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
 @documented("linear algebra extension")
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
-    """Return the triangular matrices whose product with their adjoints the matrices are.
+    """Return the Cholesky factors of matrices, triangular ones.
 
     x : Tensor -- Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read.
         Integers count as float32.
-    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` in the place of the
-        lower L of ``L @ L.H``.
+    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` instead of the lower
+        L of ``L @ L.H``.
     returns Tensor -- Of the shape of `x`, with zeros in the other triangle.
     raises ValueError -- If the matrices are not square.
     raises numpy.linalg.LinAlgError -- If one is not positive definite; on ``cuda`` the result is NaN instead.
@@ -107,7 +107,7 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
 
 @documented("linear algebra extension")
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Return matrices as products of a unitary and an upper triangular one.
+    """Return the QR decomposition of matrices, into a unitary and an upper triangular one.
 
     x : Tensor -- Of shape (..., m, n); integers count as float32.
     mode : {"reduced", "complete"}, default "reduced" -- Whether Q has k = min(m, n) columns, or k = m.
@@ -136,14 +136,14 @@ def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     by_u, by_v = adjoint(xp, u) @ gu, adjoint(xp, v) @ gv
     column, row, diagonal = s[..., :, None], s[..., None, :], identity(xp, s)
     gaps = (row - column) * (row + column) + diagonal
-    turned = minus_adjoint(xp, by_u)
+    rotation = minus_adjoint(xp, by_u)
     inner = (
         diagonal * gs[..., None, :]
-        + safe_divide(xp, turned, gaps) * row
+        + safe_divide(xp, rotation, gaps) * row
         + column * safe_divide(xp, minus_adjoint(xp, by_v), gaps)
     )
     if is_complex(u.dtype):  # phases, which a loss may depend on through U and Vh together
-        inner = inner + safe_divide(xp, diagonal * turned / 2, row)
+        inner = inner + safe_divide(xp, diagonal * rotation / 2, row)
     left = u @ inner
     if u.shape[-2] > s.shape[-1]:
         left = left + safe_divide(xp, gu - u @ by_u, row)

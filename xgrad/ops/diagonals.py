@@ -1,4 +1,4 @@
-"""Diagonals taken from tensors and made into matrices, with NumPy's signatures: `diag`, `diagonal`."""
+"""Extraction and construction of diagonals, with NumPy's signatures: `diag`, `diagonal`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import linalg
-from xgrad.ops.declare_reduction import front_axis
+from xgrad.ops.declare import front_axis
 from xgrad.support.docstrings import documented
 
 __all__ = ["diag", "diagonal"]
@@ -17,15 +17,15 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     """Return the diagonals over two axes.
 
     x : Tensor -- Of any dtype, with two axes or more.
-    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
     axis1, axis2 : int, default 0 and 1 -- The rows and the columns.
     returns Tensor -- Of the shape of `x` without the two axes, and with the diagonals along a new last one.
     raises ValueError -- If `x` has fewer than two axes, or the two are one.
     raises IndexError
     raises TypeError -- If an axis or the offset is no int.
 
-    Differentiable to any order. As ``numpy.diagonal`` and ``torch.diagonal``, which take the first two axes by default;
-    `linalg.diagonal`, the standard's, takes the last two.
+    Differentiable to any order. Like ``numpy.diagonal`` and ``torch.diagonal``, which by default take the first two
+    axes; the standard's `linalg.diagonal` takes the last two.
 
     >>> xgrad.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
@@ -47,12 +47,12 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or the matrix that has a vector for its diagonal, and zeros elsewhere.
 
     x : Tensor -- Of any dtype; a matrix of shape (m, n), or a vector of shape (n,).
-    k : int, default 0 -- Which diagonal: above the main one if positive.
+    k : int, default 0 -- The offset from the main diagonal, above it if positive.
     returns Tensor -- A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
     raises ValueError -- If `x` has another number of axes.
     raises TypeError -- If `k` is no int.
 
-    Differentiable to any order. As ``numpy.diag`` and ``torch.diag``.
+    Differentiable to any order. Like ``numpy.diag`` and ``torch.diag``.
 
     >>> xgrad.diag(xgrad.asarray([1.0, 2.0]))
     Tensor([[1., 0.],

@@ -8,9 +8,8 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.dtypes import INTEGER, SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import front_axis, slice_axis
-from xgrad.ops.manipulation import concat
+from xgrad.ops.declare import derivative, front_axis, slice_axis
+from xgrad.ops.joining import concat
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
@@ -21,9 +20,9 @@ __all__ = ["diff", "gradient"]
 def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
     """The transpose of a difference is a difference: of `g` between zeros, with its sign changed n times."""
     axis %= len(x_shape)
-    before, behind = ((*g.shape[:axis], k, *g.shape[axis + 1 :]) for k in (n, x_shape[axis] - g.shape[axis]))
+    before, after = ((*g.shape[:axis], k, *g.shape[axis + 1 :]) for k in (n, x_shape[axis] - g.shape[axis]))
     like = {"dtype": g.dtype, "device": getattr(g, "device", None)}
-    padded = xp.concat([xp.zeros(before, **like), g, xp.zeros(behind, **like)], axis=axis)
+    padded = xp.concat([xp.zeros(before, **like), g, xp.zeros(after, **like)], axis=axis)
     return (-1) ** n * xp.diff(padded, axis=axis, n=n)
 
 
@@ -42,9 +41,9 @@ def diff(
     """Return the differences between neighbours along an axis, n times over.
 
     x : Tensor -- Numbers, with at least one axis; bools count as integers.
-    axis : int, default -1 -- Along what to take differences.
-    n : int, default 1 -- How many times; 0 returns the elements themselves.
-    prepend, append : Tensor, optional -- What to put before and behind `x` first: of its shape, but for the length of
+    axis : int, default -1 -- The axis to take differences along.
+    n : int, default 1 -- The number of times; 0 returns the elements themselves.
+    prepend, append : Tensor, optional -- Elements to put before and after `x`: of its shape, but for the length of
         `axis`. They have gradients, too.
     returns Tensor -- With `axis` shorter by `n`, and empty where there is not enough.
     raises ValueError -- If `n` is negative, or the shapes do not agree.
@@ -79,14 +78,14 @@ def gradient(
     x : Tensor -- The values, with at least ``edge_order + 1`` of them along each axis; integers count as float32.
     *spacing : float or Tensor -- The distance of points, by default 1: one number for all axes; or for each axis a
         number, or the coordinates of the points as a vector.
-    axis : int or tuple of int, optional -- Along what; by default along each axis.
+    axis : int or tuple of int, optional -- The axes; by default along each axis.
     edge_order : {1, 2}, default 1 -- The order of the differences at the ends.
     returns Tensor or tuple of Tensor -- For each axis one of the shape of `x`; without a tuple where there is one axis.
     raises ValueError -- If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
     raises TypeError -- If there are not as many spacings as axes, or an axis is no int.
     raises IndexError
 
-    Differentiable to any order, in the values and the spacings. As ``numpy.gradient``; ``torch.gradient`` always
+    Differentiable to any order, in the values and the spacings. Like ``numpy.gradient``; ``torch.gradient`` always
     returns a tuple.
 
     >>> xgrad.gradient(xgrad.asarray([1.0, 2.0, 4.0, 7.0]))

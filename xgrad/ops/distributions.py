@@ -1,6 +1,6 @@
-"""More of SciPy's special functions: distributions, hypergeometric functions and what they are the derivatives of.
+"""Distributions, hypergeometric functions and others of SciPy's special functions.
 
-As in `special`, each is beside its derivative, and the formulas are those of the NIST Digital Library of Mathematical
+Each is beside its derivative, as in `special`. The formulas are those of the NIST Digital Library of Mathematical
 Functions, https://dlmf.nist.gov, chapters 5, 8, 13 to 15, 19 and 25.
 """
 
@@ -96,7 +96,7 @@ stdtr = kernel("stdtr", "df t", no_closed_form, lambda g, xp, df, t: g * _t_dens
 stdtrit = kernel("stdtrit", "df p", no_closed_form, lambda g, xp, df, out: g / _t_density(xp, df, out),
     doc="Return the inverse of `stdtr` in `t`.", example="3.0, [0.75, 0.9] -> [0.764..., 1.637...]")
 
-# Transformations to something more like a normal distribution
+# Power transformations
 
 boxcox = kernel("boxcox", "x lmbda",
     lambda g, xp, x, lmbda: g * x ** (lmbda - 1), lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(as_arrays(xp, x, lmbda)[0]), lmbda),
@@ -113,7 +113,7 @@ inv_boxcox1p = kernel("inv_boxcox1p", "y lmbda",
     lambda g, xp, lmbda, out: -g * (_boxcox_by_power(xp, xp.log1p(out), lmbda) * (1 + out) ** (1 - lmbda)),
     doc="Return the inverse of `boxcox1p` in `x`.", example="[0.0, 2.0], 0.5 -> [0., 3.]")
 
-# Hypergeometric functions, and those whose derivatives they are
+# Hypergeometric functions, and functions with derivatives among them
 
 hyp1f1 = kernel("hyp1f1", "a b x", no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)),
     doc="Return Kummer's confluent hypergeometric function.", example="1.0, 2.0, [0.0, 1.0] -> [1.       , 1.718...]")
@@ -135,7 +135,7 @@ lpmv = kernel("lpmv", "m v x", None, no_closed_form, _lpmv_rule,
 yn = kernel("yn", "n x", None, lambda g, xp, n, x: g * ((xp.special.yv(n - 1, x) - xp.special.yv(n + 1, x)) / 2),
     doc="Return the Bessel function of the second kind of integer order `n`.", example="2, [1.0, 2.0] -> [-1.650..., -0.617...]")
 
-# Of the gamma function
+# Products and quotients of gamma functions
 
 rgamma = kernel("rgamma", "z", lambda g, xp, z, out: -g * (out * xp.special.psi(z)),
     doc="Return 1 / gamma(z), which is 0 at the poles of `gamma`, where its derivative is NaN.", example="[0.0, 5.0] -> [0.        , 0.041...]")
@@ -171,7 +171,7 @@ def multigammaln(a: Any, d: int, /) -> Tensor:
     returns Tensor -- Of the same shape; float32 stays float32.
     raises ValueError -- If `d` is no positive int, or an element of `a` too small.
 
-    Differentiable to any order. As ``scipy.special.multigammaln``.
+    Differentiable to any order. Like ``scipy.special.multigammaln``.
 
     >>> from xgrad import asarray, special
     >>> special.multigammaln(asarray([2.0, 4.0]), 3)

@@ -1,4 +1,4 @@
-"""Arrays given to other libraries and taken from them through DLPack, where it can be without a copy."""
+"""Exchange of arrays with other libraries by DLPack, without a copy where possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xgrad.support.docstrings import documented
 
 __all__ = ["from_dlpack"]
 
-# DLPack's numbers for kinds of memory: those of the host, and those of a GPU with CUDA.
+# DLPack's device types: the memory of the host and of CUDA.
 _CPU = 1
 _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 
@@ -22,15 +22,15 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     """Return a tensor of what another library's array holds, in the same memory where that can be.
 
     x : object -- An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
-    device : str or Device, optional -- Where to put it. By default where the memory is: on ``cpu`` for that of the
-        host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
+    device : str or Device, optional -- The device of the result. By default that of the memory: on ``cpu`` for that of
+        the host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
     copy : bool, optional -- True copies; False refuses to; None copies where it must.
-    returns Tensor -- Of the shape and dtype of `x`. No op writes to shared memory. What others write there changes the
-        tensor, and must not be written while a graph needs it, for nothing would tell.
-    raises AttributeError -- If `x` does not speak DLPack.
-    raises BufferError -- If `x` cannot be given away, such as a tensor that requires a gradient, or no device has its
-        memory, or ``copy=False`` and another device needs a copy.
-    raises TypeError -- If its dtype is none of ours.
+    returns Tensor -- Of the shape and dtype of `x`. No op writes to shared memory. Writes by others change the tensor,
+        and are not detected: they must not happen while a graph needs it.
+    raises AttributeError -- If `x` does not support DLPack.
+    raises BufferError -- If `x` cannot be exported, as a tensor that requires a gradient, or no device has its memory,
+        or ``copy=False`` and another device needs a copy.
+    raises TypeError -- If its dtype is not supported.
 
     >>> import numpy as np
     >>> import xgrad
@@ -79,7 +79,7 @@ def _import_array(x: Any, device: Device) -> Any:
 
 
 def _dlpack_device(device: Device) -> tuple[int, int]:
-    """Return DLPack's device for one of ours."""
+    """Return the DLPack device of a device."""
     with device.active():
         kind, number = device.xp.empty((0,), dtype=device.floats[0], device=device.native).__dlpack_device__()
     return int(kind), int(number)
@@ -91,7 +91,7 @@ def _check_no_gradient(x: Tensor) -> None:
 
 
 def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
-    """Return the capsule in which a tensor is given away: read-only where DLPack can say so, from 1.0 on."""
+    """Return the capsule of a tensor, read-only for consumers of DLPack 1.0 and later."""
     _check_no_gradient(x)
     if dl_device is not None and tuple(map(int, dl_device)) != tuple(map(int, x.__dlpack_device__())):
         if int(dl_device[0]) != _CPU:

@@ -1,4 +1,4 @@
-"""Dropout, whose masks are made of random bits of the device."""
+"""Dropout, with masks of random bits that are generated on the device."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from xgrad.support.hints import shown
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
-    """Return from which 16 bits on, as a signed integer, `dropout` leaves an element in, and what it multiplies it by.
+    """Return the least 16 random bits, as a signed integer, that keep an element in `dropout`, and its scale.
 
-    16 bits decide on an element, which is half the cost of a float: `p` counts to a multiple of 2**-16.
+    16 bits for an element cost half of a float: `p` is rounded to a multiple of 2**-16.
     """
     dropped = round(p * 2**16)
     return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
@@ -47,8 +47,8 @@ def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float)
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
 
-    So their mean stays, and nothing is to be done where `training` is false. Equal seeds leave out the same elements
-    on every device, in float32 and in float64. The derivative is that of a product with what is drawn.
+    The mean is preserved, so that evaluation needs no scaling. Equal seeds drop the same elements on every device, in
+    float32 and in float64.
 
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout: a simple way to prevent neural
     networks from overfitting", JMLR 15, 2014.

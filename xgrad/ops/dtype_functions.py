@@ -1,4 +1,4 @@
-"""What there is to know of dtypes: their limits, their kinds, and what comes of mixing them."""
+"""The standard's data type functions: limits and kinds of dtypes, promotion and casting."""
 
 import builtins
 from functools import reduce
@@ -94,7 +94,7 @@ _KINDS = {
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Return whether a dtype is of a kind.
 
-    dtype : dtype -- Which one.
+    dtype : dtype -- A dtype of `xgrad` or NumPy, or its name.
     kind : str, dtype or tuple of these -- ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``,
         ``"real floating"`` (to which float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype, which is then
         the only one of its kind.
@@ -118,7 +118,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """Return the dtype of what an op makes of tensors, dtypes and numbers together.
 
-    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex -- At least one of which is no Python scalar.
+    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex -- At least one tensor or dtype.
     returns dtype -- What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest
         counts: int64 and float32 make float32, on every device. A Python scalar counts only where its kind is higher
         than all others, and is then of the default dtype. Complex numbers are as precise as floats beside them.
@@ -148,8 +148,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     """Return whether promotion may turn one dtype into another.
 
-    from_ : dtype or Tensor -- What is to be cast.
-    to : dtype -- To what.
+    from_ : dtype or Tensor -- The dtype to cast.
+    to : dtype -- The target dtype.
     returns bool -- Whether `to` is what `result_type` makes of both.
     raises TypeError -- If there is no such dtype.
 

@@ -3,7 +3,7 @@
 After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008), and C. Boeddeker et al., "On the computation of complex-valued gradients with application to
 statistically optimum beamforming" (2017), for `eig`. Eigenvectors are determined up to a sign, or a phase where they
-are complex: a derivative means something for what does not depend on it.
+are complex: derivatives are defined for losses that do not depend on it.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ def minus_adjoint(xp: Any, x: Any) -> Any:
 
 
 def safe_divide(xp: Any, a: Any, b: Any) -> Any:
-    """Divide, 0 by 0 giving 0: where nothing depends on a vector, it does not matter that it has no derivative."""
+    """Divide, 0 by 0 giving 0: a vector without a derivative does not matter where nothing depends on it."""
     return a / xp.where((a == 0) & (b == 0), 1, b)
 
 
 def check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> None:
-    """Raise RuntimeError if a loss depends on the phases of complex columns, given these and their gradients.
+    """Raise RuntimeError if a loss depends on the phases of complex columns, given pairs of columns and gradients.
 
-    Columns that are in proportion to each other, one of each pair, have the same phase. As in PyTorch, a small
-    dependence is tolerated: rounding leaves one.
+    Corresponding columns of several pairs share a phase. As in PyTorch, a dependence within rounding is tolerated.
     """
     slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
     sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
@@ -66,10 +65,10 @@ def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
     check_phases("eig", xp, x_device, (vectors, g_vectors))
     left, diagonal = adjoint(xp, vectors), identity(xp, values)
-    lengthened = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # what length 1 excludes
-    turned = left @ (g_vectors - vectors * lengthened[..., None, :])
+    along = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # normalization removes it
+    projected = left @ (g_vectors - vectors * along[..., None, :])
     gaps = xp.conj(values[..., None, :] - values[..., :, None]) + diagonal
-    inner = xp.where(diagonal == 1, g_values[..., None, :], safe_divide(xp, turned, gaps))
+    inner = xp.where(diagonal == 1, g_values[..., None, :], safe_divide(xp, projected, gaps))
     return xp.linalg.solve(left, inner @ left)
 
 

@@ -25,12 +25,12 @@ __all__ = [
 
 
 def _split_tie_gradient(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
-    """Give the gradient to the winner, half of it to each where there is a tie, and all of it to a NaN."""
+    """Return the gradient of the larger operand, or half of it for a tie; all of it for a NaN."""
     return xp.where(ties, g / 2, xp.where(loses, 0, g))
 
 
 def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
-    """The part that the first of two has in a sum of exponentials, given the difference of their logarithms."""
+    """The share of the first of two exponentials in their sum, given the difference of the exponents."""
     return g * call_op(sigmoid, xp, x)
 
 
@@ -50,18 +50,18 @@ def _nonzero_norm(xp: Any, distance: Any) -> Any:
 
 
 def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
-    """The angle of a point changes by the share of a coordinate in its distance, over the distance."""
+    """The derivative of the angle of a point: a coordinate over the squared distance."""
     distance = _nonzero_norm(xp, xp.hypot(x1, x2))
     return g * (x / distance / distance)
 
 
 def _copysign_rule(g: Any, xp: Any, x1: Any, out: Any) -> Any:
-    turned = (x1 < 0) != (out < 0)
-    return xp.where(x1 == 0, 0, xp.where(turned, -g, g))
+    flipped = (x1 < 0) != (out < 0)
+    return xp.where(x1 == 0, 0, xp.where(flipped, -g, g))
 
 
 def _floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """The standard's where an operand is infinite, which is the quotient; libraries follow Python: NaN, or -1."""
+    """The standard's result for infinite operands, the quotient; libraries follow Python: NaN, or -1."""
     out = xp.floor_divide(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
@@ -76,7 +76,7 @@ def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
 
 
 def _remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """The standard's by an infinity, which CuPy makes NaN, and with the sign of the divisor where it is 0."""
+    """The standard's result by an infinity, NaN in CuPy, and with the sign of the divisor where it is 0."""
     out = xp.remainder(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
@@ -87,7 +87,7 @@ def _remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def _expm1(xp: Any, x: Any, /) -> Any:
-    """The standard's where a part is infinite or NaN, which libraries multiply by 0, and 0 for a real part of -0."""
+    """The standard's result for infinite and NaN parts, which libraries multiply by 0, and 0 for a real part of -0."""
     if not is_complex(x.dtype):
         return xp.expm1(x)
     out = xp.where(xp.isfinite(x), xp.expm1(x), xp.exp(x) + complex(-1.0, -0.0))
@@ -95,7 +95,7 @@ def _expm1(xp: Any, x: Any, /) -> Any:
 
 
 def _tanh(xp: Any, x: Any, /) -> Any:
-    """The standard's at an infinite real part, where C has a zero of the sign of ``sin(2 * imag(x))``."""
+    """The standard's result for an infinite real part; C's has a zero of the sign of ``sin(2 * imag(x))``."""
     if not is_complex(x.dtype):
         return xp.tanh(x)
     limit = xp.astype(xp.sign(xp.real(x)), x.dtype)
@@ -104,7 +104,7 @@ def _tanh(xp: Any, x: Any, /) -> Any:
 
 
 def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
-    """The sign of a complex number turns with it, and stays on the unit circle; that of a real one stays."""
+    """The derivative of the sign: along the unit circle for complex numbers, 0 for real ones."""
     if not is_complex(g.dtype):
         return xp.zeros_like(g)
     size = xp.abs(x)
@@ -166,7 +166,7 @@ floor_divide = elementwise("floor_divide", None, None,
     doc="Divide and round towards minus infinity.", example="[5, -5], 3 -> [ 1, -2]", highest=FLOATING,
     forward=_floor_divide)
 remainder = elementwise("remainder", lambda g: g, lambda g, xp, x1, x2: -g * call_op(_floor_quotient, xp, x2, x1),
-    doc="Return what `floor_divide` leaves, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING,
+    doc="Return the remainder of `floor_divide`, with the sign of the divisor.", example="[5, -5], 3 -> [2, 1]", highest=FLOATING,
     forward=_remainder)
 maximum = elementwise("maximum",
     lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x1 < x2, x1 == x2),
@@ -321,7 +321,7 @@ bitwise_left_shift = elementwise("bitwise_left_shift", None, None,
 bitwise_right_shift = elementwise("bitwise_right_shift", None, None,
     doc="Move bits down, by a number that is not negative, and fill in the sign.", example="[6, -5], 1 -> [ 3, -3]", highest=INTEGER)
 bitwise_invert = elementwise("bitwise_invert", None,
-    doc="Turn every bit, or bool.", example="[6, 5] -> [-7, -6]", kind=BOOLEAN, highest=INTEGER)
+    doc="Invert every bit, or bool.", example="[6, 5] -> [-7, -6]", kind=BOOLEAN, highest=INTEGER)
 # fmt: on
 
 
@@ -345,7 +345,7 @@ def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
 
 @documented("elementwise functions")
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """Move elements that lie outside an interval to its ends.
+    """Limit elements to an interval.
 
     x : Tensor -- Numbers, of any shape.
     min, max : Tensor or scalar, optional -- The ends, of shapes that broadcast with `x`; None where there is none.

@@ -1,4 +1,4 @@
-"""Integers as vectors: `one_hot`."""
+"""One-hot encoding: `one_hot`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x : Tensor -- Integers from 0 to ``num_classes - 1``, of any shape.
     num_classes : int -- The length of the vectors.
     dtype : dtype, optional -- Of the result; by default float32.
-    axis : int, default -1 -- Where in the result the vectors are.
+    axis : int, default -1 -- The axis of the vectors in the result.
     returns Tensor -- Of the shape of `x`, with one axis more, on the device of `x`.
     raises TypeError -- If `x` is not of integers, or `num_classes` is no int.
     raises ValueError -- If `num_classes` is negative.
     raises IndexError -- If an integer is out of range, or there is no such axis. On ``cuda``, where looking would make
         the device wait, an integer out of range is not noticed, and its vector is 0.
 
-    As ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers: ``dtype=xgrad.int64``.
+    Like ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers: ``dtype=xgrad.int64``.
 
     >>> xgrad.one_hot(xgrad.asarray([0, 2]), 3)
     Tensor([[1., 0., 0.],

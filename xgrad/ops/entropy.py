@@ -1,4 +1,4 @@
-"""Logarithmic products and entropies: SciPy's functions that are made of the standard's."""
+"""Logarithmic products and entropies under SciPy's names, as compositions of the standard's functions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ xlogy = _xlog(
     "xlogy",
     "log",
     0,
-    doc="Return x * log(y), which is 0 where `x` is 0, whatever `y` is but NaN.",
+    doc="Return x * log(y), which is 0 where `x` is 0, for any `y` but NaN.",
     example="[0.0, 2.0], [0.0, 1.0] -> [0., 0.]",
     notes="Differentiable to any order; where `x` is 0 and `y` not positive, both derivatives are 0",
 )
@@ -41,7 +41,7 @@ xlog1py = _xlog(
     "xlog1py",
     "log1p",
     -1,
-    doc="Return x * log(1 + y), which is 0 where `x` is 0, whatever `y` is but NaN, and exact for small `y`.",
+    doc="Return x * log(1 + y), which is 0 where `x` is 0, for any `y` but NaN, and exact for small `y`.",
     example="[0.0, 2.0], [-1.0, 1e-9] -> [0.e+00, 2.e-09]",
     notes="Differentiable to any order; where `x` is 0 and `y` not above -1, both derivatives are 0",
 )
@@ -73,7 +73,7 @@ def _in_domain(xp: Any, x: Any, y: Any, inside: Any, at_zero: Any, outside: Any)
     """Return ``inside(x, y)`` for positive numbers, ``at_zero(x, y)`` for an `x` of 0, and elsewhere a number."""
     x, y = as_arrays(xp, x, y)
     both, zero = (x > 0) & (y > 0), (x == 0) & (y >= 0)
-    # Elsewhere numbers that do no harm take part, so that no NaN is on the way of a gradient.
+    # Elsewhere 1 takes part, so that no NaN enters a gradient.
     values = inside(xp.where(both, x, 1), xp.where(both, y, 1))
     rest = xp.where(xp.isnan(x) | xp.isnan(y), math.nan, xp.full_like(x + y, outside))
     return xp.where(both, values, xp.where(zero, at_zero(x, y), rest))

@@ -1,9 +1,9 @@
 """Discrete Fourier transforms: linear maps, whose derivative rules are their transposes.
 
-A transform multiplies by a symmetric matrix, after its input was cut or filled up with zeros: so its transpose is the
-same transform, after which comes what cuts where zeros were added. Those of real numbers to half a spectrum are the
-first part of a whole one. Those from half a spectrum are linear in real and imaginary parts alone, and so the rules
-are in PyTorch's convention themselves (`Function`).
+A transform crops or zero-pads its input and multiplies it by a symmetric matrix: its transpose is the same transform,
+followed by padding or cropping. Transforms of real numbers to half a spectrum are the first part of a whole one. Those
+from half a spectrum are linear in real and imaginary parts alone: their rules follow PyTorch's convention themselves
+(see `Function`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from xgrad.core.dtypes import FLOATING, get_default_dtype, standard
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import call_op, make_callable
-from xgrad.ops.declare_reduction import slice_axis
+from xgrad.ops.declare import call_op, make_callable, slice_axis
 from xgrad.ops.tensor_conversion import asarray
 from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import shown
@@ -30,7 +29,7 @@ _DOC = """{summary}
 
 x : Tensor -- {input}, with at least one axis.
 {options}
-norm : {{"backward", "ortho", "forward"}}, default "backward" -- What is scaled by 1/n, n being the number of points:
+norm : {{"backward", "ortho", "forward"}}, default "backward" -- The transforms scaled by 1/n, for n points:
     the transforms with a positive exponent, both by the root of it, or those with a negative one.
 returns Tensor -- {output}; from float32 or complex64 numbers of the same precision.
 raises ValueError -- If an axis does not exist or is named twice, a length is not positive, or `norm` is none of the
@@ -43,11 +42,11 @@ Differentiable to any order.
 Tensor({value}{dtype})
 """
 _ONE = """n : int, optional -- {length}; the input is cut or filled up with zeros. By default {default}.
-axis : int, default -1 -- Along what to transform."""
+axis : int, default -1 -- The axis to transform along."""
 _MANY = """s : sequence of int, optional -- {length}, for each of the axes; the input is cut or filled up
     with zeros, and -1 leaves a length as it is. By default {default}.
-axes : sequence of int, optional -- Along what to transform, the last of them first; by default all, or the last
-    ``len(s)``."""
+axes : sequence of int, optional -- The axes to transform along, the last of them first; by default all, or the
+    last ``len(s)``."""
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 _COMPLEX, _REAL = "Complex; real numbers count as such", "Real; integers count as float32"
 _HALF = "Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count as complex"
@@ -88,7 +87,7 @@ def _resize(xp: Any, x: Any, shape: Sequence[int], axes: Iterable[int]) -> Any:
 
 
 def _double_mirrored(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
-    """Double what counts twice of half a spectrum of `n` points: all but the first, and the middle if there is one."""
+    """Double the mirrored numbers of half a spectrum of `n` points: all but the first, and a middle one."""
     k = xp.arange(spectrum.shape[axis], device=spectrum.device)
     k = xp.reshape(k, (-1,) + (1,) * (len(spectrum.shape) - 1 - axis % len(spectrum.shape)))
     return xp.where((k == 0) | (2 * k == n), spectrum, 2 * spectrum)
@@ -133,7 +132,7 @@ _OF_HALVES = ("irfft", "irfftn", "hfft")  # from the length of half a spectrum, 
 
 
 def _as_input(xp: Any, x: Any, name: str) -> Any:
-    """Return the input as a transform wants it."""
+    """Return the input, checked for its dtype, as complex numbers where the transform takes them."""
     if xp.isdtype(x.dtype, "complex floating"):
         if name in _OF_REALS:
             raise TypeError(f"expected real numbers, got {x.dtype}: use {'ifft' if name == 'ihfft' else name[1:]}")
@@ -142,7 +141,7 @@ def _as_input(xp: Any, x: Any, name: str) -> Any:
 
 
 def _empty_transform(xp: Any, x: Any, name: str, lengths: dict[int, int]) -> Any:
-    """Return the transform of no elements, which PyTorch and CuPy refuse to make."""
+    """Return the transform of an empty array, which PyTorch and CuPy refuse."""
     shape = [lengths.get(a, m) for a, m in enumerate(x.shape)]
     if name in _OF_REALS:
         last = tuple(lengths)[-1]
@@ -254,7 +253,7 @@ ihfft: Transform = _along_one("ihfft",
 _SHIFT = """{summary}
 
 x
-axes : int or sequence of int, optional -- Along what; by default all.
+axes : int or sequence of int, optional -- The axes; by default all.
 returns Tensor -- Of the same shape and dtype.
 
 Differentiable to any order.

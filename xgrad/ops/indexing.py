@@ -1,4 +1,4 @@
-"""Ops that read and write parts of a tensor, by key, by index, or along an axis."""
+"""Indexing: parts of a tensor read and written by key, by index, or along an axis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN = frozenset({int, type(None), type(...)})  # parts of keys that need no c
 
 
 def _native_key(key: Any, device: Device) -> Any:
-    """Return a key with the arrays of the device in the place of tensors, NumPy arrays and sequences."""
+    """Return a key with arrays of the device instead of tensors, NumPy arrays and sequences."""
     if isinstance(key, tuple):
         return tuple([part if type(part) in _PLAIN else _native_key_part(part, device) for part in key])
     return key if type(key) in _PLAIN else _native_key_part(key, device)
@@ -62,7 +62,7 @@ def _native_key_part(key: Any, device: Device) -> Any:
 
 
 def _indices(key: Any, device: Device) -> Any:
-    """Return an array of bools, or of integers, of which PyTorch takes uint8 for bools, and some not at all."""
+    """Return an index array as bools or int64: PyTorch takes uint8 for bools, and refuses other integers."""
     dtype = device.backend.numpy_dtype(key.dtype)
     if dtype.kind not in "biu":
         raise IndexError(f"indexing: expected integers or bools, got an array of {dtype}")
@@ -76,7 +76,7 @@ def _slice_bound(part: Any) -> int | None:
 
 
 def _native_device(x: Any) -> Any:
-    """Return where an array is; NumPy's scalars, which may stand for 0-d arrays, do not know before NumPy 2.1."""
+    """Return the device of an array; scalars of NumPy, used as 0-d arrays, have none before NumPy 2.1."""
     return getattr(x, "device", None)
 
 
@@ -100,7 +100,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     x
     key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these -- As NumPy's. Integer
         arrays may repeat an index: the gradients add up. The shape of the result of a bool array depends on its values,
-        which makes a GPU wait.
+        which synchronizes with a GPU.
     returns Tensor -- Of the shape that the key selects.
     raises IndexError -- If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
     raises DeviceError -- If an array in the key is on another device.
@@ -133,7 +133,7 @@ def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
 
     x : Tensor -- Of the shape that `key` selects.
-    key : as in `getitem` -- Where to add; indices that repeat add up.
+    key : as in `getitem` -- The elements to add to; repeated indices add up.
     shape : tuple of int -- The shape of the result.
     returns Tensor -- Of the given shape, and of the dtype of `x`.
 
@@ -149,7 +149,7 @@ def _zero_assigned(g: Any, xp: Any, key: Any) -> Any:
 
 
 def _assigned_gradient(g: Any, xp: Any, key: Any) -> Any:
-    """Return the gradient of what was assigned: where an index repeats, one value stayed, and the others have none."""
+    """Return the gradient of the assigned value: where an index repeats, that of the one which stayed."""
     selected = g[key]
     parts = key if isinstance(key, tuple) else (key,)
     if not any("int" in str(getattr(part, "dtype", "")) for part in parts):
@@ -182,8 +182,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
 
     x
-    key : as in `getitem` -- What to replace. Where an index repeats, one of its values stays, the last on ``cpu``,
-        which alone gets a gradient. To add up instead, see `index_add`.
+    key : as in `getitem` -- The elements to replace. Where an index repeats, one of its values stays, the last on
+        ``cpu``, which alone gets a gradient. To add up instead, see `index_add`.
     value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects, and of no higher kind than
         `x`, to whose dtype it is cast.
     returns Tensor -- Of the shape and dtype of `x`.
@@ -213,9 +213,9 @@ def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]
 
 
 class _AssignAll(Function):
-    """Assignment to every element: what was there has no gradient, lest what was NaN be 0 * NaN on the way back.
+    """Assignment to every element: the former elements get no gradient, for 0 * NaN would be NaN.
 
-    Yet the result is part of the graph as ever, for whether a mask is full depends on values.
+    The result has a graph nevertheless, since whether a mask is full depends on values.
     """
 
     name, replaces = "setitem", True
@@ -246,7 +246,7 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return `x` with `value` added at a key, where indices that repeat add up, unlike those of ``x[key] += value``.
 
     x : Tensor -- Of any shape, and numbers.
-    key : as in `getitem` -- Where to add.
+    key : as in `getitem` -- The elements to add to.
     value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects.
     returns Tensor -- Of the shape of `x`, and of the dtype that both are promoted to.
     raises ValueError -- If the value does not broadcast to what the key selects.
@@ -263,7 +263,7 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _as_int64(xp: Any, indices: Any) -> Any:
-    """Return indices of any integers as int64: PyTorch takes no others, and few bits may not reach far enough."""
+    """Return integer indices as int64: PyTorch takes no others, and shorter ones may overflow."""
     if not xp.isdtype(indices.dtype, "integral"):
         raise IndexError(f"expected indices of integers, got {indices.dtype}")
     return xp.astype(indices, xp.int64, copy=False)
@@ -287,7 +287,7 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 
     x : Tensor -- Of any dtype, with at least one axis.
     indices : Tensor -- Integers, of shape (n,); those that repeat add up their gradients.
-    axis : int, optional -- Along what to take; it may be left out where there is just one axis.
+    axis : int, optional -- The axis to take along; it may be left out where there is just one axis.
     returns Tensor -- Of the shape of `x`, with length n along `axis`.
     raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
     raises DeviceError -- If the two are on different devices.
@@ -324,7 +324,7 @@ def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
 
     x : Tensor -- Of any dtype, with at least one axis.
     indices : Tensor -- Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
-    axis : int, default -1 -- Along what to take.
+    axis : int, default -1 -- The axis to take along.
     returns Tensor -- Of the broadcast shape, with the length of `indices` along `axis`.
     raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
     raises DeviceError -- If the two are on different devices.

@@ -38,7 +38,7 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResu
     raises numpy.linalg.LinAlgError -- If `x1` holds NaN or infinity, on ``cpu``.
     raises DeviceError
 
-    Differentiable to any order, by `pinv`: along changes that leave the rank as it is. As ``numpy.linalg.lstsq`` and
+    Differentiable to any order, by `pinv`: along changes that leave the rank as it is. Like ``numpy.linalg.lstsq`` and
     ``torch.linalg.lstsq``, but that residuals are always there, 0 within rounding where there is a solution.
 
     >>> x = xgrad.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])

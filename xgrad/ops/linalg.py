@@ -1,4 +1,4 @@
-"""Functions of matrices: determinants, inverses, solutions, diagonals, norms."""
+"""Determinants, inverses, solutions, ranks and diagonals of matrices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     """Return the diagonals of matrices.
 
     x : Tensor -- Of shape (..., m, n), and any dtype.
-    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
     returns Tensor -- Of shape (..., k), with as many elements as the diagonal has.
     raises ValueError -- If `x` has fewer than two axes.
 
@@ -57,7 +57,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Return the sums of the diagonals of matrices.
 
     x : Tensor -- Numbers, of shape (..., m, n).
-    offset : int, default 0 -- Which diagonal: above the main one if positive.
+    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
     dtype : dtype, optional -- The dtype to sum in and to return; by default that of `x`, and at least int64 for
         integers.
     returns Tensor -- Of shape (...).
@@ -77,7 +77,7 @@ def _leave_out_products(xp: Any, s: Any) -> tuple[Any, Any]:
     before = exclusive_cumprod(xp, s)
     after = xp.flip(exclusive_cumprod(xp, xp.flip(s, axis=-1)), axis=-1)
     ones = xp.ones_like(s[..., None, :] + s[..., :, None])
-    later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(ones)  # in each row, those behind its number
+    later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(ones)  # in each row, the numbers after its own
     pairs = xp.triu(before[..., :, None] * exclusive_cumprod(xp, later) * after[..., None, :], k=1)
     return before * after, pairs + xp.matrix_transpose(pairs)
 
@@ -194,11 +194,11 @@ def _solve_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...]) -> Any:
 def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -> Any:
     if len(x2_shape) == 1:
         g, out = g[..., None], out[..., None]
-    turned = call_op(solve, xp, xp.matrix_transpose(x1), g)
-    if len(x1.shape) == 2 < len(out.shape):  # not a gradient for each of a batch, to add up then
+    adjoint_solution = call_op(solve, xp, xp.matrix_transpose(x1), g)
+    if len(x1.shape) == 2 < len(out.shape):  # the sum of gradients of a batch, without computing each
         summed = (*range(len(out.shape) - 2), len(out.shape) - 1)
-        return -xp.tensordot(turned, out, axes=(summed, summed))
-    return -(turned @ xp.matrix_transpose(out))
+        return -xp.tensordot(adjoint_solution, out, axes=(summed, summed))
+    return -(adjoint_solution @ xp.matrix_transpose(out))
 
 
 @derivative(_solve_left, _solve_right, kind=FLOATING)
@@ -223,11 +223,11 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
         raise ValueError("expected a vector of shape (n,) or matrices of shape (..., n, k) for x2")
     if batches[0] == batches[1]:
         return xp.linalg.solve(x1, x2)
-    if len(x1.shape) == 2 and not vector:  # one matrix, which is then factored once: all vectors are its columns
+    if len(x1.shape) == 2 and not vector:  # one matrix, factored once: all vectors are columns
         columns = xp.moveaxis(x2, -2, 0)
         out = xp.linalg.solve(x1, xp.reshape(columns, (x1.shape[-1], math.prod(columns.shape[1:]))))
         return xp.moveaxis(xp.reshape(out, columns.shape), 0, -2)
-    # CuPy does not broadcast, and where there is an axis less, it and PyTorch may see vectors in matrices.
+    # CuPy does not broadcast; with an axis less, CuPy and PyTorch take matrices for vectors.
     x2, shape = x2[:, None] if vector else x2, np.broadcast_shapes(*batches)
     x1, x2 = [xp.broadcast_to(x, (*shape, *x.shape[-2:])) for x in (x1, x2)]
     out = xp.linalg.solve(x1, x2)
@@ -236,7 +236,7 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 def _pinv_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     up, back = adjoint(xp, g), adjoint(xp, out)
-    if x.shape[-2] >= x.shape[-1]:  # in an order that makes no matrix larger than these
+    if x.shape[-2] >= x.shape[-1]:  # in an order without larger intermediate matrices
         narrow, wide = up @ (out @ back), back @ (out @ up)
         return narrow - x @ (out @ narrow) + wide - wide @ (out @ x) - back @ (g @ back)
     narrow, wide = (up @ out) @ back, (back @ out) @ up

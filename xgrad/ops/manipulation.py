@@ -1,8 +1,7 @@
-"""The standard's manipulation functions: shapes, axes and the order of elements, tensors joined and repeated."""
+"""The standard's manipulation functions: shapes, broadcasting and the order of axes and elements."""
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -11,19 +10,14 @@ import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import BOOLEAN
-from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import link
 from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import front_axis, slice_axis
-from xgrad.ops.indexing import getitem_function, take
 from xgrad.support.docstrings import documented
-from xgrad.support.hints import explained, shown
+from xgrad.support.hints import shown
 
 __all__ = [
-    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip", "matrix_transpose",
-    "moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile", "unstack",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis",
+    "permute_dims", "reshape", "roll", "squeeze",
 ]  # fmt: skip
 
 Axes = int | tuple[int, ...]
@@ -32,7 +26,7 @@ Axes = int | tuple[int, ...]
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views="shared")
 @documented("manipulation functions")
 def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
-    """Return the same elements, in row order, in another shape.
+    """Return the elements of `x`, in row order, in another shape.
 
     x
     shape : tuple of int -- The new shape; one length may be -1, and follows from the others.
@@ -126,7 +120,7 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` without axes of length 1.
 
     x
-    axis : int or tuple of int -- Which axes to take away.
+    axis : int or tuple of int -- The axes to remove.
     returns Tensor -- With fewer axes.
     raises ValueError -- If the length of one of them is not 1.
 
@@ -210,7 +204,7 @@ def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements in reverse order along axes.
 
     x
-    axis : int or tuple of int, optional -- Which axes to reverse; by default all.
+    axis : int or tuple of int, optional -- The axes to reverse; by default all.
     returns Tensor -- Of the same shape.
 
     >>> xgrad.flip(xgrad.arange(3))
@@ -232,11 +226,11 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
 @documented("manipulation functions")
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
-    """Return `x` with its elements moved along axes; those that leave at one end come in at the other.
+    """Return `x` with its elements shifted along axes; those that leave at one end enter at the other.
 
     x
-    shift : int or tuple of int -- How far, towards larger indices: one number for all axes, or one for each.
-    axis : int or tuple of int, optional -- Along what; by default through all elements in row order.
+    shift : int or tuple of int -- The shift towards larger indices: one number for all axes, or one for each.
+    axis : int or tuple of int, optional -- The axes; by default through all elements in row order.
     returns Tensor -- Of the same shape.
     raises ValueError -- If there are several shifts, and not as many axes.
     raises TypeError -- If a shift is not an integer.
@@ -257,13 +251,13 @@ def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
 
 @documented("manipulation functions")
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
-    """Return `x` with some axes in other places, and the rest in their order.
+    """Return `x` with some axes moved to other positions, and the others in their order.
 
     x
-    source : int or tuple of int -- Which axes to move.
-    destination : int or tuple of int -- For each of them, where it is in the result.
+    source : int or tuple of int -- The axes to move.
+    destination : int or tuple of int -- Their positions in the result.
     returns Tensor -- Of the permuted shape.
-    raises ValueError -- If there are not as many places as axes, or one is named twice.
+    raises ValueError -- If there are not as many positions as axes, or one is named twice.
     raises IndexError
 
     >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
@@ -277,197 +271,3 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
         got = f"{shown(source)} to {shown(destination)}"
         raise ValueError(f"moveaxis: expected as many places as axes, each once, got {got}")
     return _moveaxis(x, source=source, destination=destination)
-
-
-def _split(g: Any, axis: int | None, arrays_shape: list[tuple[int, ...]], xp: Any) -> list[Any]:
-    if axis is None:
-        axis, lengths = 0, [math.prod(shape) for shape in arrays_shape]
-    else:
-        axis %= len(g.shape)
-        lengths = [shape[axis] for shape in arrays_shape]
-    parts, start = [], 0
-    for shape, length in zip(arrays_shape, lengths, strict=True):
-        parts.append(xp.reshape(g[slice_axis(axis, start, start + length)], shape))
-        start += length
-    return parts
-
-
-@derivative(_split, kind=BOOLEAN)
-def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
-    return xp.concat(list(arrays), axis=axis)
-
-
-@explained
-@documented("manipulation functions")
-def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """Join tensors along an axis that they have.
-
-    arrays : sequence of Tensor -- At least one, of shapes that agree but for `axis`, on one device.
-    axis : int or None, default 0 -- Along what to join; None joins all elements in row order.
-    returns Tensor -- Of the joined shape, and of the dtype that all promote to.
-    raises ValueError -- If the shapes do not agree.
-    raises DeviceError
-
-    >>> xgrad.concat([xgrad.ones(2), xgrad.zeros(1)])
-    Tensor([1., 1., 0.])
-    """
-    return _concat(*arrays, axis=axis)
-
-
-def _unstack(g: Any, axis: int, xp: Any, arrays_shape: list[tuple[int, ...]]) -> list[Any]:
-    before = (slice(None),) * (axis % len(g.shape))
-    return [g[(*before, i, ...)] for i in range(len(arrays_shape))]
-
-
-@derivative(_unstack, kind=BOOLEAN)
-def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
-    return xp.stack(list(arrays), axis=axis)
-
-
-@explained
-@documented("manipulation functions")
-def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """Join tensors along a new axis.
-
-    arrays : sequence of Tensor -- At least one, of one shape, on one device.
-    axis : int, default 0 -- Where the new axis is in the result.
-    returns Tensor -- With one axis more, as long as there are tensors.
-    raises ValueError -- If the shapes differ.
-    raises DeviceError
-
-    >>> xgrad.stack([xgrad.ones(2), xgrad.zeros(2)], axis=1)
-    Tensor([[1., 0.],
-            [1., 0.]])
-    """
-    return _stack(*arrays, axis=axis)
-
-
-class _Unstack(Function):
-    """One tensor for each index along an axis."""
-
-    name = "unstack"
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, axis: int) -> tuple[Any, ...]:
-        before = (slice(None),) * (axis % len(x.shape))
-        return tuple(x[(*before, i, ...)] for i in range(x.shape[axis]))
-
-    @staticmethod
-    def backward(xp: Any, g: Any, axis: int) -> Any:
-        return xp.stack(list(g), axis=axis)
-
-
-_unstack_function = _Unstack()
-
-
-@explained
-@documented("manipulation functions")
-def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Split a tensor along an axis, which goes.
-
-    x : Tensor -- With at least one axis.
-    axis : int, default 0 -- Along what to split.
-    returns tuple of Tensor -- As many as `axis` is long, with one axis less.
-    raises IndexError
-
-    >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
-    (Tensor([1, 3]), Tensor([2, 4]))
-    """
-    x = as_tensor("unstack", "x", x)
-    before = (slice(None),) * front_axis("unstack", x, axis)
-    parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
-    for i, part in enumerate(parts):
-        if x.ndim > 1:
-            link(x, part, getitem_function, {"key": (*before, i, ...)})
-        else:  # an element, which is a value of its own
-            part._view = None
-    return parts
-
-
-def _repeat_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repeats: int, axis: int | None) -> Any:
-    """Sum what became of each element; it lies along an axis of its own."""
-    shape = (math.prod(x_shape),) if axis is None else x_shape
-    axis = (axis or 0) % len(shape) + 1
-    return xp.reshape(xp.sum(xp.reshape(g, (*shape[:axis], repeats, *shape[axis:])), axis=axis), x_shape)
-
-
-@derivative(_repeat_rule)
-def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
-    return xp.repeat(x, repeats, axis=axis)
-
-
-@derivative(None)
-def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
-    """Return the number of each of `count` elements as often as it is repeated."""
-    numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
-    return xp.repeat(numbers, xp.astype(repeats, xp.int64))
-
-
-@explained
-@documented("manipulation functions")
-def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Return `x` with each element several times, one after the other.
-
-    x
-    repeats : int or Tensor -- How often; one number for all, or integers of shape (n,) where there are n elements along
-        `axis`. The shape of the result then depends on values, which makes a GPU wait.
-    axis : int, optional -- Along what; by default all elements in row order, as one axis.
-    returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
-    raises TypeError -- If `repeats` are not integers.
-    raises ValueError -- If one is negative, or there are not as many as elements.
-    raises DeviceError -- If the two are on different devices.
-
-    >>> xgrad.repeat(xgrad.asarray([1, 2]), 2)
-    Tensor([1, 1, 2, 2])
-    >>> xgrad.repeat(xgrad.asarray([1, 2]), xgrad.asarray([0, 3]))
-    Tensor([2, 2, 2])
-    """
-    x = as_tensor("repeat", "x", x)
-    if x.ndim == 0 and axis in (0, -1):  # NumPy takes a 0-d array for one element, others do not
-        axis = None
-    if isinstance(repeats, int):
-        return _repeat(x, repeats=repeats, axis=axis)
-    repeats = as_tensor("repeat", "repeats", repeats)
-    if repeats.dtype.kind not in "iu":
-        raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
-    if axis is None:
-        x, axis = reshape(x, (-1,)), 0
-    n = x.shape[front_axis("repeat", x, axis)]
-    if repeats.shape not in ((n,), (1,)):
-        raise ValueError(f"repeat: expected repeats of shape ({n},), one an element, got {repeats.shape}")
-    return take(x, _repeated(repeats, count=n), axis=axis)
-
-
-def _tile_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
-    """Sum the copies: the even axes are numbers of copies, the odd ones those of `x`."""
-    ndim = len(g.shape)
-    shape, copies = ((1,) * (ndim - len(lengths)) + lengths for lengths in (x_shape, repetitions))
-    g = xp.reshape(g, tuple(n for pair in zip(copies, shape, strict=True) for n in pair))
-    return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * ndim, 2))), x_shape)
-
-
-@derivative(_tile_rule)
-def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
-    return xp.tile(x, repetitions)
-
-
-@documented("manipulation functions")
-def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-    """Return copies of `x` side by side along axes.
-
-    x
-    repetitions : tuple of int -- How many along each axis, from the last on; new axes come first, and those without a
-        number have one copy.
-    returns Tensor -- With as many axes as `x` or as there are numbers, whichever is more.
-    raises TypeError -- If `repetitions` are not a tuple or list.
-    raises ValueError -- If one is negative.
-
-    >>> xgrad.tile(xgrad.asarray([1, 2]), (2, 2))
-    Tensor([[1, 2, 1, 2],
-            [1, 2, 1, 2]])
-    """
-    if not isinstance(repetitions, (tuple, list)):
-        raise TypeError(f"tile: expected a tuple of int for repetitions, got {shown(repetitions)}")
-    if any(n < 0 for n in repetitions):
-        raise ValueError(f"tile: expected no negative repetitions, got {repetitions}")
-    return _tile(x, repetitions=tuple(repetitions))

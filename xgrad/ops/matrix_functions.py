@@ -1,4 +1,4 @@
-"""Functions of square matrices that are power series of them: the exponential and the square root."""
+"""Matrix functions: the exponential and the square root."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def expm(x: Tensor, /) -> Tensor:
     raises ValueError -- If the matrices are not square.
 
     By scaling and squaring, and the Padé approximant of degree 8 (G. H. Golub and C. F. Van Loan, *Matrix
-    Computations*, 2013, algorithm 9.3.1). How often to square depends on values, which makes a GPU wait, and cannot be
-    captured. Differentiable to any order. As ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
+    Computations*, 2013, algorithm 9.3.1). The number of squarings depends on values, which synchronizes with a GPU and
+    cannot be captured. Differentiable to any order. Like ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
 
     >>> xgrad.linalg.expm(xgrad.asarray([[0.0, 1.0], [0.0, 0.0]]))
     Tensor([[1., 1.],
@@ -58,8 +58,8 @@ def sqrtm(x: Tensor, /) -> Tensor:
         derivative.
 
     By the iteration of Denman and Beavers in product form, scaled by determinants (N. J. Higham, "Functions of
-    Matrices", 2008, equation 6.29). Its length depends on values, which makes a GPU wait, and cannot be captured.
-    Differentiable to any order. As ``scipy.linalg.sqrtm``.
+    Matrices", 2008, equation 6.29). The number of steps depends on values, which synchronizes with a GPU and cannot be
+    captured. Differentiable to any order. Like ``scipy.linalg.sqrtm``.
 
     >>> xgrad.linalg.sqrtm(xgrad.asarray([[4.0, 1.0], [0.0, 4.0]]))
     Tensor([[2.  , 0.25],

@@ -67,8 +67,8 @@ def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) 
     return g, x1, x2
 
 
-def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
-    """Return the product of two matrices, written transposed into the array that is to hold it, if there is one."""
+def matmul_into(xp: Any, a: Any, b: Any, into: Any) -> Any:
+    """Return the product of two matrices, computed transposed in the given array, if there is one."""
     if into is None or into.dtype != a.dtype or into.dtype != b.dtype:
         return xp.matmul(a, b)
     xp.matmul(xp.matrix_transpose(b), xp.matrix_transpose(a), out=xp.matrix_transpose(into))
@@ -77,8 +77,8 @@ def product(xp: Any, a: Any, b: Any, into: Any) -> Any:
 
 def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
     if len(x1_shape) == len(x2.shape) == 2:
-        return product(xp, g, xp.matrix_transpose(x2), into)
-    if len(x1_shape) < 3 <= len(x2.shape):  # one matrix for all of a batch: not a gradient for each, to add up then
+        return matmul_into(xp, g, xp.matrix_transpose(x2), into)
+    if len(x1_shape) < 3 <= len(x2.shape):  # one matrix for a batch: the sum of gradients, without computing each
         batch = tuple(range(len(x2.shape) - 2))
         return xp.tensordot(g, x2, axes=((*batch, len(g.shape) - 1), (*batch, len(x2.shape) - 1)))
     vector = len(x1_shape) == 1
@@ -89,7 +89,7 @@ def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any)
 
 def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any) -> Any:
     if len(x1.shape) == len(x2_shape) == 2:
-        return product(xp, xp.matrix_transpose(x1), g, into)
+        return matmul_into(xp, xp.matrix_transpose(x1), g, into)
     if len(x2_shape) < 3 <= len(x1.shape):
         rows = tuple(range(len(x1.shape) - 1))
         return xp.tensordot(x1, g, axes=(rows, rows))
@@ -131,7 +131,7 @@ def _summed_axes(
 
 
 def _permute_to(xp: Any, x: Any, order: list[int]) -> Any:
-    """Move each axis of `x` to the place that `order` has for it."""
+    """Move each axis of `x` to its position in `order`."""
     return xp.permute_dims(x, tuple([order.index(a) for a in range(len(order))]))
 
 
@@ -157,8 +157,8 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     """Multiply and sum over some axes of each.
 
     x1, x2 : Tensor -- Numbers, on one device.
-    axes : int or tuple of two sequences of int, default 2 -- How many axes to sum over, the last of `x1` and the first
-        of `x2`; or which of each, pair by pair. The two of a pair are of one length.
+    axes : int or tuple of two sequences of int, default 2 -- The number of axes to sum over, the last of `x1` and the
+        first of `x2`; or which of each, pair by pair. The two of a pair are of one length.
     returns Tensor -- The axes of `x1` that are left, then those of `x2`.
     raises ValueError -- If the shapes do not fit.
     raises IndexError
@@ -185,7 +185,8 @@ def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the scalar product of vectors along an axis; the first is conjugated.
 
     x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast, and of one length along the axis.
-    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    axis : int, default -1 -- The axis of the vectors, counted from the end; or from the front, if both have as many
+        axes.
     returns Tensor -- Of the shape that the inputs broadcast to, without the axis.
     raises ValueError -- If the shapes do not fit.
     raises DeviceError
@@ -231,10 +232,10 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return the Kronecker product: copies of the second tensor, each multiplied by an element of the first.
 
     x1, x2 : Tensor -- Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
-    returns Tensor -- Along each axis as long as the product of the lengths.
+    returns Tensor -- The length of each axis is the product of the lengths.
     raises DeviceError
 
-    Differentiable to any order. As ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
+    Differentiable to any order. Like ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
 
     >>> xgrad.kron(xgrad.asarray([1.0, 10.0]), xgrad.asarray([[1.0, 2.0]]))
     Tensor([[ 1.,  2., 10., 20.]])
@@ -257,7 +258,8 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the vector product of vectors of length 3.
 
     x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast.
-    axis : int, default -1 -- Where the vectors are, counted from the end; or from the front, if both have as many axes.
+    axis : int, default -1 -- The axis of the vectors, counted from the end; or from the front, if both have as many
+        axes.
     returns Tensor -- Of the shape that the inputs broadcast to.
     raises ValueError -- If the vectors are not of length 3, or the shapes do not fit.
     raises DeviceError

@@ -1,4 +1,4 @@
-"""Ops of neural networks whose derivative in closed form is faster or more accurate than their parts'."""
+"""Ops of neural networks with derivatives in closed form, which are faster or more accurate than compositions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
 
     x : Tensor -- Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1 -- Along what they sum to 1.
+    axis : int, tuple of int or None, default -1 -- The axes along which they sum to 1.
     returns Tensor -- Of the same shape.
 
     >>> xgrad.nn.functional.softmax(xgrad.asarray([1e4, 1e4]))
@@ -93,7 +93,7 @@ def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
     x : Tensor -- Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1 -- Along what the probabilities sum to 1.
+    axis : int, tuple of int or None, default -1 -- The axes along which probabilities sum to 1.
     returns Tensor -- Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in SciPy.
 
     >>> xgrad.nn.functional.log_softmax(xgrad.asarray([0.0, 1e4]))
@@ -171,14 +171,13 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
 
     input : Tensor -- Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
     target : Tensor -- The number of the right class, from 0; integers, of the shape of `input` without its class axis.
-    reduction : {"mean", "sum", "none"}, default "mean" -- What to make of the losses of the rows.
-    label_smoothing : float, default 0 -- How much of the wanted probability is spread evenly over all classes, from 0
-        to 1.
+    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses of the rows.
+    label_smoothing : float, default 0 -- The part of the target probability that is distributed uniformly over all
+        classes, from 0 to 1.
     returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
     raises ValueError -- If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above.
     raises TypeError -- If `target` is not of integers.
-    raises IndexError -- If a class does not exist. On ``cuda``, where looking would make the device wait, this is not
-        noticed.
+    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
 
     >>> logits = xgrad.asarray([[0.0, 0.0], [1e4, -1e4]])
     >>> xgrad.nn.functional.cross_entropy(logits, xgrad.asarray([0, 1]), reduction="none")
@@ -199,7 +198,7 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean", lab
         )
     checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
     with device.active():
-        # Below 0 is counted from the end, and above the last is out of bounds, unless it wraps around.
+        # Negative classes would count from the end; unsigned ones, cast to int64, may wrap around.
         if kind == "i":
             wrong = not checked and device.backend.check_true(device.xp.min(raw) < 0)
         else:
@@ -240,7 +239,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     """Return the squared error.
 
     input, target : Tensor -- Of one shape. They do not broadcast: (n,) against (n, 1) is a common mistake.
-    reduction : {"mean", "sum", "none"}, default "mean" -- What to make of the squares.
+    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the squares.
     returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
     raises ValueError -- If the shapes differ, or `reduction` is none of the above.
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import Axis, count, restore_axes
+from xgrad.ops.declare import Axis, count, derivative, restore_axes
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
@@ -27,7 +26,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
         sum of the singular values, 2 and -2 the largest and the smallest of them; 1 and -1 are the largest and the
         smallest sum of magnitudes in a column, inf and -inf those in a row.
     returns Tensor -- Of shape (...), or (..., 1, 1); real.
-    raises ValueError -- If `x` has fewer than two axes, there is no such norm, or nothing to choose from.
+    raises ValueError -- If `x` has fewer than two axes, there is no such norm, or a matrix is empty.
     raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
 
     What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and
@@ -77,7 +76,7 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
     """Return norms of vectors.
 
     x : Tensor -- Of any shape; integers count as float32.
-    axis : int or tuple of int, optional -- What to take for one vector; by default all.
+    axis : int or tuple of int, optional -- The axes of a vector; by default all.
     keepdims
     ord : float, default 2 -- p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf
         choose the largest and the smallest magnitude, 0 counts what is not 0.

@@ -1,4 +1,4 @@
-"""Robust losses, by SciPy's names."""
+"""Robust losses under SciPy's names."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare_reduction import axis_of_reals
+from xgrad.ops.declare import axis_of_reals
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import by_name, documented
 
@@ -17,14 +17,14 @@ __all__ = ["cummax", "cummin", "logcumsumexp"]
 
 _SHARED = by_name(
     "x : Tensor -- Real numbers, with at least one axis.",
-    "axis : int, optional -- Along what to go; it may be left out where there is just one axis.",
+    "axis : int, optional -- The axis to go along; optional for one axis.",
     "ValueError -- If there are no axes, or several and none is named.",
     "TypeError -- If `x` is complex.",
 )
 
 
 def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
-    """Return for each element what an associative operation makes of it and all before it."""
+    """Return the running results of an associative operation along an axis."""
     x, step = xp.moveaxis(x, axis, -1), 1
     while step < x.shape[-1]:  # each element then combines `step` of them, or all before it
         x = xp.concat([x[..., :step], combine(x[..., :-step], x[..., step:])], axis=-1)
@@ -33,7 +33,7 @@ def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis:
 
 
 def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]) -> Tensor:
-    """Take for each element the last one up to it that equals the extremum, or is NaN."""
+    """Return for each element the last one up to it that equals the extremum, or is NaN."""
     xp, x = namespace, as_tensor(name, "x", x)
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
@@ -92,7 +92,7 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     returns Tensor -- Of the shape of `x`.
     raises ValueError, IndexError, TypeError
 
-    Differentiable to any order; where two minus infinities are added, the derivative is 0. As ``torch.logcumsumexp``.
+    Differentiable to any order; where two minus infinities are added, the derivative is 0. Like ``torch.logcumsumexp``.
 
     >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])

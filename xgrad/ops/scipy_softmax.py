@@ -1,4 +1,4 @@
-"""Soft maxima with SciPy's signatures: those of networks and of the standard's reductions, with other defaults."""
+"""`softmax`, `log_softmax` and `logsumexp` with SciPy's signatures and defaults."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return exponentials scaled to a sum of 1 along axes, without overflow.
 
     x : Tensor -- Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional -- Along what they sum to 1; by default along all.
+    axis : int or tuple of int, optional -- The axes along which they sum to 1; by default along all.
     returns Tensor -- Of the same shape; float32 stays float32.
 
-    Differentiable to any order. As ``scipy.special.softmax``.
+    Differentiable to any order. Like ``scipy.special.softmax``.
 
     >>> from xgrad import asarray, special
     >>> special.softmax(asarray([[0.0, 0.0], [1e4, 1e4]]), axis=1)
@@ -43,10 +43,10 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
     x : Tensor -- Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional -- Along what the probabilities sum to 1; by default along all.
+    axis : int or tuple of int, optional -- The axes along which probabilities sum to 1; by default along all.
     returns Tensor -- Of the same shape; float32 stays float32.
 
-    Differentiable to any order. As ``scipy.special.log_softmax``.
+    Differentiable to any order. Like ``scipy.special.log_softmax``.
 
     >>> from xgrad import asarray, special
     >>> special.log_softmax(asarray([0.0, 1e4]))
@@ -60,10 +60,10 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
 def logsumexp(
     a: Tensor, axis: Axis = None, b: Tensor | float | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the logarithm of the sum of exponentials along axes, of which each may have a weight.
+    """Return the logarithm of the sum of exponentials along axes, optionally weighted.
 
     a : Tensor -- The exponents; integers count as float32.
-    axis : int or tuple of int, optional -- What to reduce; by default all.
+    axis : int or tuple of int, optional -- The axes to reduce; by default all.
     b : Tensor or scalar, optional -- The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts
         for nothing, whatever it is.
     keepdims
@@ -74,7 +74,7 @@ def logsumexp(
         value.
     raises DeviceError -- If `b` is on another device than `a`.
 
-    Differentiable to any order, in `a` and `b`. As ``scipy.special.logsumexp``.
+    Differentiable to any order, in `a` and `b`. Like ``scipy.special.logsumexp``.
 
     >>> from xgrad import asarray, special
     >>> special.logsumexp(asarray([1e4, 1e4]))

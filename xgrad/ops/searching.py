@@ -1,4 +1,4 @@
-"""The standard's searching and sorting functions: where elements are, how many, a choice of two, and their order."""
+"""The standard's searching and sorting functions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, Literal
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import call_op, derivative
-from xgrad.ops.declare_reduction import DESCENDING, LAST, SEARCHED, STABLE, along_axes, reduction
+from xgrad.ops.declare import DESCENDING, LAST, SEARCHED, STABLE, along_axes, call_op, derivative, reduction
 from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import put_along_axis, take
 from xgrad.support.docstrings import documented
@@ -17,19 +16,19 @@ from xgrad.support.hints import shown
 __all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "where"]
 
 argmax = reduction("argmax", None,
-    doc="Return where the largest element is, the first of those that tie.",
+    doc="Return the index of the largest element, the first of those that tie.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]", takes="Real numbers, not empty; bools count as integers",
     returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
     section="searching")  # fmt: skip
 
 argmin = reduction("argmin", None,
-    doc="Return where the smallest element is, the first of those that tie.",
+    doc="Return the index of the smallest element, the first of those that tie.",
     example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]", takes="Real numbers, not empty; bools count as integers",
     returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
     section="searching")  # fmt: skip
 
 count_nonzero = reduction("count_nonzero", None,
-    doc="Return how many elements along axes are true, or not 0.",
+    doc="Return the number of elements along axes that are true, or not 0.",
     example="[[0.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 2]", takes="Of any shape and dtype",
     returns="int64, of the shape of `x` without the reduced axes.", section="searching")  # fmt: skip
 
@@ -37,11 +36,11 @@ count_nonzero = reduction("count_nonzero", None,
 @derivative(None)
 @documented("searching functions")
 def nonzero(xp: Any, x: Any, /) -> Any:
-    """Return where the elements are that are true, or not 0; not differentiable.
+    """Return the indices of elements that are true, or not 0; not differentiable.
 
     x : Tensor -- Of any dtype, with at least one axis.
     returns tuple of Tensor -- For each axis the indices, int64 of shape (n,), in row order. The shape depends on
-        values, which makes a GPU wait.
+        values, which synchronizes with a GPU.
     raises ValueError -- If `x` has no axes.
 
     >>> xgrad.nonzero(xgrad.asarray([0.0, 2.0, 3.0]))
@@ -62,11 +61,11 @@ def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
 def searchsorted(
     x1: Tensor, x2: Tensor | float, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
 ) -> Tensor:
-    """Return where elements would have to be inserted for an order to stay; not differentiable.
+    """Return the indices at which elements would be inserted to preserve order; not differentiable.
 
     x1 : Tensor -- Real numbers of shape (n,), in ascending order.
     x2 : Tensor or scalar -- Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
-    side : {"left", "right"}, default "left" -- Whether before or behind the elements that are equal.
+    side : {"left", "right"}, default "left" -- Whether before or after equal elements.
     sorter : Tensor, optional -- Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
     returns Tensor -- int64, of the shape of `x2`, from 0 to n.
     raises ValueError -- If `x1` has not one axis, or `side` is neither.
@@ -120,7 +119,7 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
-    """Put each gradient where its element was."""
+    """Scatter gradients to the indices of their elements."""
     order = xp.argsort(x, axis=axis, descending=descending)
     return call_op(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
 
@@ -131,6 +130,6 @@ sort = along_axes("sort", _sort_rule, LAST, DESCENDING, STABLE,
     raises="If there are no axes.", section="sorting", highest=FLOATING, some=True)  # fmt: skip
 
 argsort = along_axes("argsort", None, LAST, DESCENDING, STABLE,
-    doc="Return where the elements are that `sort` puts in order.", example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
+    doc="Return the indices that sort the elements.", example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
     takes="Real numbers; bools count as integers", returns="int64, of the shape of `x`.",
     raises="If there are no axes.", section="sorting", kind=INTEGER, highest=FLOATING, some=True)  # fmt: skip

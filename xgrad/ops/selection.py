@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare_reduction import axis_of_reals, slice_axis
+from xgrad.ops.declare import axis_of_reals, slice_axis
 from xgrad.support.docstrings import documented
 
 __all__ = ["partition", "topk"]
@@ -25,8 +25,8 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     """Return the `k` largest elements along an axis, in order, and their indices.
 
     x : Tensor -- Real numbers, with at least one axis.
-    k : int -- How many, up to the length of the axis.
-    axis : int, default -1 -- Along what to choose.
+    k : int -- The number of elements, up to the length of the axis.
+    axis : int, default -1 -- The axis to choose along.
     largest : bool, default True -- Whether the largest, in descending order; otherwise the smallest, in ascending
         order.
     returns values : Tensor -- Of the shape and dtype of `x`, with length `k` along the axis.
@@ -35,7 +35,7 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     raises IndexError
     raises TypeError -- If `x` is complex, or another argument no int.
 
-    Differentiable to any order. All elements are sorted. As ``torch.topk``.
+    Differentiable to any order. All elements are sorted. Like ``torch.topk``.
 
     >>> xgrad.topk(xgrad.asarray([1.0, 4.0, 3.0]), 2)
     TopKResult(values=Tensor([4., 3.]), indices=Tensor([1, 2]))
@@ -57,7 +57,7 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
     x : Tensor -- Real numbers, with at least one axis.
     kth : int or tuple of int -- At which indices are the elements that are there in a sorted tensor; negative ones
         count from the end.
-    axis : int, default -1 -- Along what.
+    axis : int, default -1 -- The axis.
     returns Tensor -- Of the shape and dtype of `x`.
     raises ValueError -- If an index is out of bounds, or `x` has no axes.
     raises IndexError

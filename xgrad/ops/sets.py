@@ -1,9 +1,8 @@
-"""The standard's set functions: which elements are in another tensor, and the different values of one.
+"""The standard's set functions: membership, and the unique values of a tensor.
 
-The different values are in ascending order. They go by one op, which says where in the tensor each value is first; the
-values are taken from there, and so is their gradient. Without a gradient it does not matter where they are, and just to
-find them takes much less time. NaNs differ from one another. The shapes of the results depend on values, which makes a
-GPU wait.
+Unique values are in ascending order. One op finds the first index of each; the values are taken from there, which gives
+them a gradient. Without a gradient they are found without indices, which is faster. NaNs differ from one another. The
+shapes of the results depend on values, which synchronizes with a GPU.
 """
 
 from typing import Any, NamedTuple
@@ -68,11 +67,11 @@ def _isin(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @documented("set functions")
 def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> Tensor:
-    """Return which elements of a tensor are among those of another; not differentiable.
+    """Return whether each element of a tensor is among those of another; not differentiable.
 
     x1, x2 : Tensor or scalar -- The elements, and those to look among: real numbers, of any shapes, on one device;
         bools count as integers. At most one may be a Python scalar, which promotes nothing.
-    invert : bool, default False -- Whether to return which elements are not among them.
+    invert : bool, default False -- Whether to negate the result.
     returns Tensor -- Bools, of the shape of `x1`. NaN is among no elements.
     raises TypeError -- If an input is complex.
     raises OverflowError -- If an int is out of the range of the other's dtype.
@@ -93,7 +92,7 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
 _SHARED = by_name(
     "values : Tensor -- "
     "Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.",
-    "inverse_indices : Tensor -- int64 of the shape of `x`: which of the values each element has.",
+    "inverse_indices : Tensor -- int64 of the shape of `x`: the index of each element's value.",
     "counts : Tensor -- int64 of shape (n,).",
 )
 
@@ -105,11 +104,11 @@ def _needs_first_indices(x: Tensor) -> bool:
 
 @documented("set functions", _SHARED)
 def unique_all(x: Tensor, /) -> UniqueAllResult:
-    """Return the different values, where each is first, which each element has, and how often each is there.
+    """Return the unique values, their first indices, the index of each element's value, and their counts.
 
     x
     returns values
-    returns indices : Tensor -- int64 of shape (n,): where in `x`, flattened, the value is first.
+    returns indices : Tensor -- int64 of shape (n,): the first index of each value in the flattened `x`.
     returns inverse_indices, counts
 
     >>> unique = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
@@ -125,7 +124,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 
 @documented("set functions", _SHARED)
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
-    """Return the different values, and how often each is there.
+    """Return the unique values and their counts.
 
     x : Tensor -- Of any shape and dtype.
     returns values, counts
@@ -142,7 +141,7 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
 
 @documented("set functions", _SHARED)
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
-    """Return the different values, and which of them each element has.
+    """Return the unique values and the index of each element's value.
 
     x : Tensor -- Of any shape and dtype.
     returns values, inverse_indices
@@ -156,7 +155,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
 
 @documented("set functions")
 def unique_values(x: Tensor, /) -> Tensor:
-    """Return the different values.
+    """Return the unique values.
 
     x
     returns Tensor -- Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has

@@ -1,6 +1,6 @@
-"""Special functions that are kernels of the array libraries, under SciPy's names, each beside its derivative.
+"""Special functions computed by kernels of the array libraries, under SciPy's names, each beside its derivative.
 
-What a derivative is made of is among them: so they are differentiable to any order. The formulas are those of the
+Derivatives consist of functions of this module, and so are differentiable to any order. The formulas are those of the
 NIST Digital Library of Mathematical Functions, https://dlmf.nist.gov, chapters 5 to 8, 10 and 25.
 """
 
@@ -25,7 +25,7 @@ _DOC = """{summary}
 returns Tensor -- Of {result}; float32 stays float32.
 {type_error}{import_error}raises DeviceError
 {no_rule}
-{gradient}. As ``scipy.special.{name}``{computed}.
+{gradient}. Like ``scipy.special.{name}``{computed}.
 
 >>> from xgrad import asarray, special
 >>> special.{name}({call})
@@ -274,7 +274,7 @@ def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     raises ValueError -- If `n` is a negative number; for negative numbers in a tensor the result is NaN.
     raises ImportError -- If SciPy is missing and the kernel is SciPy's.
 
-    Differentiable to any order in `x`. As ``scipy.special.polygamma``, computed as `xgrad.special` says.
+    Differentiable to any order in `x`. Like ``scipy.special.polygamma``, computed as `xgrad.special` says.
 
     >>> from xgrad import asarray, special
     >>> special.polygamma(1, asarray([1.0, 2.0]))
@@ -324,7 +324,7 @@ def sinc(x: Tensor, /) -> Tensor:
     x : Tensor -- Of any shape; integers count as float32.
     returns Tensor -- Of the same shape; float32 stays float32.
 
-    Differentiable to any order, at 0 as well. As ``scipy.special.sinc``.
+    Differentiable to any order, at 0 as well. Like ``scipy.special.sinc``.
 
     >>> from xgrad import asarray, special
     >>> special.sinc(asarray([0.0, 0.5]))

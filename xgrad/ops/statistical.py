@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 from xgrad.core.dtypes import FLOATING, INTEGER, is_complex
-from xgrad.ops.declare import derivative
-from xgrad.ops.declare_reduction import (
+from xgrad.ops.declare import (
     CORRECTION,
     DTYPE,
     Axis,
     broadcast_back,
     count,
     cumulative,
+    derivative,
     normalize_axes,
     reduction,
     restore_axes,
@@ -35,7 +35,7 @@ mean = reduction("mean", lambda g, xp, x_shape, axis: broadcast_back(xp, g / cou
 
 
 def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
-    """Give the gradient of an extremum to the elements that equal it, in equal parts."""
+    """Distribute the gradient of an extremum evenly among the elements that equal it."""
     ties = xp.astype(x == restore_axes(xp, out, x.shape, axis), g.dtype)
     share = restore_axes(xp, g, x.shape, axis) / xp.sum(ties, axis=axis, keepdims=True)
     return share * ties
@@ -43,12 +43,12 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 max = reduction("max", _extremum_rule,
     doc="Return the largest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]", raises="If there is nothing to choose from.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]", raises="If there are no elements to reduce.",
     highest=FLOATING)  # fmt: skip
 
 min = reduction("min", _extremum_rule,
     doc="Return the smallest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]", raises="If there is nothing to choose from.",
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]", raises="If there are no elements to reduce.",
     highest=FLOATING)  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def exclusive_cumprod(xp: Any, x: Any) -> Any:
 
 
 def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
-    """The derivative by an element is the product of all the others: of those before and of those behind."""
+    """The derivative by an element is the product of all the others: of those before and after it."""
     shape, axes = tuple(x.shape), normalize_axes(len(x.shape), axis)
     kept = tuple(a for a in range(len(shape)) if a not in axes)
     rows = xp.reshape(xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis)))
@@ -105,7 +105,7 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
     x : Tensor -- Integers count as float32.
-    axis : int or tuple of int, optional -- What to reduce; by default all.
+    axis : int or tuple of int, optional -- The axes to reduce; by default all.
     keepdims
     returns Tensor -- Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers
         it is the principal value.

@@ -1,4 +1,4 @@
-"""Conversion: of data to tensors, to other dtypes, and to other devices."""
+"""Conversion of data to tensors, and of tensors to other dtypes and devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.declare import derivative
 from xgrad.ops.dtype_functions import result_type
-from xgrad.ops.manipulation import stack
+from xgrad.ops.joining import stack
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -32,17 +32,17 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor of values given in any form; of tensors, with their history.
+    """Convert values of any form to a tensor; tensors keep their graph.
 
     obj : scalar, nested sequence, array or Tensor -- The values. Python floats become float32, the default dtype, ints
         int64; arrays keep their dtype. A sequence may hold tensors of one shape on one device, which are stacked.
     dtype : dtype, optional -- The dtype of the result.
     device : str or Device, optional -- By default that of `obj`, or the `default_device` for values from the host.
-    copy : bool, optional -- True copies; False refuses to; None copies where it must. An array whose memory is shared
-        must not be written to while a graph needs it.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must. Shared memory must not be written
+        to while a graph needs it.
     requires_grad
     returns Tensor -- Of the shape of `obj`.
-    raises TypeError -- If `obj` is not numeric, or the dtype is none.
+    raises TypeError -- If `obj` is not numeric, or there is no such dtype.
     raises ValueError -- If `obj` is ragged, or ``copy=False`` and it must be copied.
     raises OverflowError -- If Python's integers are beyond the dtype.
 
@@ -66,7 +66,7 @@ def asarray(
 
 
 def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
-    """Return what nested sequences hold; ValueError if they have more axes than NumPy's arrays, or no end."""
+    """Yield the leaves of nested sequences; ValueError if they are nested deeper than NumPy's arrays, or cyclic."""
     if depth > 64:
         raise ValueError("Tensor: expected at most 64 axes, got sequences nested deeper, or one that contains itself")
     for value in values:
@@ -77,7 +77,7 @@ def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
 
 
 def _tensors(values: Sequence[Any]) -> list[Tensor]:
-    """Return the tensors in nested sequences, in a time that a long list of numbers does not notice."""
+    """Return the tensors in nested sequences; long lists of numbers are recognized by their types alone."""
     kinds = set(map(type, values))
     if any(issubclass(kind, (Tensor, list, tuple)) for kind in kinds):
         return [value for value in _leaves(values) if isinstance(value, Tensor)]
@@ -85,7 +85,7 @@ def _tensors(values: Sequence[Any]) -> list[Tensor]:
 
 
 def _stacked(values: Any, dtype: Any, device: Device) -> Tensor:
-    """Return a tensor of nested sequences with tensors in them, all on one device, to which the rest is brought."""
+    """Return a tensor of nested sequences that contain tensors, all on one device."""
     if not isinstance(values, (list, tuple)):
         return asarray(values, dtype=dtype, device=None if isinstance(values, Tensor) else device)
     parts = [_stacked(value, dtype, device) for value in values]
@@ -97,7 +97,7 @@ def _stacked(values: Any, dtype: Any, device: Device) -> Tensor:
 def _to_array(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
-    """Return the array and the device for the values that a user gives in any form."""
+    """Return the array and the device of values of any form."""
     trace = tracing.get()
     data = data if trace is None else trace.read_numbers(data)
     host = type(data) in SCALARS or isinstance(data, (list, tuple))
@@ -130,7 +130,7 @@ def _to_array(
 
 
 def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
-    """Raise OverflowError of Python's integers that a dtype of integers does not hold."""
+    """Raise OverflowError for Python's integers beyond the range of an integer dtype."""
     if values.size and values.dtype.kind in "iu" and dtype.kind in "iu":
         least, most, limits = int(values.min()), int(values.max()), np.iinfo(dtype)
         if least < limits.min or most > limits.max:
@@ -138,7 +138,7 @@ def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
 
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:
-    """Return values that no library of ours holds as a NumPy array, Python's floats in the default dtype."""
+    """Return values that are no array of a backend as a NumPy array, Python's floats in the default dtype."""
     try:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:
@@ -164,10 +164,10 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
     x
     dtype : dtype -- One of `xgrad`'s, NumPy's, or its name.
     copy : bool, default True -- False may return `x` itself where the dtype is the same.
-    device : str or Device, optional -- Where to put the result; by default where `x` is.
+    device : str or Device, optional -- The device of the result; by default that of `x`.
     returns Tensor -- Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and
         bools.
-    raises TypeError -- If there is no such dtype, or it would take the imaginary part away: use `xgrad.real`.
+    raises TypeError -- If there is no such dtype, or complex numbers would become real: use `xgrad.real`.
 
     >>> xgrad.astype(xgrad.asarray([1.5, -1.5]), xgrad.int64)
     Tensor([ 1, -1])
@@ -190,7 +190,7 @@ def check_cast(name: str, dtype: Any, target: Any) -> None:
 
 
 def native_dtype(dtype: Any, device: Device) -> Any:
-    """Return the dtype that a user names as that of a device's library."""
+    """Return a dtype as that of a device's library."""
     try:
         native = device.backend.dtype(dtype)
         check_standard(device.backend.numpy_dtype(native))
@@ -201,12 +201,12 @@ def native_dtype(dtype: Any, device: Device) -> Any:
 
 
 def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
-    """Send a gradient to where its tensor was; outside a recorded pass it is an array, not a tensor."""
+    """Transfer a gradient to the device of its tensor; outside a recorded pass it is an array, not a tensor."""
     return _to_device(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
 
 
 class _ToDevice(Function):
-    """The one op whose result is on another device than its input."""
+    """The one op with a result on another device than its input."""
 
     name, cross_device, holomorphic = "to_device", True, False
 
@@ -224,11 +224,11 @@ _to_device = _ToDevice()
 
 @documented()
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
-    """Return a tensor on another device; gradients come back to where it was.
+    """Return a tensor on another device; gradients return to the device of `x`.
 
     x
-    device : str or Device -- Where to.
-    returns Tensor -- `x` itself where it is there already.
+    device : str or Device -- The device of the result.
+    returns Tensor -- `x` itself if it is there already.
     raises DeviceError -- If the device is unknown or cannot be used.
 
     >>> xgrad.to_device(xgrad.ones(2), "cpu").device

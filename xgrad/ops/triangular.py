@@ -1,4 +1,4 @@
-"""Solutions of triangular systems, and of systems whose Cholesky factor is known."""
+"""Solutions of triangular systems, and of systems with a known Cholesky factor."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
 
     x : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast with those of
         `factor`.
-    factor : Tensor -- What `cholesky` returns for A, of shape (..., n, n); integers count as float32.
+    factor : Tensor -- The result of `cholesky` for A, of shape (..., n, n); integers count as float32.
     upper : bool, default False -- Whether the factor is an upper triangle U with ``A = adjoint(U) @ U``, otherwise a
         lower one L with ``A = L @ adjoint(L)``.
     returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).

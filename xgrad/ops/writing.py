@@ -1,4 +1,4 @@
-"""Writes to tensors: in place where nothing else sees the memory, and through views to all that shares it."""
+"""Writes to tensors: in place where memory is exclusive, and through views to all tensors that share it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _zero_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
 
 @derivative(_zero_view, _take_view, holomorphic=False)
 def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, Any]) -> Any:
-    if view.name in ("reshape", "broadcast_to"):  # whose result may have other memory, or be read-only
+    if view.name in ("reshape", "broadcast_to"):  # the result may have other memory, or be read-only
         return xp.asarray(xp.reshape(value, x.shape), copy=True) if hasattr(value, "shape") else xp.zeros_like(x)
     x = xp.asarray(x, copy=True)
     view.forward(xp, x, **options)[...] = value
@@ -51,10 +51,10 @@ _put_all = _PutAll()
 
 @documented()
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
-    """Return a copy of `x` of which a view has another value: what a write to the view makes of `x`.
+    """Return a copy of `x` with a new value of one of its views: the result of a write to the view.
 
     x
-    value : Tensor -- Of the shape that the view has.
+    value : Tensor -- Of the shape of the view.
     view : callable -- The function that takes the view: one of `xgrad` that returns views, such as
         ``xgrad.permute_dims``.
     **options -- The options of the function.
@@ -106,7 +106,7 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
 
 
 def _checked_result(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
-    """Return a new value of a tensor, like it in shape and dtype."""
+    """Return the result of an in-place op, checked for shape and dtype."""
     _check_leaf(x)
     new = compute(_with_view_history(x), *operands)
     if new._data.dtype != x._data.dtype:
@@ -129,7 +129,7 @@ def _check_leaf(x: Tensor) -> None:
 
 
 def _with_view_history(x: Tensor) -> Tensor:
-    """Return a tensor with the history that it has as a view, also if it was taken under ``no_grad()``."""
+    """Return a tensor with its history as a view, also if it was taken under ``no_grad()``."""
     base = base_of(x) if x._edge is None and grad_enabled.get() else None
     function, options = x._view[1:] if base is not None and x._view else (None, {})
     if base is None or function is None or (base := _with_view_history(base))._edge is None:
@@ -139,7 +139,7 @@ def _with_view_history(x: Tensor) -> Tensor:
 
 
 def _is_exclusive(x: Tensor, *operands: Any) -> bool:
-    """Return whether nothing sees the memory of a constant but tensors that share it, none of which is an operand."""
+    """Return whether the memory of a constant is used only by its base and views, none of which is an operand."""
     if tracing.get() is not None:
         return False
     family = family_of(x)
@@ -150,9 +150,9 @@ def _is_exclusive(x: Tensor, *operands: Any) -> bool:
 
 
 def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
-    """Give a tensor another value, and what shares it theirs: what it is a view of, and all views of that.
+    """Assign a new value to a tensor, its base, and all views of that.
 
-    What is `hidden` bypasses autograd, as a write to ``.data`` does.
+    A `hidden` write bypasses autograd, like one to ``.data``.
     """
     while True:
         if not hidden:
@@ -170,7 +170,7 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
 
 
 def _base_untraced(x: Tensor) -> bool:
-    """Return whether a traced step leaves the base of a tensor to the replay, as the step has no other view of it."""
+    """Return whether the base of a tensor is outside of a traced step, and so is written to by the replay."""
     device, own = x._placement.device, set(map(id, with_views(x)))
     if any(member._placement.device is device and id(member) not in own for member in family_of(x)):
         tracing.get().refuse(
@@ -181,7 +181,7 @@ def _base_untraced(x: Tensor) -> bool:
 
 
 def set_data(x: Tensor, new: Tensor) -> None:
-    """Give a tensor another value behind the graph's back; one of another shape or dtype is no longer that of views."""
+    """Assign to ``.data``, bypassing autograd; a value of another shape or dtype unlinks views."""
     if new._placement is not x._placement or new.shape != x.shape:
         for view in views_of(x):
             unlink(view)
@@ -196,7 +196,7 @@ def _detached(x: Tensor) -> Tensor:
 
 
 def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
-    """Give a tensor another value, and take its views anew."""
+    """Assign a new value to a tensor, and recompute its views."""
     edge = x._edge or x._leaf
     known = edge is not None or not x._out_of_place_updates
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
@@ -209,12 +209,12 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
     try:
         refresh_views(x, hidden)
     except BaseException:
-        refresh_views(x, hidden)  # of a signal handler: views follow what they are views of
+        refresh_views(x, hidden)  # after an exception of a signal handler: views follow their base
         raise
 
 
 def replace(x: Tensor, raw: Any, placement: Any) -> None:
-    """Give a tensor another array behind the graph's back, and note when, for the graph to compare."""
+    """Replace the array of a tensor, bypassing autograd, and record the time, which the graph checks."""
     edge, when = x._edge or x._leaf, clock.change()
     if (trace := tracing.get()) is not None:
         trace.check_device(x.device, "a tensor is assigned to")
@@ -224,7 +224,7 @@ def replace(x: Tensor, raw: Any, placement: Any) -> None:
 
 
 def refresh_views(x: Tensor, hidden: bool = True) -> None:
-    """Take the views of a tensor anew."""
+    """Recompute the views of a tensor."""
     for view in views_of(x):
         if view._placement.device is not x._placement.device:  # outside a traced step: the replay writes to it
             continue
@@ -236,7 +236,7 @@ def refresh_views(x: Tensor, hidden: bool = True) -> None:
 
 
 def refresh(x: Tensor) -> None:
-    """Give what a tensor is a view of, and its views, the value that it has."""
+    """Propagate the value of a tensor to its base and views."""
     edge = x._edge or x._leaf
     if has_family(x):
         assign(x, _detached(x), hidden=edge is not None)

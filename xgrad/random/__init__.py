@@ -1,4 +1,4 @@
-"""Random numbers, the same for the same seed on every device, in a stream of each thread's or task's own."""
+"""Random numbers, identical for equal seeds on every device, in a separate stream for each thread or task."""
 
 from xgrad.random.distributions import multinomial, normal, rand, randint, randn, randperm, uniform
 from xgrad.random.generator import Generator, default_generator, manual_seed

@@ -1,4 +1,4 @@
-"""Random numbers of a distribution, the same for the same seed on every device."""
+"""Random numbers of distributions, identical for equal seeds on every device."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def uniform(
     """Return random numbers of the uniform distribution from `low` to `high`, which rounding alone can reach.
 
     shape
-    low, high : float -- Between what, by default 0 and 1.
+    low, high : float -- The bounds, by default 0 and 1.
     dtype, device, generator, requires_grad
     returns Tensor -- Of the given shape.
     raises TypeError
@@ -133,7 +133,7 @@ def randint(
 ) -> Tensor:
     """Return random integers from `low` up to `high`, which is left out, all equally likely (to 2**-64).
 
-    low, high : int -- Between what.
+    low, high : int -- The bounds.
     shape
     device, generator
     returns Tensor -- Of the given shape, int64.
@@ -151,7 +151,7 @@ def randint(
 def randperm(n: int, *, device: str | Device | None = None, generator: Generator | None = None) -> Tensor:
     """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
 
-    n : int -- How many.
+    n : int -- The number of integers.
     device, generator
     returns Tensor -- Of shape (n,), int64.
     raises ValueError -- If `n` is not an int of 0 or more.
@@ -170,12 +170,12 @@ def multinomial(
 
     weights : Tensor -- Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need
         not sum to 1.
-    num_samples : int -- How many to draw of each row.
+    num_samples : int -- The number of draws from each row.
     replacement : bool, default False -- Whether an index may be drawn again; otherwise each one is drawn at most once.
     generator
     returns Tensor -- int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
-    raises ValueError -- If weights are negative, infinite, NaN or all 0, or there are not as many as are to be drawn
-        without replacement. On ``cuda``, where looking would make the device wait, this is not noticed.
+    raises ValueError -- If weights are negative, infinite, NaN or all 0, or there are fewer than `num_samples` without
+        replacement; not checked on ``cuda``, which would have to synchronize.
     raises TypeError -- If weights are complex, or `num_samples` is no int.
 
     With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As

@@ -1,4 +1,4 @@
-"""Streams of random numbers: a generator from a seed, and that of each thread or task."""
+"""Random number generators: those of a seed, and the default one of each thread or task."""
 
 from __future__ import annotations
 
@@ -24,34 +24,22 @@ from xgrad.support.hints import shown
 Shape = int | tuple[int, ...]
 
 
+@documented()
 class Generator:
     """A stream of random numbers that a seed determines.
 
-    Each call draws from a part of its own of the sequence of Philox4x64-10 [1]_ under the seed, so what a call
-    gives depends on the seed and on how many calls came before, not on their sizes. Equal seeds give equal numbers on
-    every device, to the last bit: they are made of Philox's bits by operations that have but one right result.
-    Uniform numbers and the masks of dropout are made on the device, all others on the host.
+    Each call draws from its own part of the sequence of Philox4x64-10 [1]_ under the seed: its numbers depend on the
+    seed and on the number of earlier calls, not on their sizes. Equal seeds give bit-identical numbers on every device,
+    since they are computed from Philox's bits by exactly rounded operations. Uniform numbers and the masks of dropout
+    are generated on the device, all others on the host.
 
-    Parameters
-    ----------
-    seed : int, optional
-        From 0 to 2**64 - 1. By default one from the operating system.
+    seed : int, optional -- From 0 to 2**64 - 1. By default one from the operating system.
+    raises TypeError -- If the seed is not an int.
+    raises ValueError -- If it is out of range.
 
-    Raises
-    ------
-    TypeError
-        If the seed is not an int.
-    ValueError
-        If it is out of range.
-
-    References
-    ----------
     .. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
        SC 2011.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> a, b = xgrad.random.Generator(7), xgrad.random.Generator(7)
     >>> bool(xgrad.all(a.rand(3) == b.rand(3)))
     True
@@ -61,7 +49,7 @@ class Generator:
     _state: tuple[int, int]  # the seed, and the number of calls so far
 
     def __init__(self, seed: int | None = None) -> None:
-        self._state = _entropy() if seed is None else (_seed("Generator", seed), 0)
+        self._state = _fresh_state() if seed is None else (_as_seed("Generator", seed), 0)
 
     @property
     def seed(self) -> int:
@@ -71,8 +59,8 @@ class Generator:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(seed={self.seed})"
 
-    def _next(self) -> tuple[int, int]:
-        """Return the seed and the number of the call that now begins."""
+    def _next_call(self) -> tuple[int, int]:
+        """Return the seed and the number of this call."""
         seed, call = self._state
         if (trace := tracing.get()) is not None:
             trace.check_generator(seed)
@@ -82,10 +70,10 @@ class Generator:
     def _uniform(
         self, shape: tuple[int, ...], kind: np.dtype, scale: float, low: float, device: str | Device | None, grad: bool
     ) -> Tensor:
-        chosen = _chosen_device(device)
+        chosen = _target_device(device)
         with chosen.active():
             width, count = (32 if kind == float32 else 64), math.prod(shape)
-            bits = chosen.backend.random_bits(*self._next(), width, count, chosen.index)
+            bits = chosen.backend.random_bits(*self._next_call(), width, count, chosen.index)
             numbers = variates.uniform(chosen.xp, bits, chosen.backend.dtype(kind))
             if (scale, low) != (1, 0):
                 numbers = numbers * scale + low
@@ -107,21 +95,21 @@ class Generator:
     def _from_host(
         self, make: Callable[[np.ndarray], np.ndarray], count: int, shape: tuple[int, ...], device: str | Device | None
     ) -> Tensor:
-        chosen = _chosen_device(device)
-        return from_array(chosen.backend.from_words(make, *self._next(), count, shape, chosen.index), chosen)
+        chosen = _target_device(device)
+        return from_array(chosen.backend.from_words(make, *self._next_call(), count, shape, chosen.index), chosen)
 
     def rand(
         self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
     ) -> Tensor:
         """Return uniform numbers over [0, 1): see `rand`."""
-        size, kind = _shape("rand", shape), _floating("rand", dtype)
+        size, kind = _as_shape("rand", shape), _floating_dtype("rand", dtype)
         return self._uniform(size, kind, 1.0, 0.0, device, requires_grad)
 
     def randn(
         self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
     ) -> Tensor:
         """Return numbers of the standard normal distribution: see `randn`."""
-        size, kind = _shape("randn", shape), _floating("randn", dtype)
+        size, kind = _as_shape("randn", shape), _floating_dtype("randn", dtype)
         return self._normal(size, kind, 1.0, 0.0, device, requires_grad)
 
     def uniform(
@@ -135,7 +123,7 @@ class Generator:
         requires_grad: bool = False,
     ) -> Tensor:
         """Return uniform numbers from `low` to `high`: see `uniform`."""
-        size, kind = _shape("uniform", shape), _floating("uniform", dtype)
+        size, kind = _as_shape("uniform", shape), _floating_dtype("uniform", dtype)
         low, high = float(low), float(high)
         if not 0 <= high - low < math.inf:
             raise ValueError(f"uniform: expected low <= high, both finite and their difference, got {low} and {high}")
@@ -152,7 +140,7 @@ class Generator:
         requires_grad: bool = False,
     ) -> Tensor:
         """Return numbers of a normal distribution: see `normal`."""
-        size, kind = _shape("normal", shape), _floating("normal", dtype)
+        size, kind = _as_shape("normal", shape), _floating_dtype("normal", dtype)
         mean, std = float(mean), float(std)
         if not std >= 0:
             raise ValueError(f"normal: expected std >= 0, got {std}")
@@ -160,7 +148,7 @@ class Generator:
 
     def randint(self, low: int, high: int, shape: Shape, *, device: str | Device | None = None) -> Tensor:
         """Return integers from `low` up to `high`, which is left out: see `randint`."""
-        size = _shape("randint", shape)
+        size = _as_shape("randint", shape)
         for name, value in (("low", low), ("high", high)):
             if not _is_int(value):
                 raise TypeError(f"randint: expected an int for {name}, got {shown(value)}")
@@ -183,9 +171,9 @@ class Generator:
         return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
 
     def _with_replacement(self, weights: Tensor, count: int) -> Tensor:
-        """Divide the integers up to 2**62 among the elements, and find where random integers fall.
+        """Divide the integers up to 2**62 among the elements, and look random integers up.
 
-        Integers add up to the same on every device, in whatever order.
+        Sums of integers are identical on every device, in any order.
         """
         xp, (rows, n) = namespace, weights.shape
         bits = 62 - (rows * n).bit_length()
@@ -197,7 +185,7 @@ class Generator:
         return xp.searchsorted(ends, draws, side="right") - first
 
     def _without_replacement(self, weights: Tensor, count: int) -> Tensor:
-        """Give each element an exponential waiting time, and take those that come first.
+        """Draw an exponential waiting time for each element, and take the first ones.
 
         P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters
         97, 2006.
@@ -212,10 +200,10 @@ context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_sta
 
 
 class ContextGenerator(Generator):
-    """The stream of the thread or task that asks.
+    """The generator of the current thread or task.
 
-    Its state is a value in a context variable, never an object there: a task starts with a copy of the
-    context, and would share the object.
+    Its state is a value in a context variable, not an object: a task starts with a copy of the context, and would
+    share the object.
     """
 
     __slots__ = ()
@@ -227,7 +215,7 @@ class ContextGenerator(Generator):
     def _state(self) -> tuple[int, int]:
         state = context_state.get()
         if state is None:
-            context_state.set(state := _entropy())
+            context_state.set(state := _fresh_state())
         return state
 
     @_state.setter
@@ -243,14 +231,13 @@ default_generator = ContextGenerator()
 
 @documented()
 def manual_seed(seed: int) -> Generator:
-    """Restart the random numbers of this thread or task from a seed, and return their generator.
+    """Seed the generator of this thread or task, and return it.
 
     Equal seeds give the same bits on every device. A thread that has not called this has a seed from the
-    operating system; a task starts where the one that made it stood. Neither notices what others draw.
+    operating system; a task starts with the state of the one that created it. Draws of others have no effect.
 
     seed : int -- From 0 to 2**64 - 1.
-    returns Generator -- The one that functions use when they are given none: always that of the thread or task which
-        asks it.
+    returns Generator -- The default generator, which is that of the current thread or task.
     raises TypeError -- If the seed is not an int.
     raises ValueError -- If it is out of range.
 
@@ -260,7 +247,7 @@ def manual_seed(seed: int) -> Generator:
     >>> bool(xgrad.all(first == xgrad.random.rand(3)))
     True
     """
-    default_generator._state = _seed("manual_seed", seed), 0
+    default_generator._state = _as_seed("manual_seed", seed), 0
     return default_generator
 
 
@@ -289,10 +276,10 @@ def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor
 
 def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:
     """Return the seed of a generator, by default that of this thread or task, and the number of its next call."""
-    return generator_of(name, generator)._next()
+    return generator_of(name, generator)._next_call()
 
 
-def _chosen_device(device: str | Device | None) -> Device:
+def _target_device(device: str | Device | None) -> Device:
     return current_device() if device is None else Device(device)
 
 
@@ -307,7 +294,7 @@ def generator_of(name: str, generator: Generator | None) -> Generator:
     return generator
 
 
-def _entropy() -> tuple[int, int]:
+def _fresh_state() -> tuple[int, int]:
     return int.from_bytes(os.urandom(8)), 0
 
 
@@ -315,7 +302,7 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _seed(name: str, seed: Any) -> Any:
+def _as_seed(name: str, seed: Any) -> Any:
     trace = tracing.get()
     number = seed if trace is None else trace.value_of(seed)
     if not _is_int(number):
@@ -325,7 +312,7 @@ def _seed(name: str, seed: Any) -> Any:
     return int(number) if trace is None else trace.seed(seed)
 
 
-def _shape(name: str, shape: Any) -> tuple[int, ...]:
+def _as_shape(name: str, shape: Any) -> tuple[int, ...]:
     lengths = (shape,) if _is_int(shape) else shape
     if not isinstance(lengths, (tuple, list)) or not all(map(_is_int, lengths)):
         raise TypeError(f"{name}: expected an int or a tuple of ints as the shape, got {shown(shape)}")
@@ -334,7 +321,7 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
     return tuple(map(int, lengths))
 
 
-def _floating(name: str, dtype: Any) -> Any:
+def _floating_dtype(name: str, dtype: Any) -> Any:
     if dtype is None:
         return get_default_dtype()
     try:

@@ -1,9 +1,9 @@
-"""Numbers of a distribution, made of random bits: the same to the last bit on every device.
+"""Random variates computed from random bits, bit-identical on every device.
 
-Uniform floats are made on the device, of integers that a float holds exactly. The others are made on the host, by
-operations that IEEE 754 rounds correctly, + - * / and the square root, each a call of its own, so that no compiler
-joins two into one. Logarithm, sine and cosine differ from library to library, and are series here; so, on some
-devices, does even the square root.
+Uniform floats are computed on the device, from integers that a float represents exactly. The others are computed on the
+host, by operations that IEEE 754 rounds correctly, + - * / and the square root, each in a separate call, so that no
+compiler fuses two. Logarithm, sine and cosine differ between libraries, and are series here; on some devices, even the
+square root differs.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
 _LOG = [2 / (2 * k + 1) for k in range(11)]  # log((1 + t) / (1 - t)) / t, by powers of t**2
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]  # sin(a) / a, by powers of a**2
 _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
-_PIECE = 2**13  # so many normal numbers at a time, whose parts then stay in the cache
+_PIECE = 2**13  # normal numbers at a time, so that intermediate arrays stay in the cache
 
 
 @overridable
 def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
-    """Return floats evenly spread over [0, 1): multiples of 2**-24 of int32, or of 2**-53 of int64."""
+    """Return uniform floats over [0, 1): multiples of 2**-24 of int32, or of 2**-53 of int64."""
     digits, spare = (24, 8) if bits.dtype == xp.int32 else (53, 11)
     return xp.astype((bits >> spare) & (2**digits - 1), dtype) * 2.0**-digits
 
@@ -47,7 +47,7 @@ def normal(words: np.ndarray) -> np.ndarray:
 
 def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:
     radius = np.sqrt(-2 * _log(((first >> 11) + 1) * 2.0**-53))
-    # An angle within 45 degrees of 0; in place of its cosine the sine, or not; and the opposite direction, or not
+    # An angle within 45 degrees of 0; sine and cosine exchanged, or not; and the opposite direction, or not
     angle = (second.view(np.int64) >> 11) * (math.pi * 2.0**-54)
     squared = angle * angle
     sine, cosine = angle * _series(squared, _SIN), _series(squared, _COS)
@@ -109,8 +109,8 @@ def _high(x: np.ndarray, factor: int) -> np.ndarray:
 def permutation(words: np.ndarray) -> np.ndarray:
     """Return the integers below the number of words, int64, in random order; the words are overwritten.
 
-    They are sorted by all bits of a word but those that they take themselves: no two keys are equal, so that it
-    does not matter how a sort treats such.
+    The integers replace the low bits of the words, which are sorted: no two keys are equal, so that the result does not
+    depend on the sorting algorithm.
     """
     mask = (1 << len(words).bit_length()) - 1
     words &= 2**64 - 1 - mask

@@ -2,10 +2,10 @@
 
 The short form is a summary, a block of entries, notes and examples, with empty lines between them::
 
-    axis : int -- Along what to flip.
+    axis : int -- The axis to flip.
     dtype, device
-    returns Tensor -- Of the shape of `x`, which may take
-        several lines.
+    returns Tensor -- Of the shape of `x`; a long description goes
+        on in indented lines.
     raises DeviceError
 
 An entry without a description stands for that in `SHARED`, or in what the functions of a module share.
@@ -37,11 +37,10 @@ SHARED = by_name(
     "generator : Generator, optional -- By default the stream of this thread or task: see `manual_seed`.",
     "keepdims : bool, default False -- Whether reduced axes stay, with length 1.",
     "shape : int or tuple of int -- The length of each axis.",
-    "requires_grad : bool, default False -- Whether gradients are wanted of the result, as a leaf.",
+    "requires_grad : bool, default False -- Whether the result is a leaf that requires a gradient.",
     "DeviceError -- If the tensors are on several devices.",
     "IndexError -- If there is no such axis.",
 )
-
 
 #: Titles of sections by the first word of their entries; other entries are parameters.
 _TITLES = {

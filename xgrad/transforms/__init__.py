@@ -23,11 +23,10 @@ __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 _SHARED = by_name(
     "argnums : int or sequence of int, default 0 -- "
-    "With respect to which positional arguments; a negative number counts from the last.",
+    "The positional arguments to differentiate with respect to; a negative number counts from the last.",
     "has_aux : bool, default False -- "
     "Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.",
-    "primals : tuple or list -- "
-    "The arguments of `fn`, all of which are differentiated. What is neither is the only argument.",
+    "primals : tuple or list -- The arguments of `fn`, all differentiated. Anything else is the only argument.",
     "result : Tensor or containers of them -- Of `fn`.",
     "aux : object -- Only with `has_aux`.",
 )
@@ -37,25 +36,25 @@ _SHARED = by_name(
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes the gradient of a scalar function.
 
-    fn : callable -- Returns a floating tensor of shape (). Its arguments that are differentiated are tensors, NumPy's
-        arrays or Python's numbers, real or complex, or dicts, lists, tuples and named tuples of them, nested at will,
-        with None for what is missing; any other argument is given to it as it is.
+    fn : callable -- Returns a floating tensor of shape (). Differentiated arguments are tensors, NumPy's arrays or
+        Python's numbers, real or complex, or nested dicts, lists, tuples and named tuples of them, with None for
+        missing ones; other arguments are passed on unchanged.
     argnums, has_aux
     returns callable -- Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the containers
-        of that argument, each tensor of the shape, dtype and device of what it belongs to; for a sequence a tuple of
-        those. With `has_aux` it returns ``(gradient, aux)``.
+        of that argument, each tensor of the shape, dtype and device of the one in the argument; for a sequence a tuple
+        of those. With `has_aux` it returns ``(gradient, aux)``.
     raises TypeError -- When called, if an argument that is differentiated is not floating, or `fn` does not return a
-        real floating tensor. What it returns as a Python number has lost its history, and is refused.
+        real floating tensor. A result that is a Python number has no graph, and is refused.
     raises ValueError -- If the result is no scalar, or there is no such argument.
 
-    No ``.grad`` is touched. What the result does not depend on has a gradient of zeros. Transforms nest freely, and
-    see through tensors that have a graph: the gradient has one itself where it depends on such a tensor, unless it is
-    computed under ``no_grad()``. For the gradient with respect to the parameters of a module see
-    `xgrad.nn.utils.functional_call`. The gradient of a complex z is dL/d(Re z) + i dL/d(Im z), as PyTorch's.
+    No ``.grad`` changes. Arguments on which the result does not depend have gradients of zeros. Transforms nest freely.
+    The gradient has a graph where it depends on tensors with one, unless it is computed under ``no_grad()``. For the
+    gradient with respect to the parameters of a module see `xgrad.nn.utils.functional_call`. The gradient of a complex
+    z is dL/d(Re z) + i dL/d(Im z), as in PyTorch.
 
-    Names, arguments and results are those of JAX's transforms, and where they agree those of ``torch.func``. Where
-    these two differ: `value_and_grad` returns the value first, and the function that `vjp` returns takes one argument,
-    in the containers of the result, and returns a tuple.
+    Names, arguments and results are those of JAX's transforms, and mostly of ``torch.func``. Where the two differ,
+    JAX's apply: `value_and_grad` returns the value first, and the function that `vjp` returns takes one argument, in
+    the containers of the result, and returns a tuple.
 
     >>> def energy(state):
     ...     return (state["mass"] * state["speed"] ** 2).sum() / 2
@@ -71,8 +70,10 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
 def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes a scalar function and its gradient.
 
-    The parameters and errors are those of `grad`.
+    The errors are those of `grad`.
 
+    fn : callable -- As that of `grad`.
+    argnums, has_aux
     returns callable -- Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value, aux),
         gradient)``.
 
@@ -134,8 +135,8 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     raises TypeError -- As `grad`, and if the containers or the dtypes do not fit.
     raises ValueError -- If a shape or a device does not fit.
 
-    By reverse mode applied twice: the gradient is linear in the one that arrives, and its derivative by that is the
-    transpose of a transpose. It takes a call of `fn` and two backward passes, whatever the number of inputs.
+    By reverse mode applied twice: the gradient is linear in the incoming one, and its derivative by that is the
+    transpose of a transpose. It takes a call of `fn` and two backward passes, for any number of inputs.
 
     J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
 
@@ -146,7 +147,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     primals, tangents = _as_arguments(primals), _as_arguments(tangents)
     call = TransformCall("jvp", fn, primals, {}, range(len(primals)), has_aux)
     vectors = call.match("tangent", primals, tangents)
-    weights = [call.add_input(zeros_like(out)) for out in call.outputs]  # of which the gradients are linear functions
+    weights = [call.add_input(zeros_like(out)) for out in call.outputs]  # the gradients are linear in them
     transposed = pull_back(call.outputs, weights, call.inputs, create=True)
     products = pull_back(transposed, vectors, weights, create=call.is_recorded(vectors))
     tangent = rebuild(call.result, map(call.visible, products))
@@ -160,8 +161,8 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     fn : callable -- Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
     argnums, has_aux
     returns callable -- Takes the arguments of `fn`, and returns the containers of its result, with those of the
-        argument (a tuple of them for a sequence of `argnums`) in the place of each tensor, and in there tensors of
-        shape ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
+        argument (a tuple of them for a sequence of `argnums`) in each position of a tensor, of tensors of shape
+        ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
     raises TypeError -- As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary
         part. Of complex arguments each row is a gradient, as that of `grad`.
     raises ValueError -- If there is no such argument.
@@ -177,8 +178,10 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes all second derivatives of a function: the `jacobian` of its `jacobian`.
 
-    The parameters and errors are those of `jacobian`; arguments are real.
+    The errors are those of `jacobian`.
 
+    fn : callable -- As that of `jacobian`, of real arguments.
+    argnums, has_aux
     returns callable -- As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has the
         shape ``x.shape + x.shape``; of containers, it is the containers of the argument within those of the argument.
         It takes one backward pass for each number in the arguments.

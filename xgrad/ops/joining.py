@@ -1,0 +1,215 @@
+"""The standard's manipulation functions that join, split and repeat tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import BOOLEAN
+from xgrad.core.function import Function
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import link
+from xgrad.ops.declare import derivative, front_axis, slice_axis
+from xgrad.ops.indexing import getitem_function, take
+from xgrad.ops.manipulation import reshape
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import explained, shown
+
+__all__ = ["concat", "repeat", "stack", "tile", "unstack"]
+
+
+def _split(g: Any, axis: int | None, arrays_shape: list[tuple[int, ...]], xp: Any) -> list[Any]:
+    if axis is None:
+        axis, lengths = 0, [math.prod(shape) for shape in arrays_shape]
+    else:
+        axis %= len(g.shape)
+        lengths = [shape[axis] for shape in arrays_shape]
+    parts, start = [], 0
+    for shape, length in zip(arrays_shape, lengths, strict=True):
+        parts.append(xp.reshape(g[slice_axis(axis, start, start + length)], shape))
+        start += length
+    return parts
+
+
+@derivative(_split, kind=BOOLEAN)
+def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
+    return xp.concat(list(arrays), axis=axis)
+
+
+@explained
+@documented("manipulation functions")
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """Join tensors along an axis that they have.
+
+    arrays : sequence of Tensor -- At least one, of shapes that agree but for `axis`, on one device.
+    axis : int or None, default 0 -- The axis to join along; None joins all elements in row order.
+    returns Tensor -- Of the joined shape, and of the dtype that all promote to.
+    raises ValueError -- If the shapes do not agree.
+    raises DeviceError
+
+    >>> xgrad.concat([xgrad.ones(2), xgrad.zeros(1)])
+    Tensor([1., 1., 0.])
+    """
+    return _concat(*arrays, axis=axis)
+
+
+def _unstack(g: Any, axis: int, xp: Any, arrays_shape: list[tuple[int, ...]]) -> list[Any]:
+    before = (slice(None),) * (axis % len(g.shape))
+    return [g[(*before, i, ...)] for i in range(len(arrays_shape))]
+
+
+@derivative(_unstack, kind=BOOLEAN)
+def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
+    return xp.stack(list(arrays), axis=axis)
+
+
+@explained
+@documented("manipulation functions")
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+    """Join tensors along a new axis.
+
+    arrays : sequence of Tensor -- At least one, of one shape, on one device.
+    axis : int, default 0 -- The new axis in the result.
+    returns Tensor -- With one axis more, as long as there are tensors.
+    raises ValueError -- If the shapes differ.
+    raises DeviceError
+
+    >>> xgrad.stack([xgrad.ones(2), xgrad.zeros(2)], axis=1)
+    Tensor([[1., 0.],
+            [1., 0.]])
+    """
+    return _stack(*arrays, axis=axis)
+
+
+class _Unstack(Function):
+    """One tensor for each index along an axis."""
+
+    name = "unstack"
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, axis: int) -> tuple[Any, ...]:
+        before = (slice(None),) * (axis % len(x.shape))
+        return tuple(x[(*before, i, ...)] for i in range(x.shape[axis]))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, axis: int) -> Any:
+        return xp.stack(list(g), axis=axis)
+
+
+_unstack_function = _Unstack()
+
+
+@explained
+@documented("manipulation functions")
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """Split a tensor along an axis, which is removed.
+
+    x : Tensor -- With at least one axis.
+    axis : int, default 0 -- The axis to split along.
+    returns tuple of Tensor -- As many as `axis` is long, with one axis less.
+    raises IndexError
+
+    >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
+    (Tensor([1, 3]), Tensor([2, 4]))
+    """
+    x = as_tensor("unstack", "x", x)
+    before = (slice(None),) * front_axis("unstack", x, axis)
+    parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
+    for i, part in enumerate(parts):
+        if x.ndim > 1:
+            link(x, part, getitem_function, {"key": (*before, i, ...)})
+        else:  # an element, which is a value of its own
+            part._view = None
+    return parts
+
+
+def _repeat_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repeats: int, axis: int | None) -> Any:
+    """Sum the copies of each element, along an axis of their own."""
+    shape = (math.prod(x_shape),) if axis is None else x_shape
+    axis = (axis or 0) % len(shape) + 1
+    return xp.reshape(xp.sum(xp.reshape(g, (*shape[:axis], repeats, *shape[axis:])), axis=axis), x_shape)
+
+
+@derivative(_repeat_rule)
+def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
+    return xp.repeat(x, repeats, axis=axis)
+
+
+@derivative(None)
+def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
+    """Return the indices of `count` elements, each as often as it is repeated."""
+    numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
+    return xp.repeat(numbers, xp.astype(repeats, xp.int64))
+
+
+@explained
+@documented("manipulation functions")
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return `x` with each element several times, one after the other.
+
+    x
+    repeats : int or Tensor -- The number of copies of each element; one number for all, or integers of shape (n,) where
+        there are n elements along `axis`. The shape of the result then depends on values, which synchronizes with a
+        GPU.
+    axis : int, optional -- The axes; by default all elements in row order, as one axis.
+    returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
+    raises TypeError -- If `repeats` are not integers.
+    raises ValueError -- If one is negative, or there are not as many as elements.
+    raises DeviceError -- If the two are on different devices.
+
+    >>> xgrad.repeat(xgrad.asarray([1, 2]), 2)
+    Tensor([1, 1, 2, 2])
+    >>> xgrad.repeat(xgrad.asarray([1, 2]), xgrad.asarray([0, 3]))
+    Tensor([2, 2, 2])
+    """
+    x = as_tensor("repeat", "x", x)
+    if x.ndim == 0 and axis in (0, -1):  # NumPy takes a 0-d array for one element, others do not
+        axis = None
+    if isinstance(repeats, int):
+        return _repeat(x, repeats=repeats, axis=axis)
+    repeats = as_tensor("repeat", "repeats", repeats)
+    if repeats.dtype.kind not in "iu":
+        raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    n = x.shape[front_axis("repeat", x, axis)]
+    if repeats.shape not in ((n,), (1,)):
+        raise ValueError(f"repeat: expected repeats of shape ({n},), one an element, got {repeats.shape}")
+    return take(x, _repeated(repeats, count=n), axis=axis)
+
+
+def _tile_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
+    """Sum the copies: the even axes are numbers of copies, the odd ones those of `x`."""
+    ndim = len(g.shape)
+    shape, copies = ((1,) * (ndim - len(lengths)) + lengths for lengths in (x_shape, repetitions))
+    g = xp.reshape(g, tuple(n for pair in zip(copies, shape, strict=True) for n in pair))
+    return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * ndim, 2))), x_shape)
+
+
+@derivative(_tile_rule)
+def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
+    return xp.tile(x, repetitions)
+
+
+@documented("manipulation functions")
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
+    """Return copies of `x` side by side along axes.
+
+    x
+    repetitions : tuple of int -- The number of copies along each axis, from the last on; new axes come first, and those
+        without a number have one copy.
+    returns Tensor -- With as many axes as `x` or as there are numbers, whichever is more.
+    raises TypeError -- If `repetitions` are not a tuple or list.
+    raises ValueError -- If one is negative.
+
+    >>> xgrad.tile(xgrad.asarray([1, 2]), (2, 2))
+    Tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    if not isinstance(repetitions, (tuple, list)):
+        raise TypeError(f"tile: expected a tuple of int for repetitions, got {shown(repetitions)}")
+    if any(n < 0 for n in repetitions):
+        raise ValueError(f"tile: expected no negative repetitions, got {repetitions}")
+    return _tile(x, repetitions=tuple(repetitions))
