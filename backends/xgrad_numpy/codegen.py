@@ -65,7 +65,7 @@ def _resolve(operand: Any) -> Any:
     return operand.array if type(operand) is Slot else operand
 
 
-def slots_in(operands: Iterable[Any]) -> list[Slot]:
+def slots_in(operands: Sequence[Any]) -> list[Slot]:
     """Return the slots among operands."""
     return [operand for operand in leaves(operands) if type(operand) is Slot]
 
