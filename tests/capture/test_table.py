@@ -37,19 +37,19 @@ REFUSED = {
 
 def step_of(op: OpCase, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
     """Return a function of inputs and of a factor of the first gradient, which returns values and gradients."""
-    given = options(sample, CPU)
+    fixed = options(sample, CPU)
 
     def step(inputs: list[Any], scale: Any) -> Any:
         xs = [x.detach().requires_grad_() if wants else x for x, wants in zip(inputs, wanted, strict=True)]
-        outs = [out for _, out in trees.leaves(op.fn(*xs, **given)) if isinstance(out, xgrad.Tensor)]
-        leaves, found = [x for x, wants in zip(xs, wanted, strict=True) if wants], []
+        outs = [out for _, out in trees.leaves(op.fn(*xs, **fixed)) if isinstance(out, xgrad.Tensor)]
+        leaves, orders = [x for x, wants in zip(xs, wanted, strict=True) if wants], []
         ends, cotangents = [out for out in outs if out.requires_grad], []
         for _ in range(order):
             if ends:
                 cotangents = [scale.astype(out.dtype) * xgrad.ones_like(out.detach()) for out in ends]
-                found.append(xgrad.autograd.grad(ends, leaves, cotangents, create_graph=order > 1, allow_unused=True))
-                ends = [g for g in found[-1] if g is not None and g.requires_grad]
-        gradients = [[g if g is None else g.detach() for g in each] for each in found]
+                orders.append(xgrad.autograd.grad(ends, leaves, cotangents, create_graph=order > 1, allow_unused=True))
+                ends = [g for g in orders[-1] if g is not None and g.requires_grad]
+        gradients = [[g if g is None else g.detach() for g in each] for each in orders]
         return [out.detach() for out in outs], gradients
 
     return step
@@ -77,12 +77,12 @@ def test_op_replayed_has_the_bits_of_eager_unless_listed_as_refused(op: OpCase, 
     refusals = set()
     for sample in op.samples if kind == "real" else op.complex_samples():
         with quiet():
-            given = [inputs_of(op, sample, np.dtype(dtype), factor) for factor in (1, 0.875)]
-            wanted = [op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in given[0]]
+            inputs = [inputs_of(op, sample, np.dtype(dtype), factor) for factor in (1, 0.875)]
+            wanted = [op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in inputs[0]]
             scales = [xgrad.asarray(s, dtype=np.dtype(dtype)) for s in (1.0, -0.5)]
             step = step_of(op, sample, wanted, 2 if any(wanted) else 0)
             captured = xgrad.capture(step)
-            for xs, scale in zip(given, scales, strict=True):
+            for xs, scale in zip(inputs, scales, strict=True):
                 expected, error = attempt(step, xs, scale)
                 with warnings.catch_warnings():
                     if op.name in REFUSED:
