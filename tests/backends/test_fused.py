@@ -344,7 +344,9 @@ def test_dropout_has_the_bits_of_the_generic_rule(p: float, dtype: str, fused: D
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [name for name, case in KERNEL_CASES.items() if case.kernel in ("sgd_step", "adam_step")])
+@pytest.mark.parametrize(
+    "name", [name for name, case in KERNEL_CASES.items() if case.kernel in ("sgd_step", "adam_step")]
+)
 def test_update_by_infinities_and_nans_has_the_bits_of_the_generic_rule(
     name: str, dtype: str, kernels: Kernels
 ) -> None:
