@@ -1,6 +1,6 @@
-"""Install the wheel with each combination of extras, each in an environment of its own, and check what it brings.
+"""Install the wheel with each combination of extras, each in an environment of its own, and run `installed.py` there.
 
-``python tests/extras.py`` needs the standard library alone; ``python tests/extras.py '' special,cli`` takes some
+``python tests/extras.py`` needs only the standard library; ``python tests/extras.py '' special,cli`` tests two of the
 combinations. Environments are made with the running Python, two at a time.
 """
 
@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MATRIX = ("", "special", "threads", "cli", "special,cli", "test")
+MATRIX = ("", "special", "threads", "cli", "special,cli", "parity", "test")
 PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
-def built(folder: Path) -> Path:
-    """Return a wheel, made of a copy of the source: setuptools leaves files beside what it builds."""
+def build(folder: Path) -> Path:
+    """Build a wheel from a copy of the source, where setuptools may leave files, and return its path."""
     ignored = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "runs")
     shutil.copytree(ROOT, folder / "source", ignore=ignored)
     command = [sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, folder / "source"]
@@ -32,19 +32,19 @@ def built(folder: Path) -> Path:
     return wheel
 
 
-def checked(extras: str, wheel: Path, folder: Path) -> tuple[int, str]:
+def check(extras: str, wheel: Path, folder: Path) -> tuple[int, str]:
     """Return the exit status and the output of the checks with some extras."""
-    place = folder / f"extras-{extras or 'none'}"
-    venv.create(place, with_pip=True, symlinks=sys.platform != "win32")
-    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}  # which may name the source
-    script = shutil.copy(ROOT / "tests" / "installed.py", place)
+    environment = folder / f"extras-{extras or 'none'}"
+    venv.create(environment, with_pip=True, symlinks=sys.platform != "win32")
+    python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}  # may contain the source
+    script = shutil.copy(ROOT / "tests" / "installed.py", environment)
     commands = [[*PIP, "install", f"{wheel}[{extras}]" if extras else str(wheel)], ["-I", script, extras]]
     for command in commands:
-        done = subprocess.run([python, *command], cwd=place, env=env, capture_output=True, text=True)
+        done = subprocess.run([python, *command], cwd=environment, env=env, capture_output=True, text=True)
         if done.returncode:
             return done.returncode, done.stdout + done.stderr
-    shutil.rmtree(place)
+    shutil.rmtree(environment)
     return 0, done.stdout
 
 
@@ -53,7 +53,7 @@ def main(matrix: Sequence[str]) -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as threads:
         folder = Path(name)
-        results = threads.map(partial(checked, wheel=built(folder), folder=folder), matrix)
+        results = threads.map(partial(check, wheel=build(folder), folder=folder), matrix)
         for extras, (status, output) in zip(matrix, results, strict=True):
             print(f"[{extras}] {'FAILED' if status else 'passed'}\n{output}", end="", flush=True)
             failed += bool(status)

@@ -1,7 +1,7 @@
-"""The kernels of CUDA on the host: their own source, given to a C++ compiler with what stands for CUDA around it.
+"""CUDA kernels on the host: their source, compiled by a C++ compiler with definitions of CUDA's names.
 
-`HostCupy` has the names of CuPy that `xgrad_cupy.kernels` uses, for NumPy's arrays, and refuses what CuPy refuses. The
-threads of a block are threads, which exchange what those of a warp do, and wait for each other.
+`HostCupy` has the names that `xgrad_cupy.fused_kernels` uses, for NumPy's arrays, and refuses what CuPy refuses.
+Threads of a block are threads of the host, which exchange the values of a warp, and wait for each other.
 """
 
 from __future__ import annotations
@@ -12,27 +12,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-COMPILER = shutil.which("g++")
+from xgrad_cupy.cuda_source import C_TYPES
 
-C_TYPES = {
-    "bool": "bool",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long long",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long long",
-    "float32": "float",
-    "float64": "double",
-}
+COMPILER = shutil.which("g++")
 
 SCALARS: dict[Any, Any] = {
     np.int32: ctypes.c_int,
@@ -50,177 +37,100 @@ using namespace std;
 """
 
 BLOCKS = """
-#include <condition_variable>
-#include <mutex>
+#include <barrier>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #define __global__
 #define __shared__ static
 
-struct Place { unsigned x, y, z; };
-static thread_local Place threadIdx;
-static Place blockIdx, blockDim;
-
-struct Barrier {  // of threads, some of which may have ended
-    mutex lock;
-    condition_variable all;
-    int expected, arrived = 0, round = 0;
-    explicit Barrier(int count) : expected(count) {}
-    void wait(bool leave = false) {
-        unique_lock<mutex> held(lock);
-        expected -= leave;
-        arrived += !leave;
-        int mine = round;
-        if (arrived == expected) {
-            arrived = 0;
-            ++round;
-            all.notify_all();
-        } else if (!leave) {
-            all.wait(held, [&] { return round != mine; });
-        }
-    }
-};
-
-static vector<Barrier *> warps;
-static Barrier *whole;
+struct Index { unsigned x, y, z; };
+static thread_local Index threadIdx;
+static Index blockIdx, blockDim;
+static vector<unique_ptr<barrier<>>> warps;
+static unique_ptr<barrier<>> whole;
 static double slots[1024];
 
-inline unsigned number() { return threadIdx.y * blockDim.x + threadIdx.x; }
-inline void __syncthreads() { whole->wait(); }
+inline void __syncthreads() { whole->arrive_and_wait(); }
 
 template <typename V> V __shfl_xor_sync(unsigned, V value, int step) {
-    unsigned mine = number();
-    slots[mine] = value;
-    warps[mine / 32]->wait();
-    V found = slots[mine ^ step];
-    warps[mine / 32]->wait();
-    return found;
+    unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
+    slots[thread] = value;
+    warps[thread / 32]->arrive_and_wait();
+    V other = slots[thread ^ step];
+    warps[thread / 32]->arrive_and_wait();
+    return other;
 }
 
 template <typename Work> void launch(long long blocks, unsigned x, unsigned y, Work work) {
     blockDim = {x, y, 1};
     for (long long block = 0; block < blocks; ++block) {
         blockIdx = {(unsigned)block, 0, 0};
-        Barrier every(x * y);
-        whole = &every;
-        for (unsigned k = 0; k < x * y / 32; ++k) warps.push_back(new Barrier(32));
-        vector<thread> threads;
+        whole = make_unique<barrier<>>(x * y);
+        warps.clear();
+        for (unsigned k = 0; k < x * y / 32; ++k) warps.push_back(make_unique<barrier<>>(32));
+        vector<jthread> threads;
         for (unsigned k = 0; k < x * y; ++k) {
             threads.emplace_back([=] {
                 threadIdx = {k % x, k / x, 0};
                 work();
-                warps[k / 32]->wait(true);
-                whole->wait(true);
+                warps[k / 32]->arrive_and_drop();
+                whole->arrive_and_drop();
             });
         }
-        for (thread &one : threads) one.join();
-        for (Barrier *warp : warps) delete warp;
-        warps.clear();
     }
 }
 """
 
 
-class Parameter:
-    """A parameter of an elementwise kernel, as CuPy reads it: a dtype, or one letter for any."""
-
-    def __init__(self, text: str) -> None:
-        *words, self.type, self.name = text.split()
-        assert set(words) <= {"raw"} and self.name not in ("i", "n"), text
-        self.raw = "raw" in words
-        assert len(self.type) == 1 or self.type in C_TYPES, text
-
-    def dtype(self, types: dict[str, str]) -> np.dtype:
-        return np.dtype(types.get(self.type, self.type))
-
-
 class ElementwiseKernel:
-    """What CuPy's class of this name does with a kernel, on the host. All of them are kept in `made`."""
-
-    made: ClassVar[dict[str, ElementwiseKernel]] = {}
+    """CuPy's class of this name, on the host, for contiguous arrays."""
 
     def __init__(
-        self,
-        in_params: str,
-        out_params: str,
-        operation: str,
-        name: str,
-        *,
-        preamble: str = "",
-        options: tuple[str, ...] = (),
+        self, in_params: str, out_params: str, operation: str, name: str, *, options: tuple[str, ...] = ()
     ) -> None:
-        self.ins = [Parameter(text) for text in in_params.split(",")]
-        self.outs = [Parameter(text) for text in out_params.split(",")]
-        self.operation, self.name, self.preamble = operation, name, preamble
-        self.made[name] = self
+        self.ins, self.outs = ([text.split() for text in params.split(",")] for params in (in_params, out_params))
+        self.operation, self.name = operation, name
+        assert all(len(kind) == 1 or kind in C_TYPES for kind, _ in self.ins + self.outs), name
 
     def __call__(self, *args: Any) -> Any:
         assert len(args) in (len(self.ins), len(self.ins) + len(self.outs)), self.name
-        params = self.ins + self.outs[: len(args) - len(self.ins)]
+        params = (self.ins + self.outs)[: len(args)]
+        arrays = [(kind, x) for (kind, _), x in zip(params, args, strict=True) if isinstance(x, np.ndarray)]
         types: dict[str, str] = {}
-        for p, x in reversed(list(zip(params, args, strict=True))):  # results decide first
-            if isinstance(x, np.ndarray) and types.setdefault(p.type, x.dtype.name) != x.dtype.name != p.type:
-                raise TypeError(f"Type is mismatched. {p.name} {x.dtype} {types[p.type]}")
-            if isinstance(x, np.ndarray) and p.type in C_TYPES and x.dtype.name != p.type:
-                raise TypeError(f"Type is mismatched. {p.name} {x.dtype} {p.type}")
-        shapes = [x.shape for p, x in zip(params, args, strict=True) if not p.raw and isinstance(x, np.ndarray)]
-        if not shapes:
+        for kind, x in reversed(arrays):  # results first
+            expected = kind if kind in C_TYPES else types.setdefault(kind, x.dtype.name)
+            if x.dtype.name != expected:
+                raise TypeError(f"Type is mismatched. {self.name} {x.dtype} {expected}")
+        if not arrays:
             raise ValueError("Loop size is undecided.")
-        shape = np.broadcast_shapes(*shapes)
-        given = list(args)
-        if len(args) == len(self.ins):
-            assert not any(p.raw for p in self.outs), "Output array size is Undecided"
-            given += [np.full(shape, 77, p.dtype(types)) for p in self.outs]
-        results = given[len(self.ins) :]
-        for p, x in zip(self.outs, results, strict=True):
-            if not p.raw and x.shape != shape:
-                raise ValueError("Out shape is mismatched")
-        size = int(np.prod(shape))
-        if size:
-            held = list(self._held(given, types, shape))
-            run = compiled(self.code(types))[self.name]
-            strides = [0 if p.raw or not x.ndim else x.strides[-1] for p, x in self._pairs(held)]
+        shape = np.broadcast_shapes(*[x.shape for _, x in arrays])
+        dtypes = [types.get(kind, kind) for kind, _ in self.ins + self.outs]
+        count = len(self.ins)
+        results = list(args[count:]) or [np.full(shape, 77, dtype) for dtype in dtypes[count:]]
+        if any(x.shape != shape for x in results):
+            raise ValueError("Out shape is mismatched")
+        assert all(x.flags.c_contiguous for x in results), "no copy of a result"
+        pairs = zip(args[:count], dtypes[:count], strict=True)
+        held = [np.ascontiguousarray(np.broadcast_to(np.asarray(x, dtype), shape)) for x, dtype in pairs] + results
+        if results[0].size:
             pointers = (ctypes.c_void_p * len(held))(*[x.ctypes.data for x in held])
-            run(pointers, (ctypes.c_longlong * len(held))(*strides), ctypes.c_longlong(size))
+            compiled(self.code(types))[self.name](pointers, ctypes.c_longlong(results[0].size))
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _pairs(self, values: list[Any]) -> Iterator[tuple[Parameter, Any]]:
-        return zip(self.ins + self.outs, values, strict=True)
-
-    def _held(self, given: list[Any], types: dict[str, str], shape: tuple[int, ...]) -> Iterator[np.ndarray]:
-        """Yield what the kernel reads and writes: of one axis, or in C order."""
-        for number, (p, x) in enumerate(self._pairs(given)):
-            if not isinstance(x, np.ndarray):
-                assert not p.raw, f"{self.name}: a number for the raw parameter {p.name}"
-                yield np.array(x, p.dtype(types))
-            elif number < len(self.ins):
-                yield np.ascontiguousarray(x if p.raw else np.broadcast_to(x, shape))
-            else:
-                assert x.flags.c_contiguous or (x.ndim == 1 and not p.raw), "no copy of a result"
-                yield x
-
     def code(self, types: dict[str, str], before: str = MATHEMATICS) -> str:
-        """Return the source for given types, as a function of pointers, strides in bytes and the number of elements."""
-        lines = [before]
-        lines += [f"typedef {C_TYPES[types[t]]} {t};" for t in sorted(types) if len(t) == 1]
-        lines += [self.preamble, f'extern "C" void {self.name}(char **at, const long long *by, long long n) {{']
-        for k, p in enumerate(self.ins + self.outs):
-            const = "const " if p in self.ins else ""
-            if p.raw:
-                lines.append(
-                    f"{const}{C_TYPES.get(p.type, p.type)} *{p.name} = ({C_TYPES.get(p.type, p.type)} *)at[{k}];"
-                )
-        lines.append("for (long long i = 0; i < n; ++i) {")
-        for k, p in enumerate(self.ins + self.outs):
-            const, kind = "const " if p in self.ins else "", C_TYPES.get(p.type, p.type)
-            if not p.raw:
-                lines.append(f"{const}{kind} &{p.name} = *({kind} *)(at[{k}] + i * by[{k}]); (void){p.name};")
+        """Return the source for given types, as a function of pointers and the number of elements."""
+        lines = [before, *[f"typedef {C_TYPES[types[kind]]} {kind};" for kind in sorted(types)]]
+        lines += [f'extern "C" void {self.name}(void **at, long long n) {{', "for (long long i = 0; i < n; ++i) {"]
+        for k, (kind, name) in enumerate(self.ins + self.outs):
+            const, ctype = "const " if k < len(self.ins) else "", C_TYPES.get(kind, kind)
+            lines.append(f"{const}{ctype} &{name} = (({ctype} *)at[{k}])[i]; (void){name};")
         return "\n".join([*lines, self.operation + ";", "}", "}"])
 
 
 class RawKernel:
-    """What CuPy's class of this name does with a kernel, on the host."""
+    """CuPy's class of this name, on the host."""
 
     def __init__(self, code: str, name: str) -> None:
         self.code, self.name = code, name
@@ -257,26 +167,26 @@ class HostCupy:
 
     @staticmethod
     def empty(shape: Any, dtype: Any) -> np.ndarray:
-        return np.full(shape, 77, dtype)  # which is noticed where it is not written to
+        return np.full(shape, 77, dtype)  # visible if not overwritten
 
     @staticmethod
     def empty_like(x: Any) -> np.ndarray:
         return np.full_like(x, 77)
 
 
-folder: Path | None = None  # where libraries are kept
+folder: Path | None = None  # of compiled libraries
 _loaded: dict[str, Any] = {}
 
 
 def compiled(code: str) -> Any:
-    """Return the library of a source, compiled without joining a product and a sum into one operation."""
+    """Return the library of a source, compiled without fused multiply-add."""
     assert folder is not None and COMPILER is not None
     name = hashlib.sha256(code.encode()).hexdigest()[:16]
     library = folder / f"{name}.so"
     if name not in _loaded and not library.exists():
         path = folder / f"{name}-{os.getpid()}.cpp"  # another worker may compile the same
         path.write_text(code)
-        flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function"]
+        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function"]
         flags += ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-pthread", "-shared", "-fPIC"]
         made = path.with_suffix(".so")
         done = subprocess.run([COMPILER, *flags, "-o", made, path], capture_output=True, text=True, check=False)

@@ -1,9 +1,9 @@
-"""CUDA graphs on the host: the names of CuPy, cuBLAS and CUDA that a captured step on `cuda` uses, over NumPy's memory.
+"""A stand-in for CuPy, cuBLAS and CUDA graphs on the host: the names that a captured step on `cuda` uses.
 
-What is launched while a stream captures is not done, but written down, and done at each launch of the graph, in the
-memory that it was given. Memory goes back to the pool that it is from, and is handed out again. Copies and launches of
-graphs wait until somebody waits for them. Arrays are not NumPy's: results without axes are arrays, views share
-`data.mem`, and NumPy's functions do not take them. What CUDA and CuPy forbid while a stream captures is an error.
+Launches during a stream capture are recorded, and done at each launch of the graph, in the recorded memory. Pools hand
+out freed memory again. Copies and launches of graphs are queued until something waits for them. Arrays differ from
+NumPy's as CuPy's do: 0-d results are arrays, views share `data.mem`, and NumPy's functions refuse them. What CUDA and
+CuPy forbid during a capture is an error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ctypes
 import math
 import operator
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from types import SimpleNamespace
@@ -23,21 +23,25 @@ import numpy as np
 
 import host_cuda
 
-log: list[Any] = []  # what was done, in order
-waiting: list[Callable[[], None]] = []  # what the device has still to do
+log: list[Any] = []  # events in order
+waiting: list[Callable[[], None]] = []  # the queue of the device
 
 
 def flush() -> None:
-    """Let the device do all that it has to."""
+    """Do all queued work."""
     while waiting:
         waiting.pop(0)()
 
 
+def launches() -> int:
+    """Return the number of launches of graphs in the log."""
+    return sum(entry[0] == "launch" for entry in log)
+
+
 # Memory
 
-
-reserved = 0  # bytes of all pools, those included that are no more
-capacity: int | None = None  # bytes that the device has
+reserved = 0  # bytes of all pools, dropped ones included
+capacity: int | None = None  # bytes of the device
 
 
 class OutOfMemoryError(MemoryError):
@@ -50,10 +54,7 @@ def _reserve(nbytes: int) -> None:
 
 
 class MemoryPool:
-    """Memory that is handed out again when nobody holds it.
-
-    As with CuPy's, free blocks are lost with the pool, unless they were given back before.
-    """
+    """A pool of memory. As with CuPy's, its free blocks are lost when it is dropped, unless they were freed before."""
 
     def __init__(self) -> None:
         self.free: dict[int, list[np.ndarray]] = {}
@@ -61,9 +62,8 @@ class MemoryPool:
 
     def malloc(self, nbytes: int) -> Pointer:
         size = -(-nbytes // 512) * 512
-        free = self.free.get(size)
-        if free:
-            return Pointer(Memory(free.pop(), self))
+        if self.free.get(size):
+            return Pointer(Memory(self.free[size].pop(), self))
         if capacity is not None and reserved + size > capacity:
             self._free()
             if reserved + size > capacity:
@@ -83,24 +83,22 @@ class MemoryPool:
         self._free()
 
     def _free(self) -> None:
-        given_back = sum(len(buffer) for buffers in self.free.values() for buffer in buffers)
+        nbytes = sum(len(buffer) for buffers in self.free.values() for buffer in buffers)
         self.free.clear()
-        self.total -= given_back
-        _reserve(-given_back)
+        self.total -= nbytes
+        _reserve(-nbytes)
 
 
 class Memory:
     def __init__(self, buffer: np.ndarray, pool: MemoryPool) -> None:
-        self.buffer, self.pool = buffer, pool.weak
-        self.ptr = buffer.ctypes.data
+        self.buffer, self.pool, self.ptr = buffer, pool.weak, buffer.ctypes.data
 
     def __del__(self) -> None:
         pool = self.pool()
-        if pool is None:
-            if callable(_reserve):  # which goes with the module at the end
-                _reserve(-len(self.buffer))
-        else:
+        if pool is not None:
             pool.free.setdefault(len(self.buffer), []).append(self.buffer)
+        elif callable(_reserve):  # None at exit
+            _reserve(-len(self.buffer))
 
 
 class Pointer:
@@ -111,33 +109,18 @@ class Pointer:
         return Pointer(self.mem, self.ptr - self.mem.ptr + offset)
 
     def copy_from_device_async(self, source: Pointer, size: int, stream: Any = None) -> None:
-        target, given = _bytes(self.ptr, size), _bytes(source.ptr, size)
-        keep = self.mem, source.mem
-        _do(lambda: np.copyto(target, given), stream, late=True)
-        del keep
+        target, data = _bytes(self.ptr, size), _bytes(source.ptr, size)
+        _do(lambda: np.copyto(target, data), stream, queued=True)
 
     def copy_from_host_async(self, address: int, size: int, stream: Any = None) -> None:
-        if (stream or get_current_stream()).nodes is not None:
-            raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
-        target, given = _bytes(self.ptr, size), _bytes(address, size)
+        _refuse_transfers(stream)
+        target, data = _bytes(self.ptr, size), _bytes(address, size)
         log.append(("numbers", address))
-        _do(lambda: np.copyto(target, given), stream, late=True)
+        _do(lambda: np.copyto(target, data), stream, queued=True)
 
 
 def _bytes(address: int, size: int) -> np.ndarray:
     return np.frombuffer((ctypes.c_char * size).from_address(address), np.uint8) if size else np.empty(0, np.uint8)
-
-
-def _do(work: Callable[[], Any], stream: Any = None, late: bool = False) -> None:
-    """Do some work, or note it for a graph; what comes `late` waits until somebody waits for it."""
-    stream = stream or get_current_stream()
-    if stream.nodes is not None:
-        stream.nodes.append(work)
-    elif late:
-        waiting.append(work)
-    else:
-        flush()
-        work()
 
 
 default = MemoryPool()
@@ -164,7 +147,6 @@ class Stream:
     def __init__(self, non_blocking: bool = False) -> None:
         self.ptr = id(self) if non_blocking else 0
         self.nodes: list[Callable[[], Any]] | None = None
-        self.broken = False
 
     def __enter__(self) -> Stream:
         _streams.append(self)
@@ -205,7 +187,7 @@ class Event:
         self.stream = stream.ptr
 
     def synchronize(self) -> None:
-        if self.stream is not None:  # recorded, or there is nothing to wait for
+        if self.stream is not None:  # recorded
             log.append("waited for a copy")
             flush()
 
@@ -223,12 +205,32 @@ class Graph:
         waiting.append(lambda: [node() for node in nodes] and None)
 
 
-_null = Stream()
-_streams = [_null]
+_streams = [Stream()]
 
 
 def get_current_stream() -> Stream:
     return _streams[-1]
+
+
+def capturing() -> bool:
+    return get_current_stream().nodes is not None
+
+
+def _refuse_transfers(stream: Stream | None = None) -> None:
+    if (stream or get_current_stream()).nodes is not None:
+        raise RuntimeError("the current stream is capturing, so transfers from and to the host are disallowed")
+
+
+def _do(work: Callable[[], Any], stream: Any = None, queued: bool = False) -> None:
+    """Do some work now or later, or add it to a graph."""
+    stream = stream or get_current_stream()
+    if stream.nodes is not None:
+        stream.nodes.append(work)
+    elif queued:
+        waiting.append(work)
+    else:
+        flush()
+        work()
 
 
 class Device:
@@ -243,7 +245,7 @@ class Device:
     def __exit__(self, *error: Any) -> None:
         pass
 
-    def __eq__(self, other: object) -> bool:  # and so no hash, as CuPy's has none
+    def __eq__(self, other: object) -> bool:  # and no hash, as in CuPy
         return isinstance(other, Device)
 
     def synchronize(self) -> None:
@@ -259,22 +261,22 @@ class Array:
     def __init__(
         self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None, base: Any = None
     ) -> None:
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
-        self.strides = tuple(np.empty(self.shape, self.dtype).strides) if strides is None else tuple(strides)
-        self.data = alloc(self.size * self.dtype.itemsize) if memptr is None else memptr
-        self.base = base
+        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.dtype, self.base = np.dtype(dtype), base
+        self.strides = tuple(np.empty(self.shape, self.dtype).strides if strides is None else strides)
+        self.data = alloc(self.nbytes) if memptr is None else memptr
 
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
-    nbytes = property(lambda self: self.size * self.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.itemsize)
     device = property(lambda self: Device())
     flags = property(lambda self: self.raw.flags)
     T = property(lambda self: launch(np.ndarray.transpose, self))
     mT = property(lambda self: launch(np.matrix_transpose, self))
     real = property(lambda self: launch(np.real, self))
     imag = property(lambda self: launch(np.imag, self))
-    __array_ufunc__ = None
+    __array_ufunc__ = __array__ = None
 
     @property
     def raw(self) -> np.ndarray:
@@ -282,43 +284,49 @@ class Array:
         return np.ndarray(self.shape, self.dtype, mem.buffer, self.data.ptr - mem.ptr, self.strides)
 
     def get(self, out: Any = None) -> np.ndarray:
-        if get_current_stream().nodes is not None:
-            raise RuntimeError("the current stream is capturing, so D2H transfers are disallowed")
+        _refuse_transfers()
         flush()
         return self.raw.copy()
 
     def item(self) -> Any:
         return self.get().item()
 
-    __bool__ = lambda self: bool(self.get())  # noqa: E731
-    __float__ = lambda self: float(self.get())  # noqa: E731
-    __int__ = lambda self: int(self.get())  # noqa: E731
-    __len__ = lambda self: self.shape[0]  # noqa: E731
-    __array__ = None
+    def __bool__(self) -> bool:
+        return bool(self.get())
+
+    def __float__(self) -> float:
+        return float(self.get())
+
+    def __int__(self) -> int:
+        return int(self.get())
+
+    def __len__(self) -> int:
+        return self.shape[0]  # type: ignore[no-any-return]
 
     def __getitem__(self, key: Any) -> Any:
         return launch(operator.getitem, self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raw, key, value = self.raw, unwrapped(key), unwrapped(value)
-        assert not isinstance(value, np.ndarray) or isinstance(value.base, np.ndarray), "an array of the host"
+        raw, key, value = self.raw, unwrap(key), unwrap(value)
         _do(lambda: operator.setitem(raw, key, value))
+
+    def __matmul__(self, other: Any) -> Any:
+        return launch(refused_product(np.matmul), self, other)
 
     def fill(self, value: Any) -> None:
         self[...] = value
 
     def dot(self, other: Any, out: Any = None) -> Any:
-        if out is not None:
-            assert out.raw.flags.c_contiguous
-        return launch(product(np.dot), self, other, out=out)
+        assert out is None or out.flags.c_contiguous
+        return launch(refused_product(np.dot), self, other, out=out)
 
     def copy(self) -> Array:
-        return launch(np.array, self)
+        return launch(np.array, self)  # type: ignore[no-any-return]
 
     def view(self, dtype: Any = None) -> Array:
-        if dtype is None:
-            return Array(self.shape, self.dtype, self.data, self.strides, self if self.base is None else self.base)
-        return launch(lambda x: x.view(dtype), self)
+        if dtype is not None:
+            return launch(lambda x: x.view(dtype), self)  # type: ignore[no-any-return]
+        return Array(self.shape, self.dtype, self.data, self.strides, self if self.base is None else self.base)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(np.ndarray, name) or name in ("ctypes", "tobytes", "mem"):
@@ -326,95 +334,83 @@ class Array:
         return partial(launch, getattr(np.ndarray, name), self)
 
 
-def unwrapped(x: Any) -> Any:
+def unwrap(x: Any) -> Any:
+    """Return NumPy's arrays for those of the device, also in containers."""
     if isinstance(x, Array):
         return x.raw
     if type(x) in (list, tuple):
-        return type(x)(map(unwrapped, x))
+        return type(x)(map(unwrap, x))
     assert not isinstance(x, np.ndarray), "an array of the host"
     return x
 
 
-def _given(args: Any) -> Iterator[Array]:
+def _arrays_in(args: Iterable[Any]) -> Iterator[Array]:
     for arg in args:
         if isinstance(arg, Array):
             yield arg
         elif type(arg) in (list, tuple):
-            yield from _given(arg)
+            yield from _arrays_in(arg)
 
 
 def launch(function: Callable[..., Any], *args: Any, out: Any = None, **options: Any) -> Any:
-    """Call a function of NumPy's for arrays of ours, now or in a graph, and return arrays of ours."""
-    raw, more = [unwrapped(x) for x in args], {name: unwrapped(x) for name, x in options.items()}
-    given = list(_given((*args, *options.values())))
-    kinds = (((x.dtype, x.ndim, x.raw.flags.c_contiguous) if isinstance(x, Array) else type(x)) for x in args)
-    compiled(getattr(function, "__name__", function), *kinds)
-    first = next(((x, r) for x, r in zip(args, raw, strict=True) if isinstance(x, Array)), None)
-    if get_current_stream().nodes is None:
+    """Call a function of NumPy on arrays of the device, now or in a graph, and return arrays of the device."""
+    raw, more = [unwrap(x) for x in args], {name: unwrap(x) for name, x in options.items()}
+    operands = list(_arrays_in((*args, *options.values())))
+    kinds = ((x.dtype, x.ndim, x.flags.c_contiguous) if isinstance(x, Array) else type(x) for x in args)
+    _compile(getattr(function, "__name__", function), *kinds)
+
+    def call() -> Any:
+        with np.errstate(all="ignore"):
+            return function(*raw, **more)
+
+    if not capturing():
         flush()
-    with np.errstate(all="ignore"):
-        result = function(*raw, **more)
-    if first and result is first[1]:
-        return first[0]
-    if out is not None:
-        target = out.raw
-        assert target.shape == result.shape
-        _do(lambda: np.copyto(target, quietly(function, raw, more), casting="same_kind"))
-        return out
-    if isinstance(result, (tuple, list)):
-        parts = [_wrapped(part, given) for part in result]
-        made = [(i, part.raw) for i, part in enumerate(parts) if isinstance(part, Array) and part.base is None]
-        if made:
+    result = call()
+    unchanged = [x for x, y in zip(args, raw, strict=True) if isinstance(x, Array) and y is result]
+    if unchanged:
+        return unchanged[0]
+    assert out is None or out.shape == result.shape
+    single = not isinstance(result, (tuple, list))
+    outputs = [out] if out is not None else [_wrap(part, operands) for part in ([result] if single else result)]
+    written = [(i, x.raw) for i, x in enumerate(outputs) if isinstance(x, Array) and (x is out or x.base is None)]
 
-            def each() -> None:
-                new = quietly(function, raw, more)
-                for i, target in made:
-                    np.copyto(target, new[i])
+    def write() -> None:
+        new = call()
+        for i, target in written:
+            np.copyto(target, new if single else new[i], casting="same_kind")
 
-            _do(each)
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    wrapped = _wrapped(result, given)
-    if isinstance(wrapped, Array) and wrapped.base is None and all(wrapped is not x for x in given):
-        target = wrapped.raw
-        _do(lambda: np.copyto(target, quietly(function, raw, more)))
-    return wrapped
+    if written:
+        _do(write)
+    if single:
+        return outputs[0]
+    return type(result)(*outputs) if hasattr(result, "_fields") else type(result)(outputs)
+
+
+def _wrap(result: Any, operands: list[Array]) -> Any:
+    """Return an array of the device for a result: a view of an operand, or a new one, full of NaN until computed."""
+    if not isinstance(result, (np.ndarray, np.generic)):
+        return result
+    for x in operands if isinstance(result, np.ndarray) else ():
+        if np.may_share_memory(result, x.raw) and x.size:
+            address = x.data + (result.__array_interface__["data"][0] - x.data.ptr)
+            return Array(result.shape, result.dtype, address, result.strides, x if x.base is None else x.base)
+    new = Array(result.shape, result.dtype, None, np.empty_like(result).strides)
+    new.raw[...] = np.nan if new.dtype.kind in "fc" else 0
+    return new
 
 
 _compiled: set[Any] = set()
 
 
-def compiled(*key: Any) -> None:
-    """Note that a kernel is compiled, when it is first called with what it depends on."""
+def _compile(*key: Any) -> None:
+    """Log the first call of a kernel with these dtypes and layouts."""
     if key not in _compiled:
         _compiled.add(key)
         log.append("compiled")
 
 
-def quietly(function: Callable[..., Any], raw: Any, more: Any) -> Any:
-    with np.errstate(all="ignore"):
-        return function(*raw, **more)
-
-
-def _wrapped(result: Any, given: list[Array]) -> Any:
-    if not isinstance(result, (np.ndarray, np.generic)):
-        return result
-    if isinstance(result, np.ndarray):
-        for x in given:
-            if np.may_share_memory(result, x.raw) and x.size:
-                place = x.data + (result.__array_interface__["data"][0] - x.data.ptr)
-                return Array(result.shape, result.dtype, place, result.strides, x if x.base is None else x.base)
-    new = Array(result.shape, result.dtype, None, _dense(result))
-    garbage: Any = np.nan if new.dtype.kind in "fc" else 0
-    new.raw[...] = garbage
-    return new
-
-
-def _dense(x: Any) -> Any:
-    return np.empty_like(x).strides  # in the order of the axes of x
-
-
 class Ufunc:
-    """An elementwise function as CuPy has it."""
+    """An elementwise function of CuPy."""
 
     def __init__(self, function: np.ufunc) -> None:
         self.function, self.__name__, self.name = function, function.__name__, function.__name__
@@ -430,85 +426,87 @@ class Ufunc:
             *args, out = args  # type: ignore[assignment]
         return launch(self.function, *args, out=out, **options)
 
+    def at(self, x: Array, key: Any, values: Any) -> None:
+        raw, key, values = map(unwrap, (x, key, values))
+        _do(lambda: self.function.at(raw, key, values))
+
 
 _OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
     "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "left_shift", "rshift": "right_shift", "eq": "equal", "ne": "not_equal", "lt": "less",
-    "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "neg": "negative", "pos": "positive",
+    "invert": "invert", "abs": "absolute",
 }  # fmt: skip
 for _name, _function in _OPERATORS.items():
     _ufunc = Ufunc(getattr(np, _function))
-    setattr(Array, f"__{_name}__", lambda x, y, ufunc=_ufunc: ufunc(x, y))
-    setattr(Array, f"__r{_name}__", lambda x, y, ufunc=_ufunc: ufunc(y, x))
-    if _name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Array, f"__{_name}__", lambda *args, ufunc=_ufunc: ufunc(*args))
+    if _ufunc.nin == 2 and _name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Array, f"__r{_name}__", lambda x, y, ufunc=_ufunc: ufunc(y, x))
         setattr(Array, f"__i{_name}__", lambda x, y, ufunc=_ufunc: ufunc(x, y, out=x))
-for _name, _function in {"neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute"}.items():
-    _ufunc = Ufunc(getattr(np, _function))
-    setattr(Array, f"__{_name}__", lambda x, ufunc=_ufunc: ufunc(x))
 Array.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def product(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a product that is refused while a stream captures, as by CuPy: all others go through its cuBLAS."""
+# Functions that cannot be captured
+
+
+def refused(
+    function: Callable[..., Any], library: str, when: Callable[..., bool] = lambda *args: True
+) -> Callable[..., Any]:
+    """Return a function that raises CuPy's error during a capture, for arguments of which a condition holds."""
 
     @wraps(function)
-    def call(x1: Any, x2: Any, *args: Any, **options: Any) -> Any:
-        if get_current_stream().nodes is not None and np.result_type(x1, x2).kind in "fc":
-            raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
-        return function(x1, x2, *args, **options)
+    def call(*args: Any, **options: Any) -> Any:
+        if capturing() and when(*args):
+            if library == "CuPy":
+                _refuse_transfers()
+            raise NotImplementedError(f"calling {library} API during stream capture is currently unsupported")
+        return function(*args, **options)
 
     return call
 
 
-def join(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a join that is refused while a stream captures where CuPy copies the addresses of arrays from the host."""
-
-    @wraps(function)
-    def call(arrays: Any, /, **options: Any) -> Any:
-        if get_current_stream().nodes is not None and len(arrays) > 8 and len({x.dtype for x in arrays}) == 1:
-            raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
-        return function(arrays, **options)
-
-    return call
+def refused_product(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a product: CuPy's go through its cuBLAS, except those of integers."""
+    return refused(function, "cuBLAS", lambda x1, x2, *args: np.result_type(x1, x2).kind in "fc")
 
 
-Array.__matmul__ = lambda x, y: launch(product(np.matmul), x, y)  # type: ignore[attr-defined]
+def refused_join(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a join: CuPy copies the addresses of more than eight arrays from the host."""
+    return refused(function, "CuPy", lambda arrays: len(arrays) > 8 and len({x.dtype for x in arrays}) == 1)
 
 
-# Namespaces
-
-
-def namespace(source: Any = compat) -> SimpleNamespace:
-    """Return the functions of a namespace for arrays of ours."""
-    found: dict[str, Any] = {}
-    for name, value in vars(source).items():
-        if isinstance(value, np.ufunc):
-            found[name] = Ufunc(value)
-        elif name.startswith("_") or isinstance(value, type) or not callable(value):
-            found[name] = value
-        else:
-            value = product(value) if name in ("matmul", "tensordot", "vecdot") else value
-            value = join(value) if name in ("concat", "stack") else value
-            found[name] = wraps(value)(partial(_created if name in _CREATES else launch, value))
-    if source is compat:
-        found |= {"linalg": _linalg(), "fft": _fft()}
-        found["asarray"] = _asarray
-    return SimpleNamespace(**found)
-
-
+_SOLVERS = "solve inv det svd qr eigh cholesky slogdet pinv eigvalsh".split()
 _CREATES = frozenset("arange empty eye full linspace ones zeros".split())
 
 
-def _created(function: Callable[..., Any], *args: Any, device: Any = None, **options: Any) -> Any:
+def namespace(source: Any = compat) -> SimpleNamespace:
+    """Return the functions of a namespace for arrays of the device."""
+    functions: dict[str, Any] = {}
+    for name, value in vars(source).items():
+        if isinstance(value, np.ufunc):
+            functions[name] = Ufunc(value)
+        elif name.startswith("_") or isinstance(value, type) or not callable(value):
+            functions[name] = value
+        else:
+            value = refused_product(value) if name in ("matmul", "tensordot", "vecdot") else value
+            value = refused_join(value) if name in ("concat", "stack") else value
+            functions[name] = wraps(value)(partial(_create if name in _CREATES else launch, value))
+    if source is compat:
+        functions |= {"linalg": namespace(compat.linalg), "fft": _fft(), "asarray": _asarray}
+    elif source is compat.linalg:
+        functions |= {name: refused(functions[name], "cuSOLVER") for name in _SOLVERS}
+    return SimpleNamespace(**functions)
+
+
+def _create(function: Callable[..., Any], *args: Any, device: Any = None, **options: Any) -> Any:
     return launch(function, *args, **options)
 
 
 def _asarray(x: Any, dtype: Any = None, copy: Any = None, device: Any = None) -> Any:
     if isinstance(x, Array):
         return launch(np.array, x, dtype=dtype) if copy or dtype not in (None, x.dtype) else x
-    if get_current_stream().nodes is not None:
-        raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
+    _refuse_transfers()
     host = np.array(x, dtype)
     new = Array(host.shape, host.dtype)
     flush()
@@ -517,62 +515,42 @@ def _asarray(x: Any, dtype: Any = None, copy: Any = None, device: Any = None) ->
 
 
 class Plan:
-    """What cuFFT works by, and in which memory."""
+    """A plan of cuFFT, with its memory."""
 
     def __init__(self) -> None:
-        if get_current_stream().nodes is not None:
-            raise RuntimeError("a plan copies its tables to the device")
+        _refuse_transfers()  # of its tables
         self.work_area = alloc(512)
 
 
-plans: dict[Any, Plan] = {}  # the last sixteen that were used
+plans: dict[Any, Plan] = {}  # CuPy's cache of sixteen
 
 
 def _fft() -> SimpleNamespace:
-    found = namespace(compat.fft)
+    functions = namespace(compat.fft)
     for name in compat.fft.__all__:
         if name.endswith(("fft", "fftn")):
-            setattr(found, name, _planned(getattr(found, name)))
-
-    def cached() -> list[tuple[Any, SimpleNamespace]]:
-        return [(key, SimpleNamespace(plan=plan)) for key, plan in plans.items()]
-
-    found.config = SimpleNamespace(get_plan_cache=cached)
-    return found
+            setattr(functions, name, _with_plan(getattr(functions, name)))
+    functions.config = SimpleNamespace(
+        get_plan_cache=lambda: [(key, SimpleNamespace(plan=plan)) for key, plan in plans.items()]
+    )
+    return functions
 
 
-def _planned(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_plan(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(x: Array, **options: Any) -> Any:
         key = function.__name__, x.shape, x.dtype, str(options)
         plans[key] = plan = plans.pop(key, None) or Plan()
         while len(plans) > 16:
             del plans[next(iter(plans))]
-        known = weakref.ref(plan)
+        alive = weakref.ref(plan)
 
-        def work() -> None:
-            assert known() is not None, "the plan is no more"
+        def check() -> None:
+            assert alive() is not None, "the plan was dropped"
 
-        _do(work)
+        _do(check)
         return function(x, **options)
 
-    return call
-
-
-def _linalg() -> SimpleNamespace:
-    found = namespace(compat.linalg)
-    for name in ("solve", "inv", "det", "svd", "qr", "eigh", "cholesky", "slogdet", "pinv", "eigvalsh"):
-        setattr(found, name, _refusing(name, getattr(found, name)))
-    return found
-
-
-def _refusing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **options: Any) -> Any:
-        if get_current_stream().nodes is not None:
-            raise NotImplementedError("calling cuSOLVER API during stream capture is currently unsupported")
-        return function(*args, **options)
-
-    call.__name__ = name
     return call
 
 
@@ -589,7 +567,7 @@ class ElementwiseKernel:
     def __call__(self, *args: Any) -> Any:
         if len(args) == self.nin:
             return launch(self.kernel, *args)
-        raw = [unwrapped(x) for x in args]
+        raw = [unwrap(x) for x in args]
         _do(lambda: self.kernel(*raw))
         return args[-1]
 
@@ -601,46 +579,46 @@ class RawKernel:
         self.kernel = host_cuda.RawKernel(code, name)
 
     def __call__(self, grid: Any, block: Any, args: Any) -> None:
-        raw = [unwrapped(x) for x in args]
-        _do(lambda: self.kernel(grid, block, tuple(raw)))
+        raw = tuple(unwrap(x) for x in args)
+        _do(lambda: self.kernel(grid, block, raw))
 
 
 # cuBLAS
 
+_HANDLE = 4711
+_DTYPES = {0: ("f4", "f4"), 1: ("f8", "f8"), 2: ("f2", "f4"), 4: ("c8", "c8"), 5: ("c16", "c16")}  # and of factors
+
 
 class Library:
-    """The functions of cuBLAS by their C signatures: addresses, sizes and flags, and nothing else."""
+    """The functions of cuBLAS by their C signatures: only addresses, sizes and flags."""
 
     def __init__(self) -> None:
-        self.streams: dict[int, Stream] = {}
         self.calls: list[dict[str, Any]] = []
         self.workspace: tuple[int, int] | None = None
         self.stream: int | None = None
-        for name in ("cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasGemmEx"):
+        for name in "cublasCreate_v2 cublasSetStream_v2 cublasSetWorkspace_v2 cublasGemmEx".split():
             setattr(self, name, self._typed(getattr(self, f"_{name}")))
         self.cublasGemmStridedBatchedEx = self._typed(self._batched)
 
     def _typed(self, function: Callable[..., int]) -> Callable[..., int]:
         def call(*args: Any) -> int:
-            types = call.argtypes  # type: ignore[attr-defined]
-            assert len(args) == len(types), f"{len(args)} arguments for {len(types)}"
-            for kind, arg in zip(types, args, strict=True):
+            for kind, arg in zip(call.argtypes, args, strict=True):  # type: ignore[attr-defined]
                 kind.from_param(arg)
             return function(*args)
 
         return call
 
     def _cublasCreate_v2(self, handle: Any) -> int:
-        handle._obj.value = 4711
+        handle._obj.value = _HANDLE
         return 0
 
     def _cublasSetStream_v2(self, handle: Any, stream: int) -> int:
         self.stream, self.workspace = stream, None
-        return 0 if handle.value == 4711 else 1
+        return int(handle.value != _HANDLE)
 
     def _cublasSetWorkspace_v2(self, handle: Any, address: int, size: int) -> int:
         self.workspace = address, size
-        return 0 if handle.value == 4711 else 1
+        return int(handle.value != _HANDLE)
 
     def _cublasGemmEx(self, *args: Any) -> int:
         handle, ta, tb, m, n, k, alpha, a, ka, lda, b, kb, ldb, beta, c, kc, ldc, computed, algo = args
@@ -650,54 +628,49 @@ class Library:
     def _batched(self, handle: Any, *args: Any) -> int:
         ta, tb, m, n, k, alpha, a, ka, lda, sa, b, kb, ldb, sb, beta, c, kc, ldc, sc, count, computed, algo = args
         assert algo == -1
-        current = get_current_stream()
-        if handle.value != 4711 or self.stream != current.ptr or not self.workspace or not ka == kb == kc:
+        if handle.value != _HANDLE or self.stream != get_current_stream().ptr or not self.workspace:
             return 1
-        if lda < max(1, k if ta else m) or ldb < max(1, n if tb else k) or ldc < max(1, m):
+        if not ka == kb == kc or lda < max(1, k if ta else m) or ldb < max(1, n if tb else k) or ldc < max(1, m):
             return 7  # CUBLAS_STATUS_INVALID_VALUE
-        self.calls.append({"flags": (ta, tb), "computed": computed, "count": count, "leading": (lda, ldb, ldc)})
-        dtype = np.dtype({0: "f4", 1: "f8", 2: "f2", 4: "c8", 5: "c16"}[ka])
-        factor = np.dtype({0: "f4", 1: "f8", 2: "f4", 4: "c8", 5: "c16"}[ka])
-        one, zero = (np.frombuffer(_bytes(at, factor.itemsize), factor)[0] for at in (alpha, beta))
+        self.calls.append({"flags": (ta, tb), "computed": computed})
+        dtype, factor = map(np.dtype, _DTYPES[ka])
+        one, zero = (np.frombuffer(_bytes(address, factor.itemsize), factor)[0] for address in (alpha, beta))
         assert (one, zero) == (1, 0)
 
-        def columns(at: int, rows: int, across: int, leading: int) -> np.ndarray:
-            """Return a matrix that lies by columns."""
-            size = ((across - 1) * leading + rows) * dtype.itemsize
-            flat = np.frombuffer((ctypes.c_char * size).from_address(at), dtype)
-            return np.lib.stride_tricks.as_strided(flat, (rows, across), (dtype.itemsize, leading * dtype.itemsize))
+        def columns(address: int, rows: int, width: int, leading: int) -> np.ndarray:
+            """Return a matrix stored by columns."""
+            flat = _bytes(address, ((width - 1) * leading + rows) * dtype.itemsize).view(dtype)
+            return np.lib.stride_tricks.as_strided(flat, (rows, width), (dtype.itemsize, leading * dtype.itemsize))
 
         def run() -> None:
             for i in range(count):
                 first = columns(a + i * sa * dtype.itemsize, *((k, m) if ta else (m, k)), lda)
                 second = columns(b + i * sb * dtype.itemsize, *((n, k) if tb else (k, n)), ldb)
-                made = (first.T if ta else first) @ (second.T if tb else second)
-                columns(c + i * sc * dtype.itemsize, m, n, ldc)[...] = made
+                product = (first.T if ta else first) @ (second.T if tb else second)
+                columns(c + i * sc * dtype.itemsize, m, n, ldc)[...] = product
 
         _do(run)
         return 0
 
 
-def module(library: Library) -> Any:
-    """Return what stands for CuPy."""
-    cp: Any = SimpleNamespace(**vars(namespace()))
+def module() -> Any:
+    """Return the stand-in for the module ``cupy``."""
+    cp = namespace()
     cp.ndarray, cp.ElementwiseKernel, cp.RawKernel = Array, ElementwiseKernel, RawKernel
-    cp.moveaxis = partial(launch, np.moveaxis)
-    cp.ascontiguousarray = partial(launch, np.ascontiguousarray)
-    cp.broadcast_to = partial(launch, np.broadcast_to)
+    for name in ("moveaxis", "ascontiguousarray", "broadcast_to"):
+        setattr(cp, name, partial(launch, getattr(np, name)))
     cp.get_default_memory_pool = lambda: default
-    cp.empty = lambda shape, dtype: Array((shape,) if isinstance(shape, int) else shape, dtype)
+    cp.empty = Array
     cp.zeros = lambda shape, dtype: launch(np.zeros, shape, dtype)
     cp.empty_like = lambda x: Array(x.shape, x.dtype)
-    runtime = SimpleNamespace(runtimeGetVersion=lambda: 13_020)
     cp.cuda = SimpleNamespace(
-        Device=Device, Stream=Stream, Event=Event, MemoryPool=MemoryPool, alloc=alloc, runtime=runtime,
-        using_allocator=using_allocator, get_current_stream=get_current_stream, get_cublas_handle=lambda: 1,
+        Device=Device, Stream=Stream, Event=Event, MemoryPool=MemoryPool, alloc=alloc, using_allocator=using_allocator,
+        runtime=SimpleNamespace(runtimeGetVersion=lambda: 13_020), get_current_stream=get_current_stream,
+        get_cublas_handle=lambda: 1,
     )  # fmt: skip
-    kinds = SimpleNamespace(COMPUTE_TYPE_DEFAULT=1, COMPUTE_TYPE_TF32=7)
-    chosen = {np.float32: 1}
+    compute_types = {np.float32: 1}
     cp._core = SimpleNamespace(
-        _routines_linalg=kinds, set_compute_type=chosen.__setitem__, get_compute_type=chosen.__getitem__
-    )
-    cp.library = library
+        _routines_linalg=SimpleNamespace(COMPUTE_TYPE_DEFAULT=1, COMPUTE_TYPE_TF32=7),
+        set_compute_type=compute_types.__setitem__, get_compute_type=compute_types.__getitem__,
+    )  # fmt: skip
     return cp

@@ -1,7 +1,7 @@
 """The lowest versions that pyproject.toml allows, one ``name==version`` a line: ``python tests/oldest.py special cli``.
 
-The arguments are extras; the dependencies of xgrad itself are always among the lines, of which pip makes an
-environment: ``pip install --editable . $(python tests/oldest.py special cli test)``. Standard library only.
+The arguments are extras; the dependencies of xgrad itself are always included. pip installs the result:
+``pip install --editable . $(python tests/oldest.py special cli test)``. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BOUND = re.compile(r">=\s*(\d+(\.\d+)*)")
 def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, str]:
     """Return the lowest version of each package that a project, a table of pyproject.toml, requires with some extras.
 
-    For a package that is required more than once it is the highest of its bounds, which meets them all.
+    If a package is required more than once, it is the highest bound.
 
     Examples
     --------
@@ -32,14 +32,14 @@ def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, 
     >>> lowest(project, ["test"])
     {'numpy': '2.0', 'scipy': '1.17'}
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for name, version in _bounds(project, extras):
-        found[name] = max(found.get(name, version), version, key=lambda text: [*map(int, text.split("."))])
-    return found
+        versions[name] = max(versions.get(name, version), version, key=lambda text: [*map(int, text.split("."))])
+    return versions
 
 
 def _bounds(project: Mapping[str, Any], extras: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the lower bound of each requirement, those of extras that an extra names included."""
+    """Yield the name and the lower bound of each requirement, including those of extras that an extra requires."""
     for text in chain(project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)):
         match = REQUIREMENT.fullmatch(text)
         if match and match["name"] == project["name"]:

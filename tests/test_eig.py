@@ -84,5 +84,5 @@ def test_missing_solver_of_cusolver_says_what_to_do() -> None:
         raise RuntimeError("geev is not available")
 
     with pytest.raises(RuntimeError, match=r"no geev here: install a newer CUDA, or use x\.to\('cpu'\)"):
-        xgrad_cupy._by_geev(without)(np.eye(2))
-    assert xgrad_cupy._by_geev(np.linalg.eigvals)(np.eye(2)).tolist() == [1, 1]
+        xgrad_cupy._with_geev_hint(without)(np.eye(2))
+    assert xgrad_cupy._with_geev_hint(np.linalg.eigvals)(np.eye(2)).tolist() == [1, 1]

@@ -9,9 +9,9 @@ import pytest
 
 import xgrad
 from xgrad import nn
-from xgrad.parity.evaluate import evaluate, rounded
-from xgrad.parity.row import Op
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase
+from xgrad.parity.run_op import rounded, run_op
 
 HALF = np.dtype("float16")
 KERNELS = ("special.erf", "special.erfcx", "special.gammaln", "special.psi")  # of those of SciPy and CuPy
@@ -24,14 +24,16 @@ def _has_float16(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
-@pytest.mark.parametrize("op", [op for op in OPS if op.wide and (not op.kernel or op.name in KERNELS)], ids=str)
-def test_elementwise_ops_agree_with_float64_of_rounded_inputs(op: Op, device: str) -> None:
+@pytest.mark.parametrize(
+    "op", [op for op in OP_CASES if op.ranges and ("scipy" not in op.needs or op.name in KERNELS)], ids=str
+)
+def test_elementwise_ops_agree_with_float64_of_rounded_inputs(op: OpCase, device: str) -> None:
     """The tolerance is relative to the largest result, since sums and differences cancel."""
-    if op.kernel:
+    if "scipy" in op.needs:
         pytest.importorskip("scipy", reason="needs scipy")
-    sample, unit = op.wide_sample(), np.finfo(HALF).eps
-    got = evaluate(op, sample, xgrad.Device(device), HALF)
-    want = evaluate(op, rounded(sample, HALF), xgrad.Device("cpu"), "float64")
+    sample, unit = op.range_sample(), np.finfo(HALF).eps
+    got = run_op(op, sample, xgrad.Device(device), HALF)
+    want = run_op(op, rounded(sample, HALF), xgrad.Device("cpu"), "float64")
     for half, exact in zip([*got[0], *got[1]], [*want[0], *want[1]], strict=True):
         if half.dtype.kind != "f":
             np.testing.assert_array_equal(half, exact)

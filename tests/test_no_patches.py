@@ -24,19 +24,19 @@ CHANGES = {"update", "pop", "clear", "popitem", "__setitem__"}
 
 
 def name_of(x: ast.AST) -> str:
-    """Return the name or the attribute that an expression ends with."""
+    """Return the name, or the last attribute, of an expression."""
     return x.id if isinstance(x, ast.Name) else x.attr if isinstance(x, ast.Attribute) else ""
 
 
 def attributes_of(x: ast.AST) -> ast.AST | None:
-    """Return the object whose attributes an expression is: that of ``vars(x)`` or ``x.__dict__``."""
+    """Return `x` for the expressions ``vars(x)`` and ``x.__dict__``."""
     if isinstance(x, ast.Call) and name_of(x.func) in ("vars", "globals"):
         return x.args[0] if x.args else GLOBALS
     return x.value if isinstance(x, ast.Attribute) and x.attr == "__dict__" else None
 
 
-def written(tree: ast.AST) -> Iterator[tuple[int, ast.AST]]:
-    """Return the objects of which code sets or deletes attributes, each with the line."""
+def writes(tree: ast.AST) -> Iterator[tuple[int, ast.AST]]:
+    """Yield the lines that set or delete attributes, and the objects of these."""
     for x in ast.walk(tree):
         owner: ast.AST | None = None
         if isinstance(x, ast.Attribute) and not isinstance(x.ctx, ast.Load):
@@ -56,45 +56,45 @@ def written(tree: ast.AST) -> Iterator[tuple[int, ast.AST]]:
             yield x.lineno, owner  # type: ignore[attr-defined]
 
 
-class Names:
-    """The names in a file that refer to classes and modules: those that it imports or defines as a class."""
+def shared_names(tree: ast.Module) -> set[str]:
+    """Return the names of classes and modules in a file: those that it imports or defines as a class."""
+    names = {"cls"}
+    for x in ast.walk(tree):
+        if isinstance(x, ast.ClassDef):
+            names.add(x.name)
+        elif isinstance(x, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name.partition(".")[0] for alias in x.names}
+        elif isinstance(x, (ast.Assign, ast.AnnAssign)) and name_of(getattr(x.value, "func", x)) == "import_module":
+            names |= set(map(name_of, x.targets if isinstance(x, ast.Assign) else [x.target]))
+    return names
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
-        nodes = list(ast.walk(tree))
-        self.shared = {"cls", *(x.name for x in nodes if isinstance(x, ast.ClassDef))}
-        for x in nodes:
-            if isinstance(x, (ast.Import, ast.ImportFrom)):
-                self.shared |= {alias.asname or alias.name.partition(".")[0] for alias in x.names}
-            elif isinstance(x, (ast.Assign, ast.AnnAssign)) and name_of(getattr(x.value, "func", x)) == "import_module":
-                self.shared |= set(map(name_of, x.targets if isinstance(x, ast.Assign) else [x.target]))
 
-    def is_shared(self, x: ast.AST) -> bool:
-        """Return whether an expression may refer to a class or a module."""
-        if isinstance(x, ast.Attribute):
-            return x.attr == "__class__" or self.is_shared(x.value)
-        if isinstance(x, ast.Call):
-            return name_of(x.func) in ("type", "import_module", "globals")
-        return name_of(x) in self.shared or (isinstance(x, ast.Subscript) and ast.unparse(x.value) == "sys.modules")
+def is_shared(x: ast.AST, names: set[str]) -> bool:
+    """Return whether an expression may be a class or a module."""
+    if isinstance(x, ast.Attribute):
+        return x.attr == "__class__" or is_shared(x.value, names)
+    if isinstance(x, ast.Call):
+        return name_of(x.func) in ("type", "import_module", "globals")
+    return name_of(x) in names or (isinstance(x, ast.Subscript) and ast.unparse(x.value) == "sys.modules")
 
-    def installed(self) -> Iterator[tuple[int, str]]:
-        """Return lines of functions ``_install...`` that the file calls as it is imported, with its own classes."""
-        calls = [ast.unparse(x) for x in self.tree.body if isinstance(x, ast.Expr)]
-        own = [x.name for x in self.tree.body if isinstance(x, ast.ClassDef)]
-        for x in self.tree.body:
-            if isinstance(x, ast.FunctionDef) and x.name.startswith("_install") and calls.count(f"{x.name}()") == 1:
-                yield from [(line, name) for line in range(x.lineno, (x.end_lineno or 0) + 1) for name in own]
+
+def is_installed(tree: ast.Module, line: int, owner: str) -> bool:
+    """Return whether a line is in a function ``_install...``, called once at import, that sets an own class's."""
+    calls = [ast.unparse(x) for x in tree.body if isinstance(x, ast.Expr)]
+    return any(isinstance(x, ast.ClassDef) and x.name == owner for x in tree.body) and any(
+        isinstance(x, ast.FunctionDef) and x.name.startswith("_install") and calls.count(f"{x.name}()") == 1
+        and x.lineno <= line <= (x.end_lineno or 0) for x in tree.body
+    )  # fmt: skip
 
 
 def patches(source: str) -> list[str]:
     """Return the lines of a source that replace attributes of classes and modules."""
     tree = ast.parse(source)
-    names = Names(tree)
-    installed = set(names.installed())
+    names = shared_names(tree)
     return [
         f"{line}: {ast.unparse(owner)}"
-        for line, owner in written(tree)
-        if names.is_shared(owner) and (line, ast.unparse(owner)) not in installed
+        for line, owner in writes(tree)
+        if is_shared(owner, names) and not is_installed(tree, line, ast.unparse(owner))
     ]
 
 
@@ -123,7 +123,7 @@ def test_patch_is_found(line: str) -> None:
 
 
 def contents() -> dict[str, Any]:
-    """Return the attributes of classes and modules that a trace has to do with."""
+    """Return the attributes of classes and modules that a trace uses."""
     owners: list[Any] = [xgrad.Tensor, Leaf, xgrad.nn.Module, xgrad.random.Generator]
     owners += [FlatParameters, xgrad.optim.Optimizer]
     owners += [kind for owner in owners for kind in owner.__subclasses__() if kind.__module__.startswith("xgrad")]
@@ -134,7 +134,7 @@ def contents() -> dict[str, Any]:
 def test_attributes_of_classes_and_modules_are_the_same_before_during_and_after_a_trace() -> None:
     _, _, first = training(xgrad.capture)
     for i in range(3):
-        first(*batch(i))  # which imports what captures need
+        first(*batch(i))  # imports the modules of captures
     _, _, train = training(lambda step: step)
     seen = []
 
@@ -148,6 +148,6 @@ def test_attributes_of_classes_and_modules_are_the_same_before_during_and_after_
     for i in range(4):
         step(*batch(i))
     assert True in [traced for traced, _ in seen]
-    for now in [found for _, found in seen] + [contents()]:
+    for now in [attributes for _, attributes in seen] + [contents()]:
         assert now.keys() == before.keys()
         assert [key for key in now if now[key] is not before[key]] == []

@@ -16,7 +16,7 @@ import xgrad
 from helpers import host, leaf64
 from xgrad import Tensor, special
 from xgrad.autograd import grad
-from xgrad.parity.multiprecision import Multiprecision
+from xgrad.parity.mpmath_reference import SpecialFunctions
 from xgrad.testing import gradcheck, gradgradcheck
 
 scipy = pytest.importorskip("scipy", reason="needs SciPy")
@@ -108,7 +108,7 @@ def test_all_names_are_checked_here() -> None:
 )
 def test_values_agree_with_mpmath(name: str, dtype: str, device: str) -> None:
     columns = [np.array(x, dtype if type(x[0]) is float else "int16") for x in CASES[name]]
-    want = getattr(Multiprecision(), name)(*[c.astype(np.longdouble) for c in columns])
+    want = getattr(SpecialFunctions(), name)(*[c.astype(np.longdouble) for c in columns])
     got = getattr(special, name)(*[xgrad.asarray(c, device=device) for c in columns])
     assert got.dtype == dtype
     rtol, atol = (1e-11, 1e-13) if dtype == "float64" else (1e-4, 1e-6)

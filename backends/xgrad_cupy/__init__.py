@@ -1,24 +1,23 @@
 """CuPy arrays as the device ``cuda``: NVIDIA GPUs, one device for each.
 
-What is not as on ``cpu``:
+Differences from ``cpu``:
 
-- Ops are queued and return at once. To read a value (`item`, `numpy`, ``if x:``), or a result whose shape
-  depends on values (a bool mask as a key), waits for the GPU.
+- Ops are queued and return at once. To read a value (`item`, `numpy`, ``if x:``), and a result with a shape that
+  depends on values (a bool mask as a key), wait for the GPU.
 - Indices in arrays are not checked: those out of bounds wrap around.
-- Repeated indices add up in no fixed order, so the last bits of the gradient of an indexing op differ from run
-  to run.
+- Repeated indices add up in no fixed order: the last bits of the gradient of an indexing op differ from run to run.
 - float32 denormals count as 0. The signs of zeros may differ from NumPy's.
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
 `xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`), which has not yet run on a GPU.
 
-Fused kernels (`xgrad_cupy.kernels`) take the place of generic rules that would be several launches. They were
-compiled by CuPy for compute capability 8.0 and 9.0, and run on the host, and have not yet run on a GPU.
+Fused kernels (`xgrad_cupy.fused_kernels`) replace generic rules of several launches. They were compiled by CuPy for
+compute capability 8.0 and 9.0, and run on the host, and have not yet run on a GPU.
 
-`xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. The environment variables that matter are
-CUDA's ``CUDA_VISIBLE_DEVICES`` and CuPy's ``CUPY_CACHE_DIR`` (where compiled kernels are kept: a first run is slow),
-``CUPY_TF32=1`` (as `set_tf32`, from the beginning) and ``CUPY_ACCELERATORS``.
+`xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. Environment variables: CUDA's
+``CUDA_VISIBLE_DEVICES``; CuPy's ``CUPY_CACHE_DIR`` (the cache of compiled kernels: a first run is slow),
+``CUPY_TF32=1`` (`set_tf32` from the beginning) and ``CUPY_ACCELERATORS``.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ import numpy as np
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
-from xgrad_cupy.kernels import Kernels
+from xgrad_cupy.fused_kernels import Kernels
 
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
 _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
 
-# The sizes in bytes for which the results of `to_host` are in pinned memory. Below, it gains nothing; above, too
-# much of the host's memory would be pinned, for CuPy keeps what it has pinned once.
+# Sizes in bytes of results of `to_host` in pinned memory. Smaller ones gain nothing by it; larger ones would take too
+# much of the host's memory, for CuPy keeps what it has pinned.
 _PINNED = range(1 << 16, 1 << 28)
 
-# What atomics can add to, and for the other integers what to add in.
+# Dtypes of atomic additions, and those in which other integers are added.
 _ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")))
 _WIDER = {np.dtype(f"{kind}{bits}"): np.dtype(f"{kind}32") for kind in ("int", "uint") for bits in (8, 16)}
 
 
 class CupyBackend(Backend):
-    """NVIDIA GPUs through CuPy, which is imported here and nowhere else."""
+    """NVIDIA GPUs through CuPy."""
 
     library = "cupy"
     asynchronous = True
@@ -61,7 +60,7 @@ class CupyBackend(Backend):
     def __init__(self) -> None:
         self._cp, count = _open_cupy()
         self._empty_pinned = import_module("cupyx").empty_pinned
-        self._devices = [self._cp.cuda.Device(i) for i in range(count)]
+        self.devices = [self._cp.cuda.Device(i) for i in range(count)]
         self.array_type = self._cp.ndarray
         self.xp = namespace(self._cp)
         self.xp.index_add = self.index_add
@@ -69,17 +68,12 @@ class CupyBackend(Backend):
         self._fused = Kernels(self._cp, self.xp)
         self.kernels = self._fused.table()
 
-    def count(self) -> int:
-        return len(self._devices)
-
-    # CuPy's own setting, which is one for the process and begins as CUPY_TF32 says, is the only one: there are not two
-    # to come apart.
-    @property
+    @property  # CuPy's setting for the process
     def tf32(self) -> bool:  # type: ignore[override]
         return takes_tf32(self._cp)
 
     def set_tf32(self, enabled: bool) -> None:
-        for device in self._devices if enabled else ():
+        for device in self.devices if enabled else ():
             if int(device.compute_capability) < 80:
                 raise DeviceError(
                     f"set_tf32: expected GPUs of compute capability 8.0 or more, got {self.describe(device.id)}"
@@ -88,53 +82,50 @@ class CupyBackend(Backend):
         self._cp._core.set_compute_type(np.float32, kinds.COMPUTE_TYPE_TF32 if enabled else kinds.COMPUTE_TYPE_DEFAULT)
 
     def describe(self, index: int) -> str:
-        found = self._cp.cuda.runtime.getDeviceProperties(index)
+        gpu = self._cp.cuda.runtime.getDeviceProperties(index)
         return (
-            f"{found['name'].decode()}, compute capability {found['major']}.{found['minor']}, "
-            f"{found['totalGlobalMem'] / 2**30:.0f} GiB" + ", TF32" * self.tf32
+            f"{gpu['name'].decode()}, compute capability {gpu['major']}.{gpu['minor']}, "
+            f"{gpu['totalGlobalMem'] / 2**30:.0f} GiB" + ", TF32" * self.tf32
         )
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of what lies between xgrad and the GPU."""
+        """Return the versions of CuPy, of the CUDA runtime and of the driver."""
         cuda = self._cp.cuda
         numbers = {"cuda_runtime": cuda.get_local_runtime_version(), "cuda_driver": cuda.runtime.driverGetVersion()}
         return {"cupy": self._cp.__version__} | {name: _version(number) for name, number in numbers.items()}
-
-    def native_device(self, index: int) -> Any:
-        return self._devices[index]
 
     def index_of(self, x: Any) -> int:
         return int(x.device.id)
 
     def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
-        if len(self._devices) == 1:
+        if len(self.devices) == 1:
             return None
-        device = self._devices[index]  # can be entered many times over: it keeps a stack for each thread
+        device = self.devices[index]  # reentrant: a stack for each thread
         return lambda: device
 
     def to_host(self, x: Any) -> np.ndarray:
-        with x.device:  # whose stream is then the current one
+        with x.device:  # for its current stream
             out = self._pinned(x.shape, x.dtype) if x.nbytes in _PINNED else None
             host: np.ndarray = x.get(out=out)
             return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        with self._devices[index]:
+        with self.devices[index]:
             if x.nbytes >= _PINNED.stop:
-                x = np.ascontiguousarray(x, np.dtype(x.dtype.type))  # in the order of bytes that is the GPU's
+                x = np.ascontiguousarray(x, np.dtype(x.dtype.type))  # in native byte order
                 moved = self._cp.empty(x.shape, x.dtype)
                 moved.set(x)
                 self._cp.cuda.get_current_stream().synchronize()
                 return moved
-            # The GPU reads later. CuPy gives it a copy, but not of what is pinned already, such as a result of
-            # `to_host`, which might change before. So copy here; CuPy keeps the copy until it has been read.
+            # The GPU reads later. CuPy stages a copy, except of pinned memory such as a result of `to_host`, which may
+            # change before that: so stage it here. CuPy keeps the staged copy until it has been read.
             staged = self._pinned(x.shape, x.dtype, "F" if x.flags.fnc else "C") if x.ndim and x.size else None
             if staged is not None:
                 staged[...] = x
             return self._cp.asarray(x if staged is None else staged)
 
     def _pinned(self, shape: tuple[int, ...], dtype: Any, order: str = "C") -> np.ndarray | None:
-        """Return an array in memory that the GPU can read and write by itself, or None if there is no more."""
+        """Return an array in pinned memory, or None if there is no more."""
         try:
             array: np.ndarray = self._empty_pinned(shape, dtype, order)
         except self._cp.cuda.runtime.CUDARuntimeError:
@@ -142,31 +133,31 @@ class CupyBackend(Backend):
         return array
 
     def transfer(self, x: Any, index: int) -> Any:
-        source, target = x.device, self._devices[index]
+        source, target = x.device, self.devices[index]
         if source == target:
             return x
         stream = self._cp.cuda.get_current_stream
         with source:
-            if not x.flags.c_contiguous:  # another layout cannot be copied between devices
-                x = self._cp.ascontiguousarray(x)  # which gives what has no axes one
+            if not x.flags.c_contiguous:  # CuPy copies no other layout between devices
+                x = self._cp.ascontiguousarray(x)  # not for 0-d arrays: the result has an axis
             ready = stream().record()
         with target:
             stream().wait_event(ready)
             moved = self._cp.asarray(x)
             read = stream().record()
         with source:
-            stream().wait_event(read)  # only then may the memory of `x` have another use
+            stream().wait_event(read)  # before the memory of `x` is used for anything else
         return moved
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
-        def coerce(value: Any) -> Any:
-            with self._devices[index]:
+        def convert(value: Any) -> Any:
+            with self.devices[index]:
                 return self._cp.asarray(value)
 
-        return coerce
+        return convert
 
     def buffer_refcount(self, x: Any) -> int:
-        return getrefcount(x)  # the base of every view, and of every view of a view
+        return getrefcount(x)  # `x` is the base of all its views, and of their views
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         return x.copy() if copy and min(x.strides, default=0) < 0 else x.view()  # see xgrad_numpy
@@ -175,52 +166,52 @@ class CupyBackend(Backend):
         return index_add(self._cp, x, key, values)
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
-        with self._devices[index]:
+        with self.devices[index]:
             return self._fused.bits(seed, call, width, count)
 
     def synchronize(self, index: int) -> None:
-        self._devices[index].synchronize()
+        self.devices[index].synchronize()
 
     def memory(self, index: int) -> dict[str, int]:
         pool = self._cp.get_default_memory_pool()
-        with self._devices[index]:  # of which the pool then tells
-            free, total = self._devices[index].mem_info
+        with self.devices[index]:  # for which the pool then reports
+            free, total = self.devices[index].mem_info
             return {"used": pool.used_bytes(), "reserved": pool.total_bytes(), "free": free, "total": total}
 
 
 class CupySpecial(SciPyKernels):
-    """Special functions: those of ``cupyx.scipy.special``, else SciPy's, for which arrays pass through the host."""
+    """Special functions of ``cupyx.scipy.special``, else of SciPy, for which arrays pass through the host."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or not hasattr(import_module("cupyx.scipy.special"), name):
             return super().__getattr__(name)
         kernel: Callable[..., Any] = getattr(import_module("cupyx.scipy.special"), name)
         if name == "polygamma":
-            kernel = _of_arrays(kernel)
+            kernel = _with_array_order(kernel)
         elif name == "erf":
-            kernel = _of_reals(kernel, SciPyKernels(self._backend))
+            kernel = _with_complex(kernel, SciPyKernels(self._backend).erf)
         setattr(self, name, kernel)
-        return self.__dict__[name]  # type: ignore[no-any-return]
+        return kernel
 
 
 def takes_tf32(cp: Any) -> bool:
-    """Return whether products of float32 may take TF32: CuPy's own setting."""
-    products = cp._core
-    return bool(products.get_compute_type(np.float32) == products._routines_linalg.COMPUTE_TYPE_TF32)
+    """Return CuPy's setting: whether products of float32 may use TF32."""
+    core = cp._core
+    return bool(core.get_compute_type(np.float32) == core._routines_linalg.COMPUTE_TYPE_TF32)
 
 
-def _of_arrays(polygamma: Callable[..., Any]) -> Callable[..., Any]:
-    """Give CuPy's polygamma the order as an array of the dtype of `x`, where an integer would make it float64."""
+def _with_array_order(polygamma: Callable[..., Any]) -> Callable[..., Any]:
+    """Give CuPy's polygamma the order as an array of the dtype of `x`: with an integer the result is float64."""
     return lambda n, x: polygamma(n.astype(x.dtype) if hasattr(n, "dtype") else np.full_like(x, n, shape=()), x)
 
 
-def _of_reals(erf: Callable[..., Any], by_scipy: SciPyKernels) -> Callable[..., Any]:
-    """Leave complex numbers, which CuPy's erf does not take, to SciPy's."""
-    return lambda x: by_scipy.erf(x) if x.dtype.kind == "c" else erf(x)
+def _with_complex(erf: Callable[..., Any], scipy_erf: Callable[..., Any]) -> Callable[..., Any]:
+    """Use SciPy's erf for complex numbers, which CuPy's refuses."""
+    return lambda x: scipy_erf(x) if x.dtype.kind == "c" else erf(x)
 
 
 def namespace(cp: Any) -> SimpleNamespace:
-    """Return array-api-compat's namespace for CuPy, with what makes it wait, slow or wrong replaced."""
+    """Return array-api-compat's namespace for CuPy, without its functions that synchronize, are slow, or wrong."""
     compat: Any = import_module("array_api_compat.cupy")
     own = SimpleNamespace(**vars(compat))
     for name in ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"):
@@ -229,10 +220,10 @@ def namespace(cp: Any) -> SimpleNamespace:
         setattr(own, name, _on_device(cp, getattr(cp, name), like=True))
     frequencies = {name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")}
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
-    eigen = {name: _by_geev(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
+    eigen = {name: _with_geev_hint(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
     own.linalg = SimpleNamespace(**vars(compat.linalg) | eigen)
     own.sign = partial(_sign, cp)
-    own.clip = _clip  # compat's waits for the GPU
+    own.clip = lambda x, /, min=None, max=None: x.clip(min, max)  # compat's synchronizes
     own.matmul = _matmul
     own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
     own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
@@ -240,15 +231,15 @@ def namespace(cp: Any) -> SimpleNamespace:
 
 
 def _sign(cp: Any, x: Any, /) -> Any:
-    """Return the sign; compat's waits for the GPU, and CuPy's, of complex numbers, is that of the real part."""
+    """Return the sign; compat's synchronizes, and CuPy's, of complex numbers, is that of the real part."""
     if x.dtype.kind != "c":
         return cp.sign(x)
     size = cp.abs(x)
     return x / cp.where(size == 0, 1, size)
 
 
-def _by_geev(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Say what to do where cuSOLVER lacks the solver of general eigenproblems."""
+def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Name the remedy in the error of a cuSOLVER without the solver of general eigenproblems."""
 
     @wraps(solve)
     def solved(x: Any, /) -> Any:
@@ -265,7 +256,7 @@ def _by_geev(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Callable[..., Any]:
-    """Make a creation function honour `device`, which CuPy's do not have and array-api-compat's ignore."""
+    """Add the parameter `device` to a creation function of CuPy: array-api-compat's ignore it."""
 
     @wraps(create)
     def created(*args: Any, device: Any = None, **options: Any) -> Any:
@@ -277,14 +268,10 @@ def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Calla
     return created
 
 
-def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    return x.clip(min, max)
-
-
 def _matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Multiply, a stack by one matrix in one product: CuPy's batched one copies both, and knows no TF32."""
+    """Return the product, of a stack by a matrix as one of matrices: CuPy's batched one copies both, without TF32."""
     if out is not None:
-        return x1.dot(x2, out)  # of matrices; the operator takes no out
+        return x1.dot(x2, out)  # of matrices
     if x1.ndim > 2 and x2.ndim == 2:
         rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
         return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])
@@ -292,14 +279,14 @@ def _matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
 
 
 def _scan(flat: Callable[..., Any], general: Callable[..., Any], x: Any, /, **options: Any) -> Any:
-    """Accumulate; CuPy has a fast kernel, for which no axis may be given."""
+    """Accumulate; CuPy has a fast kernel for one axis, unless `axis` is passed."""
     if x.ndim == 1 and x.size and options.get("axis") in (None, 0, -1) and not options.get("include_initial"):
         return flat(x, dtype=options.get("dtype"))
     return general(x, **options)
 
 
 def index_add(cp: Any, x: Any, key: Any, values: Any) -> Any:
-    """Add `values` into ``x[key]`` in place, repeated indices adding up, and return `x`."""
+    """Add `values` to ``x[key]`` in place, once for each repeated index, and return `x`."""
     parts = key if isinstance(key, tuple) else (key,)
     if not any(isinstance(part, cp.ndarray) and part.dtype.kind in "iu" for part in parts):
         x[key] += values  # no index repeats
@@ -322,7 +309,7 @@ def index_add(cp: Any, x: Any, key: Any, values: Any) -> Any:
 
 
 def _open_cupy() -> tuple[Any, int]:
-    """Return CuPy, found to work, and the number of GPUs; DeviceError says what is missing."""
+    """Return CuPy and the number of GPUs, after a small computation; DeviceError says what is missing."""
     try:
         cp: Any = import_module("cupy")
     except ModuleNotFoundError as error:
@@ -351,23 +338,23 @@ def _open_cupy() -> tuple[Any, int]:
         raise DeviceError("cuda: no GPU: see nvidia-smi, and whether CUDA_VISIBLE_DEVICES hides it")
     try:
         ones = cp.ones((2, 2), dtype=np.float32)
-        right = (ones @ ones + ones).get().tolist() == [[3, 3], [3, 3]]
+        correct = (ones @ ones + ones).get().tolist() == [[3, 3], [3, 3]]
     except Exception as error:
         raise DeviceError(
             f"cuda: there is a GPU, but CuPy fails on it: {_reason(error)}: if CUDA's libraries are missing, {_INSTALL}"
         ) from error
-    if not right:
+    if not correct:
         raise DeviceError("cuda: CuPy's results on this GPU are wrong: see that driver, CUDA and CuPy fit together")
     return cp, count
 
 
 def _version(number: int) -> str:
-    """Return as people write it what CUDA calls 12080."""
+    """Return the version "12.8" for CUDA's number 12080."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def _reason(error: Exception) -> str:
-    """Return the line of an error that says what is wrong: CuPy's come with frames and advice."""
+    """Return the line of an error that has the cause: CuPy's have frames and advice around it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" =")]
     if "Original error:" in lines[:-1]:
         return lines[lines.index("Original error:") + 1]

@@ -1,8 +1,8 @@
 """The executor of captured steps on CuPy: a program as a CUDA graph, one launch for all of its kernels.
 
-`Executor.link` makes the calls once while a stream captures, in memory of a pool that nothing else uses.
-`Executor.run` copies inputs and numbers to where the graph reads them, launches it on the current stream, and copies
-its results. Not yet run on a GPU: ``tests/host_graph.py`` stands for one.
+`Executor.link` makes the calls once while a stream captures, in memory of a private pool. `Executor.run` copies inputs
+and numbers to fixed addresses, launches the graph on the current stream, and copies its results. Not yet run on a GPU,
+only on a stand-in (``tests/host_graph.py``).
 
 References
 ----------
@@ -23,34 +23,27 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.capture.numbers import Number
 from xgrad.capture.program import Call, Program, Unusable, Value, owner_of
 from xgrad_cupy import cublas, takes_tf32
-from xgrad_cupy.interpreter import Cell, Interpreter
-from xgrad_cupy.products import Products
+from xgrad_cupy.interpreter import Interpreter, NumberOperand
+from xgrad_cupy.matmul import Products
 
-_BUFFERS = 8  # runs whose numbers may be on their way at a time
+_BUFFERS = 8  # runs for which copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
 _FREE, _PAID = 16, 8  # captures allowed at first, and runs that allow one more
 _JOINED = 8  # arrays that CuPy joins without a list of their addresses
 _JOINS = frozenset({"concat", "concatenate", "stack"})
 
-_handles: dict[int, cublas.Cublas] = {}  # by the number of the device
+_handles: dict[int, cublas.Cublas] = {}  # by the index of the device
 _lock = Lock()  # a handle works on one stream at a time
-_pools: dict[Any, Any] = {}  # pools with memory, each with its device once that memory is no longer needed
+_pools: dict[Any, Any] = {}  # pools that have memory; the device of those to be freed, else None
 
 
-class Executor(Interpreter):
-    """Executor of a program as a CUDA graph.
+class Executor:
+    """Executor of a program as a CUDA graph: see "Captured steps" in ``backends/README.md`` for the interface.
 
-    `run` takes the arrays of the inputs and the values of the numbers; it returns a tuple of the outputs, or an
-    exception if the graph was not launched. After the launch `done` has the outputs, until it is cleared. `nbytes` is
-    the size of its memory.
-
-    Raises
-    ------
-    Unusable
-        If CUDA, CuPy or cuBLAS cannot capture the program: raised here and by `link`, before anything is written.
+    `run` returns an exception if the graph was not launched. The constructor and `link` raise Unusable if CUDA, CuPy or
+    cuBLAS cannot capture the program, before anything is written.
     """
 
     _arrays: list[Any]  # of the state
@@ -66,7 +59,7 @@ class Executor(Interpreter):
                 raise Unusable("random numbers are made on the host, which a CUDA graph cannot repeat", call.line)
             if not inputs.isdisjoint([value.storage for value in call.writes]):
                 raise Unusable("an argument shares memory that the step writes to", call.line)
-        super().__init__(program)
+        self._interpreter, self._program = Interpreter(program), program
         self._cp: Any = import_module("cupy")
         self._device = self._cp.cuda.Device()  # the current one
         self._links = self._runs = self.nbytes = 0
@@ -75,34 +68,20 @@ class Executor(Interpreter):
         self._last_stream: Any = None
         self._clear()
 
-    def number_dtype(self, call: Call, number: Number) -> Any:
-        """Return the dtype that a call takes a number in: fused kernels take float64."""
-        fused = getattr(call.function, "__module__", "") == "xgrad_cupy.kernels"
-        if fused and call.reads[0].dtype in (np.float32, np.float64):
-            return np.dtype(np.float64)
-        return super().number_dtype(call, number)
-
-    def function_of(self, call: Call) -> Callable[..., Any]:
-        """Return what is called: products and joins in the form that a stream can capture."""
+    def _function_of(self, call: Call) -> Callable[..., Any]:
+        """Return the function of a call, products and joins in a form that a stream can capture."""
         if call.name in _JOINS:
             return partial(_join, self._cp, call.function)
         return self._products.capturable(call.function)
 
-    def reason(self, call: Call, error: Exception) -> str:
-        """Return why a step cannot be replayed of which a call fails."""
-        text = str(error).strip().partition("\n")[0]
-        return f"{call.name} cannot be part of a CUDA graph: {type(error).__name__}: {text}"
-
     # Capture
 
     def link(self, arrays: Sequence[Any]) -> None:
-        """Capture the graph with these arrays of the state, whose addresses are part of it."""
+        """Capture the graph with these arrays of the state; their addresses are part of it."""
         self.release()
         self._links += 1
         if self._links > _FREE + self._runs // _PAID:
-            raise Unusable(
-                "parameters or gradients move to other memory time and again, and each time a graph is captured"
-            )
+            raise Unusable("parameters or gradients move to other memory again and again: each move captures a graph")
         for last in (False, True):
             try:
                 with _lock, self._device:
@@ -114,12 +93,12 @@ class Executor(Interpreter):
                     raise
                 if last or not isinstance(error, MemoryError):
                     raise Unusable(f"CUDA does not capture the step: {type(error).__name__}: {error}") from error
-            _free_retired()  # now that the error is gone, which referred to memory
+            _free_retired()  # after the error, which referred to memory
             with self._device:
                 self._cp.get_default_memory_pool().free_all_blocks()
 
     def _capture(self, arrays: list[Any]) -> None:
-        cp, program, pool = self._cp, self.program, _new_pool(self._cp)
+        cp, program, pool = self._cp, self._program, _new_pool(self._cp)
         self._pool, self._arrays, self._tf32 = pool, arrays, takes_tf32(cp)
         stream = self._stream = cp.cuda.Stream(non_blocking=True)
         self._device.synchronize()  # the stream does not wait for others
@@ -127,21 +106,21 @@ class Executor(Interpreter):
             with cp.cuda.using_allocator(pool.malloc):
                 self._products = Products(cp, self._handle(stream))
                 self._inputs = [self._zeros_like(value) for value in program.inputs]
-                self._numbers = Numbers(cp, self.cells)
+                self._numbers = Numbers(cp, self._interpreter.operands)
             self._numbers.copy_in([number.value for number in program.numbers], stream)
             inputs = {value.number: x for value, (x, _) in zip(program.inputs, self._inputs, strict=True)}
             self._warm_up(inputs)
             with cp.cuda.using_allocator(pool.malloc):
                 outputs = self._record(inputs)
             self._graph.upload(stream)
-        # CuPy drops a plan, and with it memory that the graph uses, when sixteen others came after it.
+        # CuPy caches sixteen plans. One that it drops frees memory that the graph uses.
         self._plans = [node.plan for _, node in cp.fft.config.get_plan_cache()]
         stream.synchronize()
-        self._plan_results(outputs, inputs)
+        self._classify_outputs(outputs, inputs)
         self.nbytes = int(pool.total_bytes())
 
     def _handle(self, stream: Any) -> cublas.Cublas:
-        """Return the handle of cuBLAS for the device, set to a stream and to memory of the graph."""
+        """Return the cuBLAS handle of the device, on a stream and with a workspace of the graph."""
         if self._device.id not in _handles:
             _handles[self._device.id] = cublas.Cublas(cublas.load(self._cp))
         handle = _handles[self._device.id]
@@ -151,22 +130,19 @@ class Executor(Interpreter):
         return handle
 
     def _record(self, inputs: dict[int, Any]) -> list[Any]:
-        """Return the outputs of all calls, made while the stream captures; a capture always ends."""
+        """Make all calls while the stream captures, and return their outputs; the capture ends even after an error."""
         self._stream.begin_capture()
         try:
             outputs = self._execute(inputs, self._arrays)
         except BaseException:
-            with contextlib.suppress(Exception):  # of a capture that has failed
+            with contextlib.suppress(Exception):
                 self._stream.end_capture()
             raise
         self._graph = self._stream.end_capture()
         return outputs
 
     def _warm_up(self, inputs: dict[int, Any]) -> None:
-        """Make all calls on copies of the state, so that kernels are compiled and loaded.
-
-        Inputs are zeros, which are valid as indices, too.
-        """
+        """Make all calls on copies of the state, so that kernels are compiled and loaded; inputs are zeros."""
         pool = _new_pool(self._cp)
         try:
             with self._cp.cuda.using_allocator(pool.malloc):
@@ -179,23 +155,23 @@ class Executor(Interpreter):
             _retire(self._device, pool)
 
     def _execute(self, inputs: dict[int, Any], state: list[Any]) -> list[Any]:
-        arrays = inputs | {value.number: x for value, x in zip(self.program.state, state, strict=True)}
-        return self.execute(arrays, self._numbers.arrays)
+        arrays = inputs | {value.number: x for value, x in zip(self._program.state, state, strict=True)}
+        return self._interpreter.execute(arrays, self._numbers.arrays, self._function_of)
 
     def _zeros_like(self, value: Value) -> tuple[Any, int]:
-        """Return zeros with the layout of a value, and the number of bytes to copy at once, 0 if it has gaps."""
+        """Return zeros with the layout of a value, which are valid indices, and its size in bytes, 0 if it has gaps."""
         cp, strides = self._cp, value.strides or ()
         low, high = _extent(value.shape, strides, value.dtype.itemsize)
         memory = cp.zeros(high - low, np.uint8).data
         array = cp.ndarray(value.shape, value.dtype, memory + -low, strides)
         return array, value.nbytes if not low and high == value.nbytes else 0
 
-    def _plan_results(self, outputs: list[Any], given: dict[int, Any]) -> None:
-        """Tell apart views of inputs and of the state, and results, which are copied: the next run overwrites them."""
-        inputs, state = {id(owner_of(x)) for x, _ in self._inputs}, {id(owner_of(x)) for x in self._arrays}
-        for i, (value, array) in enumerate(zip(self.program.outputs, outputs, strict=True)):
-            if id(owner_of(array)) in inputs:
-                self.view(value, given)  # raises if it cannot be followed
+    def _classify_outputs(self, outputs: list[Any], inputs: dict[int, Any]) -> None:
+        """Separate views of inputs and of the state from results, which are copied: the next run overwrites them."""
+        owners, state = {id(owner_of(x)) for x, _ in self._inputs}, {id(owner_of(x)) for x in self._arrays}
+        for i, (value, array) in enumerate(zip(self._program.outputs, outputs, strict=True)):
+            if id(owner_of(array)) in owners:
+                self._interpreter.view(value, inputs)  # raises if it cannot be made
                 self._views.append((i, value, None))
             elif id(owner_of(array)) in state:
                 self._views.append((i, value, array))
@@ -205,13 +181,13 @@ class Executor(Interpreter):
 
     # Execution
 
-    def run(self, *given: Any) -> Any:
+    def run(self, *args: Any) -> Any:
         """Launch the graph on the current stream: see the class."""
         with self._device:
             try:
-                outputs, copies = self._outputs(given)
+                outputs, copies = self._outputs(args)
                 stream = self._cp.cuda.get_current_stream()
-                self._copy_in(given, stream)
+                self._copy_in(args, stream)
                 _call_all([partial(self._graph.launch, stream), partial(self.done.append, outputs), *copies])
             except Exception as error:
                 if self.done:
@@ -220,26 +196,27 @@ class Executor(Interpreter):
             self._runs += 1
             return outputs
 
-    def _outputs(self, given: Sequence[Any]) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
+    def _outputs(self, args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
         """Return the outputs of a run, and functions that copy results to them."""
-        if takes_tf32(self._cp) is not self._tf32:  # which is part of the graph
+        if takes_tf32(self._cp) is not self._tf32:  # part of the graph
             self.link(self._arrays)
-        outputs: list[Any] = [None] * len(self.program.outputs)
+        outputs: list[Any] = [None] * len(self._program.outputs)
         results, copies = self._copies.new()
         for i, array in zip(self._new, results, strict=True):
             outputs[i] = array
-        inputs = {value.number: x for value, x in zip(self.program.inputs, given, strict=False)}
+        inputs = {value.number: x for value, x in zip(self._program.inputs, args, strict=False)}
         for i, value, array in self._views:
-            outputs[i] = (self.view(value, inputs) if array is None else array).view()  # optimizers count it
+            view = self._interpreter.view(value, inputs) if array is None else array
+            outputs[i] = view.view()  # a reference that optimizers count
         return tuple(outputs), copies
 
-    def _copy_in(self, given: Sequence[Any], stream: Any) -> None:
-        """Queue copies of inputs and numbers to where the graph reads them, after what other streams have queued."""
+    def _copy_in(self, args: Sequence[Any], stream: Any) -> None:
+        """Queue copies of inputs and numbers to the addresses of the graph, after the last run on another stream."""
         if self._last_stream is not None and self._last_stream != stream:
             stream.wait_event(self._last_stream.record())
         self._last_stream = stream
-        self._numbers.copy_in(given[len(self._inputs) :], stream)
-        for (static, nbytes), array in zip(self._inputs, given, strict=False):
+        self._numbers.copy_in(args[len(self._inputs) :], stream)
+        for (static, nbytes), array in zip(self._inputs, args, strict=False):
             if nbytes:
                 static.data.copy_from_device_async(array.data, nbytes, stream)
             else:
@@ -262,38 +239,38 @@ class Executor(Interpreter):
 
 
 class Numbers:
-    """Numbers on their way to a GPU: in one copy a run, through a ring of pinned buffers.
+    """Copies of numbers to a GPU, in one transfer a run, through a ring of pinned buffers.
 
-    Several runs may be queued while the next ones are prepared. A buffer is filled again once its copy is done.
-    `arrays` are those on the GPU that calls read, by the cell.
+    Several runs may be queued, so a buffer is filled again once its transfer is done. `arrays` are the 0-d arrays on
+    the GPU.
     """
 
-    def __init__(self, cp: Any, cells: list[Cell]) -> None:
-        self._cells, self._nbytes, self.arrays = cells, _WIDTH * len(cells), dict[Cell, Any]()
-        if not cells:
+    def __init__(self, cp: Any, operands: list[NumberOperand]) -> None:
+        self._operands, self._nbytes, self.arrays = operands, _WIDTH * len(operands), dict[NumberOperand, Any]()
+        if not operands:
             return
-        starts = [(cell, _WIDTH * i) for i, cell in enumerate(cells)]
+        offsets = [(x, _WIDTH * i) for i, x in enumerate(operands)]
         self._memory = cp.empty(self._nbytes, np.uint8).data
-        self.arrays = {cell: cp.ndarray((), cell.dtype, self._memory + i) for cell, i in starts}
+        self.arrays = {x: cp.ndarray((), x.dtype, self._memory + i) for x, i in offsets}
         ring = []
         for row in import_module("cupyx").empty_pinned((_BUFFERS, self._nbytes), np.uint8):
-            places = [row[i : i + cell.dtype.itemsize].view(cell.dtype).reshape(()) for cell, i in starts]
-            ring.append((row.ctypes.data, places, cp.cuda.Event(disable_timing=True)))
+            host = [row[i : i + x.dtype.itemsize].view(x.dtype).reshape(()) for x, i in offsets]
+            ring.append((row.ctypes.data, host, cp.cuda.Event(disable_timing=True)))
         self._ring = cycle(ring)
 
     def copy_in(self, numbers: Sequence[Any], stream: Any) -> None:
         """Queue a copy of numbers, in the order of `Program.numbers`, on a stream."""
-        if self._cells:
-            address, places, copied = next(self._ring)
+        if self._operands:
+            address, host, copied = next(self._ring)
             copied.synchronize()
-            for place, cell in zip(places, self._cells, strict=True):
-                place[()] = numbers[cell.source]
+            for array, operand in zip(host, self._operands, strict=True):
+                array[()] = numbers[operand.number]
             self._memory.copy_from_host_async(address, self._nbytes, stream)
             copied.record(stream)
 
 
 class _Copies:
-    """Copies of arrays with their layouts, which share memory as those do: one copy for each allocation."""
+    """Copies of arrays, with their layouts and shared memory: one copy for each allocation."""
 
     def __init__(self, cp: Any, arrays: list[Any]) -> None:
         self._cp, self._count = cp, len(arrays)
@@ -321,7 +298,7 @@ def _call_all(functions: Sequence[Callable[[], Any]]) -> None:
 
 
 def _span(members: list[tuple[int, Any]]) -> tuple[Any, int, list[tuple[Any, ...]]]:
-    """Return where arrays of one allocation begin, how many bytes they span, and what makes them of a copy of these."""
+    """Return the address and the size in bytes of the span of arrays in one allocation, and their layouts in it."""
     spans = [(x.data.ptr + i, x.data.ptr + j) for _, x in members for i, j in [_extent(x.shape, x.strides, x.itemsize)]]
     begin, end = min([begin for begin, _ in spans]), max([end for _, end in spans])
     parts = [(i, x.shape, x.dtype, x.data.ptr - begin, x.strides) for i, x in members]
@@ -346,14 +323,14 @@ def _join(cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, ax
 
 
 def _new_pool(cp: Any) -> Any:
-    """Return a pool, which is referred to until its memory is free: blocks would be lost that come back later."""
+    """Return a pool that stays alive until its memory is free: CuPy would lose blocks that are freed later."""
     pool = cp.cuda.MemoryPool()
     _pools[pool] = None
     return pool
 
 
 def _retire(device: Any, pool: Any) -> None:
-    """Free the memory of a pool, which CuPy does not do when it drops one; later, what is still referred to."""
+    """Free the memory of a pool, now or once nothing refers to it: CuPy does not do it when it drops the pool."""
     _pools[pool] = device
     _free_retired()
 
@@ -361,14 +338,14 @@ def _retire(device: Any, pool: Any) -> None:
 def _free_retired() -> None:
     for pool, device in list(_pools.items()):
         if device is not None:
-            with contextlib.suppress(Exception), device:  # another thread may be at it
+            with contextlib.suppress(Exception), device:  # another thread may free it
                 pool.free_all_blocks()
                 if not pool.total_bytes():
                     _pools.pop(pool, None)
 
 
 def _extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """Return where an array begins and ends in memory, in bytes from its first element."""
+    """Return the offsets at which an array begins and ends, in bytes from its first element."""
     if 0 in shape:
         return 0, 0
     steps = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]

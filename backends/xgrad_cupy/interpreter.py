@@ -1,9 +1,9 @@
-"""A program carried out call by call: what backends share whose library records or compiles calls by itself."""
+"""Interpreter of captured programs: each call made in turn, while a stream captures them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,164 +11,113 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.program import Call, Program, Unusable, Value, leaves, map_leaves
 
 
-class Cell:
-    """An array without axes that a call takes a number from, of the dtype that the call computes in.
+class NumberOperand(NamedTuple):
+    """A 0-d array for a number, given by its index in `Program.numbers`, in the dtype that a call computes in."""
 
-    Attributes
-    ----------
-    source : int
-        The index of the number among `Program.numbers`.
-    dtype : dtype
-        NumPy's.
-    now : int, float or complex
-        The number in the trace.
-    """
-
-    __slots__ = ("dtype", "now", "source")
-
-    def __init__(self, source: int, dtype: Any, now: Any) -> None:
-        self.source, self.dtype, self.now = source, dtype, now
+    number: int
+    dtype: Any
 
 
 class Interpreter:
-    """The calls of a program, with arrays in the place of values, and arrays without axes in that of numbers.
+    """The calls of a program on arrays, and on 0-d arrays for numbers that change; `operands` are the latter.
 
-    Parameters
-    ----------
-    program : Program
-        What to carry out.
-
-    Attributes
-    ----------
-    cells : list of Cell
-        The arrays that numbers are put into.
-
-    Raises
-    ------
-    Unusable
-        If a value is checked, for which a GPU would be waited for.
+    Unusable if the program checks a value, which would wait for the GPU.
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.cells: list[Cell] = []
-        self._cells: dict[Any, Cell] = {}
-        self._sources = {number.text: i for i, number in enumerate(program.numbers)}
+        self._indices = {number.text: i for i, number in enumerate(program.numbers)}
         for call in program.calls:
             if call.check is not None:
-                raise Unusable("a value is checked, for which a GPU would be waited for", call.line)
-        self._steps = [(call, *self._with_cells(call)) for call in program.calls]
-        self._last = self._last_uses()
+                raise Unusable("a value is checked, which would wait for the GPU", call.line)
+        self._arguments = [self._with_operands(call) for call in program.calls]
+        everything = leaves([(*args, *options.values()) for args, options in self._arguments])
+        self.operands = list(dict.fromkeys([x for x in everything if type(x) is NumberOperand]))
+        self._dying = self._last_uses()
 
     def _last_uses(self) -> list[list[int]]:
-        """Return for each call the values that no later call needs."""
-        kept = {value.number for value in (*self.program.inputs, *self.program.state, *self.program.outputs)}
-        kept |= self.program.constants.keys()
-        ends: dict[int, int] = {}
-        for i, call in enumerate(self.program.calls):
-            for value in (*call.reads, *call.results, *call.writes):
-                if value.number not in kept:
-                    ends[value.number] = i
-        last: list[list[int]] = [[] for _ in self.program.calls]
-        for number, i in ends.items():
-            last[i].append(number)
-        return last
+        """Return for each call the numbers of the values that no later call needs."""
+        program = self.program
+        last = {x.number: i for i, call in enumerate(program.calls) for x in (*call.reads, *call.results, *call.writes)}
+        kept = {x.number for x in (*program.inputs, *program.state, *program.outputs)} | program.constants.keys()
+        dying: list[list[int]] = [[] for _ in program.calls]
+        for number in last.keys() - kept:
+            dying[last[number]].append(number)
+        return dying
 
-    def _with_cells(self, call: Call) -> tuple[Any, dict[str, Any]]:
-        """Return the arguments and options of a call: numbers that are read as cells, constant ones as values."""
+    def _with_operands(self, call: Call) -> tuple[Any, dict[str, Any]]:
+        """Return the arguments and options of a call, with operands for numbers that change, and values for others."""
 
-        def lowered(part: Any) -> Any:
-            if type(part) is not Number:
-                return part
-            return self._cell(call, part) if part.reads else part.value
+        def operand(x: Any) -> Any:
+            if type(x) is not Number:
+                return x
+            return NumberOperand(self._indices[x.text], _number_dtype(call, x)) if x.reads else x.value
 
-        return map_leaves(lowered, call.args), map_leaves(lowered, call.options)
+        return map_leaves(operand, call.args), map_leaves(operand, call.options)
 
-    def _cell(self, call: Call, number: Number) -> Cell:
-        dtype = np.dtype(np.uint64) if call.name == "random_bits" else self.number_dtype(call, number)
-        key = number.text, dtype
-        if key not in self._cells:
-            self._cells[key] = Cell(self._sources[number.text], dtype, number.value)
-            self.cells.append(self._cells[key])
-        return self._cells[key]
-
-    def number_dtype(self, call: Call, number: Number) -> Any:
-        """Return the dtype that a call takes a number in: that of its arrays, as far as it holds the number.
-
-        Arrays without axes do not give way to others as Python's numbers do, and make float64 of everything.
-        """
-        dtypes = [value.dtype for value in (*call.reads, *call.writes)]
-        dtypes += [x.dtype for x in leaves((call.args, tuple(call.options.values()))) if _is_array(x)]
-        return np.result_type(*(dtypes or [value.dtype for value in call.results]), type(number.value)())
-
-    def execute(self, arrays: Mapping[int, Any], cells: Mapping[Cell, Any]) -> list[Any]:
+    def execute(
+        self,
+        arrays: Mapping[int, Any],
+        numbers: Mapping[NumberOperand, Any],
+        function_of: Callable[[Call], Callable[..., Any]],
+    ) -> list[Any]:
         """Make all calls, and return the arrays of the outputs.
 
-        Parameters
-        ----------
-        arrays : mapping of int to array
-            Those of inputs and state, by the numbers of their values.
-        cells : mapping of Cell to array
-            Those that hold numbers.
-
-        Raises
-        ------
-        Unusable
-            If a call fails.
-        MemoryError
-            If there is no memory for it.
+        `arrays` are the inputs and the state by the numbers of their values, `numbers` the 0-d arrays; `function_of`
+        returns the function to make a call with. Unusable if a call fails, MemoryError if memory is short.
         """
-        held = {**self.program.constants, **arrays}
+        live = {**self.program.constants, **arrays}
 
-        def concrete(part: Any) -> Any:
-            return held[part.number] if type(part) is Value else cells[part] if type(part) is Cell else part
+        def concrete(x: Any) -> Any:
+            return live[x.number] if type(x) is Value else numbers[x] if type(x) is NumberOperand else x
 
-        for (call, args, options), last in zip(self._steps, self._last, strict=True):
-            given = map_leaves(concrete, options)
+        for call, arguments, dying in zip(self.program.calls, self._arguments, self._dying, strict=True):
+            args, options = map_leaves(concrete, arguments)
             try:
-                result = self.function_of(call)(*map_leaves(concrete, args), **given)
+                result = function_of(call)(*args, **options)
             except (Unusable, MemoryError):
                 raise
             except Exception as error:
-                raise Unusable(self.reason(call, error), call.line) from error
+                text = str(error).strip().partition("\n")[0]
+                reason = f"{call.name} cannot be part of a CUDA graph: {type(error).__name__}: {text}"
+                raise Unusable(reason, call.line) from error
             if call.results:
-                made = [result] if call.single else result
-                held.update(zip([value.number for value in call.results], made, strict=True))
-                del made
-            del result, given
-            for number in last:
-                held.pop(number, None)
-        return [held[value.number] for value in self.program.outputs]
+                results = [result] if call.single else result
+                live.update(zip([value.number for value in call.results], results, strict=True))
+                del results
+            del result, args, options  # or memory is in use for longer
+            for number in dying:
+                live.pop(number, None)
+        return [live[value.number] for value in self.program.outputs]
 
-    def function_of(self, call: Call) -> Callable[..., Any]:
-        """Return what is called: by default the function of the call."""
-        return call.function
-
-    def reason(self, call: Call, error: Exception) -> str:
-        """Return why a step cannot be replayed of which a call fails."""
-        return f"{call.name} cannot be replayed: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-
-    def view(self, value: Value, given: Mapping[int, Any]) -> Any:
-        """Return an output that is a view of an input, of the array that is given for that.
-
-        Raises
-        ------
-        Unusable
-            If it is none.
-        """
-        if value.number in given:
-            return given[value.number]
+    def view(self, value: Value, inputs: Mapping[int, Any]) -> Any:
+        """Return an output that is a view of an input, given the arrays of inputs; Unusable if it cannot be made."""
+        if value.number in inputs:
+            return inputs[value.number]
         for call in self.program.calls:
-            if value in call.results and not call.numbers and all(v.storage is value.storage for v in call.reads):
-
-                def of(part: Any) -> Any:
-                    return self.view(part, given) if type(part) is Value else part
-
-                options = map_leaves(of, call.options)
-                result = call.function(*map_leaves(of, call.args), **options)
+            if value in call.results and not call.numbers and all(x.storage is value.storage for x in call.reads):
+                args, options = map_leaves(
+                    lambda x: self.view(x, inputs) if type(x) is Value else x, (call.args, call.options)
+                )
+                result = call.function(*args, **options)
                 return result if call.single else result[call.results.index(value)]
         raise Unusable("a result shares memory with an argument in a way that cannot be followed")
 
 
-def _is_array(arg: Any) -> bool:
-    return hasattr(arg, "dtype") and type(getattr(arg, "shape", None)) is tuple and type(arg) is not Value
+def _number_dtype(call: Call, number: Number) -> Any:
+    """Return the dtype that a call takes a number in: that of its arrays, as far as it holds the number.
+
+    A 0-d array is no weak scalar: one of float64 would promote arrays of float32. Fused kernels read factors as
+    float64, and random bits are made of uint64.
+    """
+    if call.name == "random_bits":
+        return np.dtype(np.uint64)
+    fused = getattr(call.function, "__module__", "") == "xgrad_cupy.fused_kernels"
+    if fused and call.reads[0].dtype in (np.float32, np.float64):
+        return np.dtype(np.float64)
+    operands = [*call.reads, *call.writes, *filter(_is_array, leaves((call.args, tuple(call.options.values()))))]
+    return np.result_type(*[x.dtype for x in operands or call.results], type(number.value)())
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "dtype") and type(getattr(x, "shape", None)) is tuple and type(x) is not Value

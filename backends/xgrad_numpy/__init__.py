@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
-from xgrad_numpy import fast
-from xgrad_numpy.references import is_exclusive
+from xgrad.support.refcounts import references
+from xgrad_numpy import functions
 
-# What NumPy does as the standard says, without the cost of a wrapper; what an older NumPy lacks, array-api-compat has.
+# Functions of NumPy that conform to the standard. Those that an older NumPy lacks come from array-api-compat.
 _NATIVE = """
 abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
@@ -27,21 +27,21 @@ var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
-_FASTER = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
+_OWN = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
 _KERNELS = "clip expm1 floor_divide relu tanh".split()
 
 
 class _Namespace:
-    """NumPy where it is conforming, array-api-compat for the rest, which loads at its first use."""
+    """NumPy where it conforms, array-api-compat for the rest, loaded at its first use."""
 
     def __init__(self) -> None:
         vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power)
-        vars(self).update({name: getattr(fast, name) for name in _FASTER})
+        vars(self).update({name: getattr(functions, name) for name in _OWN})
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)
         if name == "linalg":
-            from xgrad.backend.finite_linalg import finite_linalg  # not at the top: `import xgrad` needs none
+            from xgrad.backend.finite_linalg import finite_linalg  # not at the top: at the first use
 
             value = finite_linalg(value, np.asarray)
         setattr(self, name, value)
@@ -53,6 +53,7 @@ class NumpyBackend(Backend):
 
     library = "numpy"
     array_type = np.ndarray
+    devices = ("cpu",)
     supports_out = True
     tile_size = 1 << 16
     executor = "xgrad_numpy.executor"
@@ -60,13 +61,10 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
-        self.kernels = {"remainder": np.remainder} | {name: getattr(fast, name) for name in _KERNELS}
+        self.kernels = {"remainder": np.remainder} | {name: getattr(functions, name) for name in _KERNELS}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"
-
-    def native_device(self, index: int) -> str:
-        return "cpu"
 
     def to_host(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(x)
@@ -77,18 +75,28 @@ class NumpyBackend(Backend):
     def array_converter(self, index: int) -> Callable[[Any], np.ndarray]:
         return np.asarray
 
-    buffer_refcount: Any = staticmethod(getrefcount)  # of the base of every view, and of every view of a view
+    buffer_refcount: Any = staticmethod(getrefcount)  # an array is the base of all its views, and of their views
 
     def is_exclusive(self, arrays: list[np.ndarray]) -> bool:
-        return is_exclusive(arrays)
+        owner = arrays[0] if arrays[0].base is None else arrays[0].base
+        if type(owner) is not np.ndarray or owner.base is not None or not owner.flags.writeable:
+            return False
+        views = sum([x.base is owner for x in arrays])
+        owners = len(arrays) - views
+        if owners > 1 or (owners and arrays[0] is not owner):
+            return False
+        of_owner = 1 + views  # this variable, and the base of each view
+        if owners:
+            return references(arrays) == len(arrays) + of_owner
+        return references(arrays) == len(arrays) and references([owner]) == of_owner
 
     def export_buffer(self, x: np.ndarray, *, read_only: bool, copy: bool) -> np.ndarray:
-        # PyTorch ends the process where it meets a negative stride.
+        # A negative stride crashes PyTorch.
         if copy and (min(x.strides, default=0) < 0 or not (read_only or x.flags.writeable)):
             return x.copy()
-        lent = x.view()
-        lent.flags.writeable = x.flags.writeable and not read_only
-        return lent
+        view = x.view()
+        view.flags.writeable = x.flags.writeable and not read_only
+        return view
 
     def index_add(self, x: np.ndarray, key: Any, values: np.ndarray) -> np.ndarray:
         parts = key if isinstance(key, tuple) else (key,)

@@ -1,8 +1,8 @@
-"""Buffer assignment: values that are not live at the same time share memory. And the layouts of values in memory."""
+"""Buffer assignment, by which values that are not live at the same time share memory, and layouts of values."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,34 +15,30 @@ ALIGNMENT = 64  # bytes of a cache line
 
 
 class BufferAssignment:
-    """Offsets for values in one piece of memory of `nbytes`: best fit, with neighbouring free pieces joined."""
+    """Offsets for values in one block of memory of `nbytes`: best fit, with adjacent free blocks joined."""
 
     def __init__(self) -> None:
         self.nbytes = 0
         self._live: dict[Storage, tuple[int, int]] = {}  # offsets, and the size of the value allocated for
-        self._free: list[tuple[int, int]] = []  # sizes and offsets, sorted
-        self._ends: dict[int, int] = {}  # of free pieces, by where they begin
-        self._starts: dict[int, int] = {}  # of free pieces, by where they end
+        self._free: list[tuple[int, int]] = []  # starts and ends, in order
 
     def allocate(self, value: Value) -> int:
         """Return the offset of memory for a value, until its storage is released."""
         size = _aligned(value.nbytes)
-        i = bisect_left(self._free, (size, 0))
-        if i < len(self._free):
-            free, offset = self._free[i]
-            self._remove(offset, offset + free)
-            if free > size:
-                self._add(offset + size, offset + free)
+        fitting = [(end - start, start) for start, end in self._free if end - start >= size]
+        if fitting:
+            free, offset = min(fitting)
+            i = bisect_left(self._free, (offset,))
+            self._free[i : i + 1] = [(offset + size, offset + free)] if free > size else []
         else:
-            offset = self._starts.get(self.nbytes, self.nbytes)
-            if offset < self.nbytes:  # the free piece at the end grows
-                self._remove(offset, self.nbytes)
+            last = bool(self._free) and self._free[-1][1] == self.nbytes  # a free block at the end grows
+            offset = self._free.pop()[0] if last else self.nbytes
             self.nbytes = offset + size
         self._live[value.storage] = offset, value.nbytes
         return offset
 
     def transfer(self, old: Value, new: Value) -> bool:
-        """Give the memory of a value to one of the same layout; return whether the old value has it for itself."""
+        """Move the memory of a value to one of the same layout, and return whether the old value owned all of it."""
         if old.storage not in self._live or self._live[old.storage][1] != old.nbytes or not is_dense(old):
             return False
         self._live[new.storage] = self._live.pop(old.storage)
@@ -53,26 +49,19 @@ class BufferAssignment:
         if storage in self._live:
             start, nbytes = self._live.pop(storage)
             end = start + _aligned(nbytes)
-            if end in self._ends:
-                after, end = end, self._ends[end]
-                self._remove(after, end)
-            if start in self._starts:
-                before, start = start, self._starts[start]
-                self._remove(start, before)
-            self._add(start, end)
+            i = bisect_left(self._free, (start,))
+            if i < len(self._free) and self._free[i][0] == end:
+                end = self._free.pop(i)[1]
+            if i and self._free[i - 1][1] == start:
+                i -= 1
+                start = self._free.pop(i)[0]
+            self._free.insert(i, (start, end))
 
     def memory(self) -> np.ndarray:
         """Return new memory of this size."""
         memory = np.empty(self.nbytes + ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % ALIGNMENT
         return memory[start : start + self.nbytes]
-
-    def _add(self, start: int, end: int) -> None:
-        insort(self._free, (end - start, start))
-        self._ends[start], self._starts[end] = end, start
-
-    def _remove(self, start: int, end: int) -> None:
-        del self._free[bisect_left(self._free, (end - start, start))], self._ends[start], self._starts[end]
 
 
 def _aligned(nbytes: int) -> int:

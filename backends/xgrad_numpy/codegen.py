@@ -1,7 +1,7 @@
 """Code generation: instructions, and a Python function that executes them.
 
-Python handles signals between bytecodes: all from the first write to memory of the caller on is one call into C where
-no instruction there returns anything. After it the outputs are in `Code.done`.
+Python handles signals between bytecodes. Therefore everything from the first write to memory of the caller on is one
+call into C if no instruction there has a result. It ends with the outputs in `Code.done`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, starmap
-from typing import Any, TypeAlias
+from typing import Any
 
 from xgrad.capture.code_writer import compiled
 from xgrad.capture.program import leaves, map_leaves
@@ -23,10 +23,10 @@ _LITERALS = frozenset({bool, int, type(None)})
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """An operand that stands for an array or a number.
+    """An operand for an array or a number.
 
     A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one keeps its
-    array from one `link` to the next; `find` computes it from others, whose dependent it is, later in the `order`.
+    array between calls of `link`; `find` computes it from slots earlier in the `order`, of which it is a dependent.
     """
 
     dynamic: bool = False
@@ -65,24 +65,22 @@ def _resolve(operand: Any) -> Any:
     return operand.array if type(operand) is Slot else operand
 
 
-def slots_in(operands: Iterable[Any]) -> list[Slot]:
+def slots_in(operands: Sequence[Any]) -> list[Slot]:
     """Return the slots among operands."""
     return [operand for operand in leaves(operands) if type(operand) is Slot]
 
 
-Slots: TypeAlias = Sequence[Slot]
-Instructions: TypeAlias = Sequence[Instruction]
-
-
 class Code:
-    """A function, `run`, of the parameters: see `Executor`; with its `source` and `scope`."""
+    """A function, `run`, of the parameters: see `Executor`; with its `scope`."""
 
-    def __init__(self, parameters: Slots, before: Instructions, after: Instructions, outputs: Slots) -> None:
-        self.scope: dict[str, Any] = {"call": operator.call, "partial": partial, "starmap": starmap}
-        self.scope["consume"] = deque[Any](maxlen=0).extend
+    def __init__(
+        self, parameters: list[Slot], before: list[Instruction], after: list[Instruction], outputs: list[Slot]
+    ) -> None:
+        consume = deque[Any](maxlen=0).extend
+        self.scope: dict[str, Any] = {"call": operator.call, "partial": partial, "starmap": starmap, "consume": consume}
         self.done: list[Any] = []
-        self._names: dict[int, tuple[str, Any]] = {}  # and what has them, by id
-        self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # where static slots are in loops
+        self._names: dict[int, tuple[str, Any]] = {}  # with the operand, by its id
+        self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # of static slots in loops
         self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
         for slot in outputs:
             self._last.pop(id(slot), None)
@@ -97,13 +95,12 @@ class Code:
             lines.append(f"consume(starmap(call, ({', '.join(parts)}, (finish, {self._text(tuple(outputs))}))))")
         else:
             lines += self._lines(after)
-        names = ", ".join(map(self._text, parameters))
-        self.source = "\n    ".join([f"def run({names}):", *lines, f"return {self._text(tuple(outputs))}"])
-        exec(compiled(self.source), self.scope)
+        head = f"def run({', '.join(map(self._text, parameters))}):"
+        exec(compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])), self.scope)
         self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle
 
     def update(self, slots: Iterable[Slot]) -> None:
-        """Use the arrays that static slots have now."""
+        """Use the current arrays of static slots."""
         for slot in slots:
             if id(slot) in self._names:
                 self.scope[self._names[id(slot)][0]] = slot.array
@@ -121,7 +118,7 @@ class Code:
                 lines.append(self._line(x))
                 slots = dict.fromkeys([slot for slot in (*x.results, *x.slots) if slot.dynamic])
                 dead = [self._text(slot) for slot in slots if not slot.early and self._last.get(id(slot)) == id(x)]
-                if dead:  # or memory is in use for longer than without a program
+                if dead:  # or memory is in use for longer than in eager mode
                     lines.append(f"del {', '.join(dead)}")
         return lines
 

@@ -1,4 +1,4 @@
-"""Lowering: from calls of the array API to instructions that write to buffers, with bit-identical results."""
+"""Lowering of calls of the array API to instructions that write to buffers, with bit-identical results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Diverged, Program, Storage, Value, leaves, map_leaves
-from xgrad_numpy import fast
+from xgrad_numpy import functions
+from xgrad_numpy.analysis import Analysis
 from xgrad_numpy.buffer_assignment import BufferAssignment, copy_with_strides, has_layout, is_contiguous, is_dense
 from xgrad_numpy.codegen import Instruction, Slot
 
@@ -23,16 +23,15 @@ invert:invert abs:absolute lt:less le:less_equal gt:greater ge:greater_equal eq:
 _UFUNCS = {name: getattr(np, ufunc) for name, ufunc in [pair.split(":") for pair in _NAMES.split()]}
 _OPERATORS: dict[Any, Any] = {getattr(operator, name): ufunc for name, ufunc in _UFUNCS.items()}
 _IN_PLACE: dict[Any, Any] = {getattr(operator, f"i{name.strip('_')}", None): ufunc for name, ufunc in _UFUNCS.items()}
-_call: Any = operator.call
 _COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
-_STRIDE_SENSITIVE = frozenset({np.power, np.float_power})  # whose bits depend on whether the exponents have stride 0
-_KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # which warn about a positional `out`
-_SPECIAL: dict[Any, str] = {fast.expm1: "c", fast.floor_divide: "f", fast.tanh: "c"}  # kinds with special values
-_PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # without the dispatch to other libraries
+_STRIDE_SENSITIVE = frozenset({np.power, np.float_power})  # with other bits for exponents of stride 0
+_KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # warn about a positional `out`
+_SPECIAL = {functions.expm1: "c", functions.floor_divide: "f", functions.tanh: "c"}  # kinds of special operands
+_PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # without dispatch to other libraries
 #: Before NumPy 2.2 a sum runs backwards through negative strides unless it is given `out`.
 _REVERSED_SUMS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
-_SMALL = 1 << 16  # elements up to which constants and rows are written out in full, for long inner loops
+_SMALL = 1 << 16  # elements up to which constants and rows are broadcast in advance, for long inner loops
 _SHORT = 256  # elements of a last axis up to which an inner loop is short
 _FEW = 1 << 11  # elements up to which a branch at each is faster than three passes
 
@@ -41,12 +40,12 @@ class Lowering:
     """The instructions of a program, given the arrays of its state.
 
     `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
-    numbers; `static` are all static slots but those of the state, after those they are computed from.
+    numbers; `static` are all static slots but those of the state, in the order of their dependencies.
     """
 
     def __init__(self, program: Program, arrays: Sequence[np.ndarray]) -> None:
         self._program, self._constants = program, program.constants
-        self._early: list[Instruction] = []  # views of inputs and the like, and numbers that are put into arrays
+        self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
         self.before, self.after = list[Instruction](), list[Instruction]()
         self._current = self.before
         self._numbers = {number.text: Slot(dynamic=True, early=True) for number in program.numbers}
@@ -54,72 +53,19 @@ class Lowering:
         self.parameters = [*self._slots.values(), *self._numbers.values()]
         self.state = [self._slots.setdefault(x.number, Slot()) for x in program.state]
         self.static: list[Slot] = []
-        self._cells: dict[Any, np.ndarray] = {}  # 0-d arrays of numbers, and small constants
-        self._analyse(arrays)
+        self._arrays: dict[Any, np.ndarray] = {}  # 0-d arrays of numbers, and small constants
+        self._facts = facts = Analysis(program, arrays)
         buffers = self._buffers = BufferAssignment()
         self._memory = self._static(buffers.memory)
         for self._at, call in enumerate(program.calls):
             self._lower(call)
-            for storage in self._dying.pop(self._at, ()):
+            for storage in facts.dying.pop(self._at, ()):
                 buffers.release(storage)
         self.outputs = [self._output(x) for x in program.outputs]
         self.before, self.nbytes = self._early + self.before, buffers.nbytes
 
-    def _analyse(self, arrays: Sequence[np.ndarray]) -> None:
-        calls = self._program.calls
-        self._read_only = set[int]()  # views that NumPy does not write to
-        for call in calls:
-            views = {x.storage for x in call.reads if call.function is np.broadcast_to or x.number in self._read_only}
-            self._read_only.update([x.number for x in call.results if x.storage in views])
-        self._makers = {x.number: i for i, call in enumerate(calls) for x in call.results}
-        self._readers: dict[int, list[Call]] = {}
-        for call in calls:
-            for x in call.reads:
-                self._readers.setdefault(x.number, []).append(call)
-        self._escaping = {x.storage for x in self._program.outputs}
-        ends = {x.storage: i for i, call in enumerate(calls) for x in (*call.reads, *call.results, *call.writes)}
-        self._ends = ends | dict.fromkeys(self._escaping, len(calls))
-        self._dying: dict[int, list[Storage]] = {}
-        for storage, end in self._ends.items():
-            self._dying.setdefault(end, []).append(storage)
-        self._targets: dict[int, Value] = {}  # by the number of a result: where it is copied to and not used elsewhere
-        extents: dict[int, Any] = {x.number: byte_bounds(y) for x, y in zip(self._program.state, arrays, strict=True)}
-        shared = {x.storage: (0, math.inf) for x in self._program.state}
-        touched: list[tuple[float, float, float]] = []  # the call, and the extent of what it reads or writes
-        copies: list[tuple[int, int, Value, Value]] = []
-        first = 0  # call after the last check
-        for i, call in enumerate(calls):
-            for x in (*call.reads, *call.writes):
-                if x.storage in shared:
-                    touched.append((i, *extents.get(x.number, shared[x.storage])))
-            for x in call.results:
-                known = [extents[y.number] for y in call.reads if y.storage is x.storage and y.number in extents]
-                if known:
-                    extents[x.number] = known[0]
-            first = i + 1 if call.check is not None else first
-            if call.function is np.asarray and getattr(call.args[0], "scalar", False):
-                if self._is_only_read(call.args[0]):
-                    self._targets[call.args[0].number] = call.results[0]
-            elif call.function is operator.setitem and call.args[1] is Ellipsis and call.args[0].number in extents:
-                target, _, x = call.args
-                if has_layout(x, target) and self._is_only_read(x) and x.storage.kind == "temporary":
-                    copies.append((self._makers[x.number], i, x, target))
-        table = np.array(touched or [(0, 0, 0)])
-        for start, end, x, target in copies:
-            rows = table[slice(*np.searchsorted(table[:, 0], (start, end)))]
-            low, high = extents[target.number]
-            if start >= first and not ((rows[:, 1] < high) & (rows[:, 2] > low)).any():
-                self._targets[x.number] = target
-
-    def _is_only_read(self, x: Value) -> bool:
-        """Return whether a value is the only one of its memory, which one call makes and one other reads."""
-        if x.number not in self._makers or x.storage.writes or x.storage in self._escaping:
-            return False
-        alone = all(y.storage is not x.storage for y in self._program.calls[self._makers[x.number]].reads)
-        return alone and len(self._readers[x.number]) == 1
-
     def _operand(self, arg: Any) -> Any:
-        """Return an argument of a call with slots and constants in the place of values and numbers."""
+        """Return an argument of a call with slots and constants for values and numbers."""
         return map_leaves(self._leaf, arg)
 
     def _leaf(self, arg: Any) -> Any:
@@ -129,21 +75,21 @@ class Lowering:
         return self._numbers[arg.text] if type(arg) is Number else arg
 
     def _constant(self, value: Any, dtype: Any = None) -> np.ndarray:
-        """Return an array of a constant, the same for equal ones if they are small."""
+        """Return an array of a constant, shared by equal ones if they are small."""
         array = np.asarray(value, dtype)
         if array.size > _SMALL:
             return array
-        return self._cells.setdefault((array.dtype, array.shape, array.strides, array.tobytes()), array)
+        return self._arrays.setdefault((array.dtype, array.shape, array.strides, array.tobytes()), array)
 
-    def _cell(self, number: Number, dtype: Any) -> Any:
-        """Return a 0-d array that holds a number during a run: NumPy takes it faster than the number."""
+    def _number_array(self, number: Number, dtype: Any) -> Any:
+        """Return a 0-d array that holds a number during a run: a faster operand than the number."""
         slot, key = self._numbers[number.text], (number.text, dtype)
         if type(number.value) not in (int, float) or dtype not in _FLOATS:
             return slot
-        if key not in self._cells:
-            self._cells[key] = np.empty((), dtype)
-            self._early.append(Instruction(operator.setitem, (self._cells[key], (), slot), {}))
-        return self._cells[key]
+        if key not in self._arrays:
+            self._arrays[key] = np.empty((), dtype)
+            self._early.append(Instruction(operator.setitem, (self._arrays[key], (), slot), {}))
+        return self._arrays[key]
 
     def _static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
         slot = Slot()
@@ -154,10 +100,10 @@ class Lowering:
         return slot
 
     def _pure(self, function: Callable[..., Any], *operands: Any, **options: Any) -> Slot:
-        """Return the slot of a view or of new memory, which is made before all else if it can be."""
+        """Return the slot of a view or of new memory, which is made as early as possible."""
         call = Instruction(function, operands, options)
         if call.slots and not any(slot.dynamic for slot in call.slots):
-            return self._static(lambda: _call(*call.entry()), *call.slots)
+            return self._static(lambda: operator.call(*call.entry()), *call.slots)
         early = all(slot.early or not slot.dynamic for slot in call.slots)
         call.result = Slot(dynamic=True, early=early)
         (self._early if early else self._current).append(call)
@@ -173,25 +119,25 @@ class Lowering:
         return self._static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
 
     def _scratch(self, shape: tuple[int, ...], dtype: Any) -> Slot:
-        """Return memory for this call only."""
+        """Return a buffer for this call only."""
         storage = Storage("temporary")
-        self._dying.setdefault(self._at, []).append(storage)
+        self._facts.dying.setdefault(self._at, []).append(storage)
         return self._buffer(Value(-1, storage, np.empty(shape, dtype)))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
-        """Return memory for a result: where it is copied to, new memory, that of a dying operand, or a buffer."""
-        target, slots = self._targets.get(value.number), self._slots
+        """Return memory for a result: its target, new memory, that of a dying operand, or a buffer."""
+        target, slots = self._facts.targets.get(value.number), self._slots
         if target is not None and target.storage.kind == "temporary":
             slots[value.number] = self._destination(target)
         elif target is not None:
             self._current, slots[value.number] = self.after, slots[target.number]
-        elif value.storage in self._escaping:
+        elif value.storage in self._facts.escaping:
             function, rest = (np.empty, ()) if is_contiguous(value) else (np.ndarray, (None, 0, value.strides))
             slots[value.number] = self._pure(function, value.shape, value.dtype, *rest)
         else:
             for old in reuse:
-                dying = has_layout(old, value) and self._ends[old.storage] == self._at
-                if dying and old.number not in self._read_only and self._buffers.transfer(old, value):
+                dying = has_layout(old, value) and self._facts.ends[old.storage] == self._at
+                if dying and old.number not in self._facts.read_only and self._buffers.transfer(old, value):
                     slots[value.number] = slots[old.number]
                     break
             else:
@@ -203,7 +149,7 @@ class Lowering:
         if kind == "temporary" and type(x) is Slot:
             return x
         early = type(x) is not Slot or x.early or not x.dynamic
-        result = Slot(dynamic=True, early=early)  # a view of its own, for optimizers count the references to memory
+        result = Slot(dynamic=True, early=early)  # a new view: optimizers count references to memory
         function = np.ndarray.view if kind in ("state", "input") else copy_with_strides
         (self._early if early else self._current).append(Instruction(function, (x,), {}, result))
         return result
@@ -231,7 +177,7 @@ class Lowering:
         self._emit(function, *operands, *([] if keyword else [out]), **({"out": out} if keyword else {}))
 
     def _emit_result(self, result: Value, function: Callable[..., Any], *operands: Any) -> bool:
-        """Keep what a function returns."""
+        """Emit a call with a result in new memory."""
         self._current.append(Instruction(function, operands, {}, self._new(result)))
         return True
 
@@ -239,7 +185,7 @@ class Lowering:
         return self._slots.setdefault(result.number, Slot(dynamic=True))
 
     def _lower_plainly(self, call: Call) -> None:
-        """Make a call as it is, with results in new memory."""
+        """Emit a call unchanged, with results in new memory."""
         slots = tuple(map(self._new, call.results))
         result = None if not slots else slots[0] if call.single else slots
         self._current.append(Instruction(call.function, self._operand(call.args), self._operand(call.options), result))
@@ -249,9 +195,9 @@ class Lowering:
         function, target, out = call.function, call.writes[0], call.options.get("out")
         ufunc: Any = _IN_PLACE.get(function) if out is None else _OPERATORS.get(function, function)
         x = getattr(call.args[-1], "number", None) if function is operator.setitem else None
-        if self._targets.get(x) is target and self._slots.get(x) is self._slots[target.number]:  # type: ignore[arg-type]
-            return  # the value was written there at once
-        if function is fast.matmul and out is not None and len(call.args[0].shape) == len(call.args[1].shape) == 2:
+        if self._facts.targets.get(x) is target and self._slots.get(x) is self._slots[target.number]:  # type: ignore[arg-type]
+            return  # the value was computed there
+        if function is functions.matmul and out is not None and {len(x.shape) for x in call.args} == {2}:
             self._emit(np.ndarray.dot, *self._operand(call.args), self._operand(out))
         elif isinstance(ufunc, np.ufunc) and ufunc.signature is None and not call.options.keys() - {"out"}:
             self._emit_ufunc(ufunc, self._elementwise_operands(ufunc, call.args, target), self._operand(target))
@@ -261,12 +207,12 @@ class Lowering:
             self._lower_plainly(call)
 
     def _lower_result(self, call: Call, result: Value) -> bool:
-        """Write a result to memory of the plan, if the function can; return whether it is lowered."""
+        """Emit a call that writes to `_destination` if the function can; return whether it did."""
         function, rule = _OPERATORS.get(call.function, call.function), _RULES.get(call.function)
         if not is_dense(result) or (call.function not in _REDUCTIONS and not self._is_array(result)):
             return False
         if rule is not None:
-            return rule(self, call, result)
+            return bool(rule(self, call, result))
         if function is operator.pow and type(call.args[1]) is int and call.args[1] == 2 and result.dtype in _FLOATS:
             return self._elementwise(np.square, call.args[:1], result)
         if isinstance(function, np.ufunc) and function.nout == 1 and not call.options:
@@ -274,14 +220,14 @@ class Lowering:
                 return self._elementwise(function, call.args, result)
             self._emit(function, *self._operand(call.args), self._destination(result))
             return True
-        if not call.reads and not call.numbers:  # a constant that is written to later
+        if not call.reads and not call.numbers:  # a constant that a later call writes to
             self._emit(operator.setitem, self._destination(result), ..., call.function(*call.args, **call.options))
             return True
         return False
 
     def _is_array(self, value: Value) -> bool:
-        """Return whether a value is an array, or becomes one at once: a scalar is faster, but not in calls of C."""
-        return not value.scalar or (self._current is self.after and value.number in self._targets)
+        """Return whether a value is an array, or is copied to one: a scalar is faster, but not in calls of C."""
+        return not value.scalar or (self._current is self.after and value.number in self._facts.targets)
 
     def _elementwise(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> bool:
         operands = self._elementwise_operands(function, args, result)
@@ -289,9 +235,9 @@ class Lowering:
         return True
 
     def _elementwise_operands(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> list[Any]:
-        """Return operands with which NumPy is fast: of the dtype it computes in, and as long as a small result.
+        """Return fast operands for NumPy: of the dtype that it computes in, broadcast to the shape of a small result.
 
-        Reversed and complex ones stay as they are, for the bits of some functions depend on their strides.
+        Reversed and complex ones are unchanged: the bits of some functions depend on their strides.
         """
         kinds: list[Any] = [plain(arg) for arg in args]
         dtypes = _computed_in(function, tuple([x.dtype if hasattr(x, "dtype") else type(x) for x in kinds]))
@@ -302,10 +248,10 @@ class Lowering:
 
     def _elementwise_operand(self, function: np.ufunc, arg: Any, dtype: Any, result: Value) -> Any:
         if type(arg) is Number:
-            return self._cell(arg, dtype)
+            return self._number_array(arg, dtype)
         count, operand = math.prod(result.shape), self._operand(arg)
         shape = getattr(arg, "shape", ())
-        long = math.prod(shape) > 1 or function in _KEYWORD_OUT  # a single number is fast but in these
+        long = math.prod(shape) > 1 or function in _KEYWORD_OUT  # single numbers are fast in other functions
         if type(operand) is not Slot:
             if not hasattr(operand, "dtype") and not _is_exact(operand, dtype):
                 return operand
@@ -322,10 +268,10 @@ class Lowering:
         return copy
 
     def _copy(self, call: Call, result: Value) -> bool:
-        x = call.args[0]
-        if type(x) is not Value or (x.scalar and self._current is self.before and result.storage in self._escaping):
+        x, facts = call.args[0], self._facts
+        if type(x) is not Value or (x.scalar and self._current is self.before and result.storage in facts.escaping):
             return False
-        if self._targets.get(x.number) is not result or result.number not in self._slots:
+        if facts.targets.get(x.number) is not result or result.number not in self._slots:
             operand, out = self._operand(x), self._destination(result)
             out = out if x.shape == result.shape else self._view(out, np.reshape, x.shape)
             self._emit(operator.setitem, out, ..., operand)
@@ -349,7 +295,7 @@ class Lowering:
 
     def _sum(self, call: Call, result: Value) -> bool:
         x, axis, dtype, keepdims = call.args[0], *map(call.options.get, ("axis", "dtype", "keepdims"))
-        rows = (axis == 0 or axis == (0,)) and not keepdims and len(x.shape) == 2 and x.shape[0] <= fast._MANY
+        rows = (axis == 0 or axis == (0,)) and not keepdims and len(x.shape) == 2 and x.shape[0] <= functions._MANY
         contiguous = rows and (is_contiguous(x) or is_contiguous(x, (0, 1)))
         if not contiguous or dtype is not None or x.dtype not in _FLOATS:
             return self._reduce(np.add, call, result)
@@ -368,9 +314,10 @@ class Lowering:
         return True
 
     def _extremum(self, call: Call, result: Value) -> bool:
-        x, readers, largest = call.args[0], self._readers.get(result.number, []), call.function is fast.max
+        x, readers_of, largest = call.args[0], self._facts.readers, call.function is functions.max
+        readers = readers_of.get(result.number, [])
         truths = [y.number for reader in readers for y in reader.results if reader.function in _COMPARISONS]
-        checks = [reader.check is not None for number in truths for reader in self._readers.get(number, [])]
+        checks = [reader.check is not None for number in truths for reader in readers_of.get(number, [])]
         if x.dtype.kind in "iu" and 0 not in x.shape and result.scalar and len(truths) == len(readers) and all(checks):
             self._emit_result(result, np.ndarray.argmax if largest else np.ndarray.argmin, self._operand(x))
             return self._emit_result(result, np.ndarray.item, self._operand(x), self._slots[result.number])
@@ -383,14 +330,14 @@ class Lowering:
             return self._emit_result(result, function.reduce, operand, axis, dtype)
         single = axis[0] if type(axis) is tuple and len(axis) == 1 else axis
         if type(single) is int and dtype is None and x.dtype in _FLOATS and x.shape[single] == 2 and not result.scalar:
-            before = (slice(None),) * (single % len(x.shape))  # one call for all pairs, not a loop for each
+            before = (slice(None),) * (single % len(x.shape))  # one call for all pairs, in place of a loop for each
             halves = [self._view(operand, operator.getitem, (*before, i, ...)) for i in range(2)]
             out = self._destination(result)
             out = self._view(out, operator.getitem, (*before, 0, ...)) if keepdims else out
             self._emit_ufunc(function, halves, out)
-            maker = self._makers.get(x.number)
+            maker = self._facts.makers.get(x.number)
             positive = maker is not None and self._program.calls[maker].function is np.exp and not x.storage.writes
-            if function is np.add and not positive:  # NumPy begins with 0, so that the sum of -0. and -0. is 0.
+            if function is np.add and not positive:  # NumPy starts at 0, so the sum of -0. and -0. is 0.
                 self._emit(np.add, out, self._constant(0, x.dtype), out)
         elif _REVERSED_SUMS and min(x.strides or (0,)) < 0:
             return False
@@ -399,14 +346,14 @@ class Lowering:
         return True
 
     def _where(self, call: Call, result: Value) -> bool:
-        """Choose between 0 and an array by arithmetic on its bits, for NumPy branches at each element."""
+        """Choose between 0 and an array by arithmetic on its bits: NumPy branches at each element."""
         condition, *sides = call.args
         zeros = [type(side) in (int, float) and side == 0 and math.copysign(1, side) > 0 for side in sides]
         x, shape, dtype = sides[zeros[0]], result.shape, result.dtype
         if sum(zeros) != 1 or dtype not in _FLOATS or not all(type(y) is Value for y in (x, condition)):
             return False
-        alike = (x.shape, x.dtype, condition.shape, condition.dtype) == (shape, dtype, shape, np.bool)
-        if not alike or x.scalar or condition.scalar:
+        same = (x.shape, x.dtype, condition.shape, condition.dtype) == (shape, dtype, shape, np.bool)
+        if not same or x.scalar or condition.scalar:
             return False
         source, mask = self._operand(x), self._operand(condition)
         if zeros[0] and math.prod(shape) <= _FEW:
@@ -427,25 +374,24 @@ class Lowering:
         return True
 
 
-_REDUCTIONS: dict[Any, Any] = {fast.sum: Lowering._sum, fast.mean: Lowering._mean}
-_REDUCTIONS |= dict.fromkeys((fast.max, fast.min), Lowering._extremum)
-_RULES: dict[Any, Callable[[Lowering, Call, Value], bool]] = {fast.matmul: Lowering._matmul, **_REDUCTIONS}
-_RULES[fast.where] = Lowering._where
-_RULES |= dict.fromkeys((fast.astype, fast.reshape, np.asarray), Lowering._copy)
+_REDUCTIONS: dict[Any, Any] = {functions.sum: Lowering._sum, functions.mean: Lowering._mean}
+_REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
+_RULES: dict[Any, Any] = {functions.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
+_RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lowering._copy)
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (
     self._elementwise(getattr(np, call.name), call.args, result)))  # fmt: skip
-_RULES[fast.relu] = lambda self, call, result: self._elementwise(np.maximum, (call.args[0], 0), result)
+_RULES[functions.relu] = lambda self, call, result: self._elementwise(np.maximum, (call.args[0], 0), result)
 
 
 def _check(expected: bool, value: Any) -> None:
-    """Raise `Diverged` unless a value is as true as in the trace."""
+    """Raise `Diverged` unless the truth of a value is that in the trace."""
     if bool(value) is not expected:
         raise Diverged
 
 
 @lru_cache(1024)
 def _computed_in(function: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the dtypes to which a ufunc converts arrays and numbers of these dtypes and types, if that is known."""
+    """Return the dtypes to which a ufunc converts arrays and numbers of these dtypes and types, None if unknown."""
     try:
         dtypes: tuple[Any, ...] = function.resolve_dtypes((*kinds, *[None] * function.nout))  # before NumPy 2.1 untyped
     except (TypeError, ValueError):
@@ -454,7 +400,7 @@ def _computed_in(function: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...] | Non
 
 
 def _is_exact(value: Any, dtype: Any) -> bool:
-    """Return whether a ufunc gives the same results for an array of a number."""
+    """Return whether a ufunc gives the same results for a number as an array."""
     if dtype in _FLOATS:
         return type(value) in (int, float) and not (math.isfinite(value) and abs(value) > np.finfo(dtype).max)
     return type(value) is int and dtype.kind in "iu" and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max

@@ -1,4 +1,4 @@
-"""array-api-strict as the device ``strict``: it has the standard's functions and refuses all else."""
+"""array-api-strict as the device ``strict``: the standard's functions and nothing else."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from xgrad.backend.finite_linalg import finite_linalg
 
 
 class StrictBackend(Backend):
-    """NumPy behind array-api-strict, which proves that a rule uses the standard alone. For tests: slow.
+    """NumPy through array-api-strict, for tests that rules use the standard alone. Slow.
 
-    It has three devices, ``strict``, ``strict:1`` and ``strict:2``, which refuse to be mixed.
+    Its three devices, ``strict``, ``strict:1`` and ``strict:2``, cannot be mixed.
     """
 
     library = "array_api_strict"
@@ -29,38 +29,29 @@ class StrictBackend(Backend):
             ) from error
         self._library = array_api_strict
         self.array_type = type(array_api_strict.zeros(0))
-        # Which are no attributes until asked for.
+        # extensions, which are missing in vars()
         extensions = {"fft": array_api_strict.fft, "linalg": finite_linalg(array_api_strict.linalg, self.to_host)}
         self.xp = SimpleNamespace(**vars(array_api_strict), **extensions, index_add=self.index_add)
-        self._devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
+        self.devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
         names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
         self._dtypes = {np.dtype(name): getattr(array_api_strict, name) for name in names}
         self._dtype_type = type(array_api_strict.float32)
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
 
-    def count(self) -> int:
-        return len(self._devices)
-
     def describe(self, index: int) -> str:
-        return f"array-api-strict {self._library.__version__}, {self._devices[index]!r}"
+        return f"array-api-strict {self._library.__version__}, {self.devices[index]!r}"
 
     def versions(self) -> dict[str, str]:
         return {"array-api-strict": self._library.__version__}
 
-    def native_device(self, index: int) -> Any:
-        return self._devices[index]
-
-    def index_of(self, x: Any) -> int:
-        return self._devices.index(x.device)
-
     def to_host(self, x: Any) -> np.ndarray:
-        return np.array(x.to_device(self._devices[0]))
+        return np.array(x.to_device(self.devices[0]))
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        return self._library.asarray(x, copy=True, device=self._devices[index])
+        return self._library.asarray(x, copy=True, device=self.devices[index])
 
     def transfer(self, x: Any, index: int) -> Any:
-        return x.to_device(self._devices[index])
+        return x.to_device(self.devices[index])
 
     def dtype(self, dtype: Any) -> Any:
         return dtype if isinstance(dtype, self._dtype_type) else self._dtypes[super().dtype(dtype)]
@@ -72,7 +63,7 @@ class StrictBackend(Backend):
         return super().shares_memory(x._array, y._array)
 
     def from_dlpack(self, x: Any, index: int) -> Any:
-        return self._library.from_dlpack(x, device=self._devices[index])
+        return self._library.from_dlpack(x, device=self.devices[index])
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         parts = tuple(self._host_key(part) for part in key) if isinstance(key, tuple) else self._host_key(key)

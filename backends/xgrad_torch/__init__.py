@@ -1,15 +1,15 @@
-"""PyTorch's arrays as the devices ``torch``, the CPU, and ``torch:1``, ``torch:2``, ..., its CUDA devices from 0 on.
+"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., its CUDA devices from 0 on.
 
-A second implementation under the same ops: other kernels, 0-d results, own dtypes and devices, no implicit NumPy.
-PyTorch's autograd never runs: a PyTorch tensor that requires a gradient is refused. What is not as on ``cpu``:
+A second implementation of the same ops: other kernels, 0-d results, own dtypes and devices, no implicit NumPy.
+PyTorch's autograd is not used: a PyTorch tensor that requires a gradient is refused. Differences from ``cpu``:
 
 - Slices with negative steps are refused, and memory with negative strides is copied.
-- In a key such as ``x[0, :, [1, 2]]`` the integer does not count as an array, and the axis of the list comes last.
+- In a key such as ``x[0, :, [1, 2]]`` the integer is not an array index, so the axis of the list comes last.
 - Special functions that PyTorch lacks are SciPy's, for which arrays pass through the host.
-- On CUDA, an index in an array, or a class in a target, that is out of bounds makes all that the process does there
-  afterwards fail, as in PyTorch. Repeated indices add up in no fixed order.
+- On CUDA, an index in an array, or a class in a target, that is out of bounds makes all later work of the process there
+  fail, as in PyTorch. Repeated indices add up in no fixed order.
 
-What runs on CUDA is queued, yet the backend is not called asynchronous: where there is a check of values, it waits.
+Work on CUDA is queued, but the backend is not `asynchronous`: checks of values wait.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.core.dtypes import SCALARS
 
-# The special functions for which its kernels are taken. Others are SciPy's, through the host; so are `bessel_j0` and
-# the like, which were seen 1e-9 off in float64.
+# The special functions of PyTorch that are used. Others are SciPy's, through the host; so are `bessel_j0` and the other
+# Bessel functions, with errors of 1e-9 in float64.
 _SPECIAL = """
 digamma erf erfc erfcx erfinv expit gammainc gammaincc gammaln i0 i0e i1 i1e log_ndtr logit ndtr ndtri psi xlog1py
 xlogy zeta
@@ -56,52 +56,46 @@ class TorchBackend(Backend):
         }
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
-        self._devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
+        self.devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
-        # PyTorch's own name for it, which it does not promise to keep.
+        # a private name of PyTorch
         self._uses: Callable[[int], int] | None = getattr(self._torch._C, "_storage_Use_Count", None)
 
-    def count(self) -> int:
-        return len(self._devices)
-
     def describe(self, index: int) -> str:
-        place = "the CPU"
+        name = "the CPU"
         if index:
-            found = self._cuda.get_device_properties(index - 1)
-            place = f"{found.name}, {found.total_memory / 2**30:.0f} GiB"
-        return f"PyTorch {self._torch.__version__} on {place}"
+            gpu = self._cuda.get_device_properties(index - 1)
+            name = f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
+        return f"PyTorch {self._torch.__version__} on {name}"
 
     def versions(self) -> dict[str, str]:
-        """Return the version of PyTorch, and that of the CUDA it was built for, if it sees a GPU."""
+        """Return the version of PyTorch, and that of its CUDA if there is a GPU."""
         return {"torch": self._torch.__version__} | ({"cuda": self._torch.version.cuda} if self.count() > 1 else {})
 
-    def native_device(self, index: int) -> Any:
-        return self._devices[index]
-
     def index_of(self, x: Any) -> int:
-        if x.requires_grad:  # every array of a user's comes by here
+        if x.requires_grad:  # called for every array of the user
             raise TypeError(
                 "torch: expected a PyTorch tensor without a gradient, got one that requires it: .detach() it"
             )
-        if x.dtype not in self._numpy_dtypes or x.device not in self._devices:
+        if x.dtype not in self._numpy_dtypes or x.device not in self.devices:
             raise TypeError(
                 f"torch: expected a tensor of a dtype of NumPy's on the CPU or CUDA, got {x.dtype}, {x.device}"
             )
-        return self._devices.index(x.device)
+        return self.devices.index(x.device)
 
     def to_host(self, x: Any) -> np.ndarray:
         host: np.ndarray = x.to("cpu", copy=True).numpy(force=True)
         return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        return self._torch.from_numpy(np.array(x)).to(self._devices[index])
+        return self._torch.from_numpy(np.array(x)).to(self.devices[index])
 
     def transfer(self, x: Any, index: int) -> Any:
-        return x.to(self._devices[index])
+        return x.to(self.devices[index])
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
-        return lambda value: self._torch.asarray(value, device=self._devices[index])
+        return lambda value: self._torch.asarray(value, device=self.devices[index])
 
     def dtype(self, dtype: Any) -> Any:
         return dtype if isinstance(dtype, self._torch.dtype) else self._dtypes[super().dtype(dtype)]
@@ -110,8 +104,8 @@ class TorchBackend(Backend):
         return self._numpy_dtypes[dtype]
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
-        places = self._torch.arange(x.numel(), device=x.device).reshape(x.shape)[key]
-        x.view(-1).index_add_(0, places.reshape(-1), values.reshape(-1))
+        indices = self._torch.arange(x.numel(), device=x.device).reshape(x.shape)[key]
+        x.view(-1).index_add_(0, indices.reshape(-1), values.reshape(-1))
         return x
 
     def buffer_refcount(self, x: Any) -> int | None:
@@ -121,12 +115,12 @@ class TorchBackend(Backend):
         return bool(x.untyped_storage()._cdata == y.untyped_storage()._cdata)
 
     def from_dlpack(self, x: Any, index: int) -> Any:
-        if isinstance(x, np.ndarray) and min(x.strides, default=0) < 0:  # which ends the process
+        if isinstance(x, np.ndarray) and min(x.strides, default=0) < 0:  # which crashes PyTorch
             raise BufferError("from_dlpack: PyTorch has no arrays with negative strides: copy them")
         return self._torch.from_dlpack(x)
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
-        return x.detach()  # a capsule holds this, which counts as another user of the memory; `x` itself would not
+        return x.detach()  # the capsule holds it, which counts as another reference to the memory
 
     def synchronize(self, index: int) -> None:
         if index:
@@ -141,7 +135,7 @@ class TorchBackend(Backend):
 
 
 def _unique_all(torch: Any, x: Any, /) -> tuple[Any, Any, Any, Any]:
-    """Return the different values, where each is first, which each element has, and how often: PyTorch cannot say."""
+    """Return `unique_all` of the standard: PyTorch does not find the first indices."""
     flat = x.reshape(-1)
     if flat.is_complex():
         order = torch.argsort(flat.imag, stable=True)
@@ -159,26 +153,26 @@ def _unique_all(torch: Any, x: Any, /) -> tuple[Any, Any, Any, Any]:
 
 
 def special(torch: Any, backend: Backend) -> SciPyKernels:
-    """Return the special functions: PyTorch's own where it has them, which take tensors alone, not scalars."""
+    """Return the special functions: PyTorch's own, with scalars made tensors, else SciPy's."""
 
-    def lifted(name: str) -> Callable[..., Any]:
+    def taking_scalars(name: str) -> Callable[..., Any]:
         function = getattr(torch.special, name)
 
         def kernel(*inputs: Any) -> Any:
             like = next(x for x in inputs if type(x) not in SCALARS)
-            if like.is_complex() or like.dtype == torch.float16:  # which not all of PyTorch's own take
+            if like.is_complex() or like.dtype == torch.float16:  # refused by some of PyTorch's
                 return getattr(by_scipy, name)(*inputs)
-            made = [torch.asarray(x, dtype=like.dtype, device=like.device) if type(x) in SCALARS else x for x in inputs]
-            return function(*made)
+            as_like = partial(torch.asarray, dtype=like.dtype, device=like.device)
+            return function(*[as_like(x) if type(x) in SCALARS else x for x in inputs])
 
         return kernel
 
     def polygamma(n: Any, x: Any) -> Any:
         if type(n) is not int:
             return by_scipy.polygamma(n, x)
-        # PyTorch's own is off by 1e-9 for n = 1.
+        # PyTorch's has an error of 1e-9 for n = 1.
         return (-1) ** (n + 1) * math.factorial(n) * own["zeta"](n + 1, x) if n else torch.special.psi(x)
 
     by_scipy = SciPyKernels(backend)
-    own = {name: lifted(name) for name in _SPECIAL}
+    own = {name: taking_scalars(name) for name in _SPECIAL}
     return SciPyKernels(backend, own | {"polygamma": polygamma})

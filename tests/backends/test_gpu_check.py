@@ -1,4 +1,4 @@
-"""The parts of ``make gpu-check`` that need no GPU."""
+"""The parts of ``make gpu-check`` that need no GPU, and commands with the CPU in its place."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +14,48 @@ import pytest
 
 import xgrad
 from benchmarks import gpu_check
+from benchmarks.agreement import agreement
+
+ROOT = gpu_check.ROOT
 
 
-@pytest.fixture
-def check() -> Any:
-    return gpu_check
+def part(code: str, *args: str, name: str = "part", figures: Any = gpu_check.last_line, alone: bool = False) -> Any:
+    """Return a part of the check that runs Python code."""
+    return gpu_check.Part(name, ("python", "-c", code, *args), 60, figures, alone=alone)
 
 
-def python(code: str) -> tuple[str, ...]:
-    return ("python", "-c", code)
+def named(name: str) -> Any:
+    return next(part for part in gpu_check.PARTS if part.name == name)
+
+
+def changed(name: str, command: Sequence[str]) -> Any:
+    """Run a part of the check with another command, and return its figures."""
+    record = gpu_check.run_part(gpu_check.Part(name, tuple(command), 60, named(name).figures), 60)
+    assert record["status"] == "ok", record
+    return record["figures"]
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("NVIDIA H100 80GB HBM3", "nvidia-h100-80gb-hbm3"), ("  Tesla/T4 ", "tesla-t4"), ("?", "gpu")],
 )
-def test_slug(check: Any, name: str, expected: str) -> None:
-    assert check.slug(name) == expected
+def test_slug_of_gpu_is_lower_case_with_hyphens(name: str, expected: str) -> None:
+    assert gpu_check.slug(name) == expected
 
 
-def test_without_a_gpu_one_line_says_why(
-    check: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_check_without_gpu_prints_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def refuse(name: str) -> None:
         raise xgrad.DeviceError("cuda: no GPU: look for one")
 
-    monkeypatch.setattr(check.xgrad, "Device", refuse)
-    assert check.main(["--out", str(tmp_path / "results")]) == 1
+    monkeypatch.setattr(gpu_check.xgrad, "Device", refuse)
+    assert gpu_check.main(["--out", str(tmp_path / "results")]) == 1
     assert capsys.readouterr().out == "gpu-check: cuda: no GPU: look for one\n"
     assert not (tmp_path / "results").exists()
 
 
-def test_junit_counts_and_names_failures(check: Any, tmp_path: Path) -> None:
+def test_report_of_tests_has_counts_and_failures(tmp_path: Path) -> None:
     (tmp_path / "tests.xml").write_text(
         """<testsuites><testsuite tests="4" failures="1" errors="1" skipped="1">
         <testcase classname="tests.test_a" name="test_good[cuda]"/>
@@ -54,36 +65,33 @@ def test_junit_counts_and_names_failures(check: Any, tmp_path: Path) -> None:
         <testcase classname="tests.test_b" name="test_not_here"><skipped message="no"/></testcase>
         </testsuite></testsuites>"""
     )
-    assert check.junit("", tmp_path) == {
-        "passed": 1,
-        "skipped": 1,
-        "failed": {"tests.test_a::test_bad[cuda]": "assert 1 == 2", "tests.test_a::test_ugly": "boom"},
-    }
+    failed = {"tests.test_a::test_bad[cuda]": "assert 1 == 2", "tests.test_a::test_ugly": "boom"}
+    assert gpu_check.junit("", tmp_path) == {"passed": 1, "skipped": 1, "failed": failed}
 
 
-def test_a_part_that_works(check: Any) -> None:
+# One part
+
+INTERRUPTED = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('{\"done\": 7}')"
+
+
+def test_part_is_recorded_with_its_figures() -> None:
     code = "print('chatter'); import json, sys; print(json.dumps({'us': 1.5, 'folder': sys.argv[1][-3:]}))"
-    record = check.run_part(check.Part("good", (*python(code), "TMP/abc"), 60, check.last_line), 60)
+    record = gpu_check.run_part(part(code, "TMP/abc"), 60)
     assert record.pop("seconds") < 60
-    assert record == {
-        "name": "good",
-        "command": f"python -c {code} TMP/abc",
-        "status": "ok",
-        "figures": {"us": 1.5, "folder": "abc"},
-    }
+    figures, command = {"us": 1.5, "folder": "abc"}, f"python -c {code} TMP/abc"
+    assert record == {"name": "part", "command": command, "status": "ok", "figures": figures}
 
 
-def test_figures_may_be_no_numbers(check: Any, tmp_path: Path) -> None:
-    part = check.Part("nan", python('print(\'{"loss": NaN, "error": [-Infinity]}\')'), 60, check.last_line)
-    (record,) = check.run([part])
+def test_figures_that_are_no_numbers_are_written_as_text(tmp_path: Path) -> None:
+    (record,) = gpu_check.run([part('print(\'{"loss": NaN, "error": [-Infinity]}\')')])
     assert record["status"] == "ok" and record["figures"] == {"loss": "NaN", "error": ["-Infinity"]}
-    check.write({"gpu": "Some GPU", "parts": [record]}, tmp_path)
+    gpu_check.write({"gpu": "Some GPU", "parts": [record]}, tmp_path)
 
 
-def test_a_part_that_leaves_nothing_has_no_figures(check: Any, tmp_path: Path) -> None:
-    nothing = "import pathlib, sys; folder = pathlib.Path(sys.argv[1]); folder.mkdir()\n"
-    nothing += "for name in ('metrics.jsonl', 'timing.jsonl'): (folder / name).touch()"
-    (record,) = check.run([check.Part("train", (*python(nothing), "TMP/train"), 60, check.trained)])
+def test_training_without_results_has_no_figures() -> None:
+    code = "import pathlib, sys; folder = pathlib.Path(sys.argv[1]); folder.mkdir()\n"
+    code += "for name in ('metrics.jsonl', 'timing.jsonl'): (folder / name).touch()"
+    (record,) = gpu_check.run([part(code, "TMP/train", figures=gpu_check.trained)])
     assert record["status"].startswith("no figures: IndexError: ")
 
 
@@ -95,129 +103,119 @@ def test_a_part_that_leaves_nothing_has_no_figures(check: Any, tmp_path: Path) -
         ('print(\'{"failed": {"one": "a", "two": "b"}}\')', "failed: 2"),
     ],
 )
-def test_a_part_that_fails(check: Any, code: str, status: str) -> None:
-    record = check.run_part(check.Part("bad", python(code), 60, check.last_line), 60)
-    assert record["status"].startswith(status)
-    assert record["output"]
+def test_failure_of_part_is_its_status(code: str, status: str) -> None:
+    record = gpu_check.run_part(part(code), 60)
+    assert record["status"].startswith(status) and record["output"]
 
 
-def test_a_command_that_is_missing(check: Any) -> None:
-    record = check.run_part(check.Part("none", ("no-such-command",), 60, check.last_line), 60)
+def test_missing_command_is_the_status() -> None:
+    record = gpu_check.run_part(gpu_check.Part("none", ("no-such-command",), 60, gpu_check.last_line), 60)
     assert record["status"].startswith("cannot run: ")
 
 
-def test_a_part_that_takes_too_long_may_still_report(check: Any) -> None:
-    code = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('{\"done\": 7}')"
-    record = check.run_part(check.Part("slow", python(code), 60, check.last_line), 1.5)
-    assert record["status"] == "out of time after 2 s"
-    assert record["seconds"] < 10
-    assert record["figures"] == {"done": 7}
-
-
-def test_a_part_is_interrupted_in_the_background_as_well(check: Any) -> None:
-    code = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('{\"done\": 7}')"
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell without job control starts a command with &
+@pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background"])
+def test_part_out_of_time_is_interrupted_and_reports(ignored: bool) -> None:
+    # A shell without job control starts commands with & in this way.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
     try:
-        record = check.run_part(check.Part("slow", python(code), 60, check.last_line), 1.5)
+        record = gpu_check.run_part(part(INTERRUPTED), 1.5)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert record["figures"] == {"done": 7}
+    assert record["status"] == "out of time after 2 s"
+    assert record["seconds"] < 10 and record["figures"] == {"done": 7}
 
 
-def test_a_part_that_does_not_end_is_killed(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "GRACE", 0.2)
-    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+def test_part_that_ignores_interrupts_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_check, "GRACE", 0.2)
     start = time.monotonic()
-    record = check.run_part(check.Part("stuck", python(code), 60, check.last_line), 1.5)
+    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    record = gpu_check.run_part(part(code), 1.5)
     assert time.monotonic() - start < 20
     assert record["status"].startswith("out of time")
 
 
-def test_every_part_runs_whatever_became_of_the_others(check: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    parts = [
-        check.Part("bad", python("raise SystemExit(1)"), 60, check.last_line),
-        check.Part("good", python("print('{}')"), 60, check.last_line),
-    ]
-    assert [record["status"] for record in check.run(parts)] == ["exit status 1", "ok"]
+# All parts
+
+
+def test_failed_part_does_not_stop_others(capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [part("raise SystemExit(1)", name="bad"), part("print('{}')", name="good")]
+    assert [record["status"] for record in gpu_check.run(parts)] == ["exit status 1", "ok"]
     assert len(capsys.readouterr().out.splitlines()) == 2
-    assert [record["status"] for record in check.run(parts, budget=0)] == ["not run: no time was left"] * 2
+    assert [record["status"] for record in gpu_check.run(parts, budget=0)] == ["not run: no time was left"] * 2
 
 
-def test_the_report_is_one_file_of_the_gpus_name(check: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_report_is_one_file_named_for_the_gpu_without_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XGRAD_DATA", str(tmp_path / "data"))
-    output = f"{tmp_path / 'data' / 'mnist'} {check.ROOT / 'xgrad'} {Path.home() / 'x'} {Path(sys.prefix) / 'lib'}"
-    path = check.write({"gpu": "Some GPU", "output": output}, tmp_path / "results")
+    output = f"{tmp_path / 'data' / 'mnist'} {ROOT / 'xgrad'} {Path.home() / 'x'} {Path(sys.prefix) / 'lib'}"
+    path = gpu_check.write({"gpu": "Some GPU", "output": output}, tmp_path / "results")
     assert path == tmp_path / "results" / "some-gpu.json"
     assert json.loads(path.read_text()) == {"gpu": "Some GPU", "output": "XGRAD_DATA/mnist ./xgrad ~/x PREFIX/lib"}
 
 
-def test_the_whole_report(check: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """On the CPU in the GPU's place, with other parts."""
+@pytest.mark.parametrize(("code", "status"), [("print('{}')", 0), ("raise SystemExit(1)", 1)])
+def test_report_has_machine_and_parts(code: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     device = xgrad.Device("cpu")
-    monkeypatch.setattr(check.xgrad, "Device", lambda name: device)
-    for code, status in (("print('{}')", 0), ("raise SystemExit(1)", 1)):
-        monkeypatch.setattr(check, "PARTS", [check.Part("one", python(code), 60, check.last_line)])
-        assert check.main(["--out", str(tmp_path)]) == status
-        (path,) = tmp_path.glob("*.json")
-        report = json.loads(path.read_text())
-        assert report["ok"] is (status == 0)
-        assert {"gpu", "driver", "numpy", "python", "xgrad", "commit", "date", "parts"} <= report.keys()
-        assert [part["name"] for part in report["parts"]] == ["one"]
+    monkeypatch.setattr(gpu_check.xgrad, "Device", lambda name: device)
+    monkeypatch.setattr(gpu_check, "PARTS", [part(code)])
+    assert gpu_check.main(["--out", str(tmp_path)]) == status
+    (path,) = tmp_path.glob("*.json")
+    report = json.loads(path.read_text())
+    assert report["ok"] is (status == 0)
+    assert {"gpu", "driver", "numpy", "python", "xgrad", "commit", "date", "parts"} <= report.keys()
+    assert [record["name"] for record in report["parts"]] == ["part"]
 
 
-def test_all_parts_fit_into_ten_minutes(check: Any) -> None:
-    assert check.BUDGET + 2 * check.GRACE <= 600
-    assert sum(part.limit for part in check.PARTS if part.alone) < check.BUDGET / 2
-    assert all(part.limit <= check.BUDGET for part in check.PARTS)
+def test_all_parts_fit_into_ten_minutes() -> None:
+    assert gpu_check.BUDGET + 2 * gpu_check.GRACE <= 600
+    assert sum(part.limit for part in gpu_check.PARTS if part.alone) < gpu_check.BUDGET / 2
+    assert all(part.limit <= gpu_check.BUDGET for part in gpu_check.PARTS)
 
 
-def test_what_measures_runs_alone_and_the_others_at_a_time(check: Any, tmp_path: Path) -> None:
-    """Each waits for the other, but for the last, which finds nobody at work; each is noted when it has ended."""
+def test_measurement_runs_alone_and_other_parts_together(tmp_path: Path) -> None:
+    """Two parts wait for each other; the third sees no other process at work. Each is noted when it has ended."""
     meet = (
         "import pathlib, sys, time; here = pathlib.Path(sys.argv[1]); (here / sys.argv[2]).touch()\n"
         "while not (here / sys.argv[3]).exists(): time.sleep(0.01)\nprint('{}')"
     )
     alone = f"import os; print('{{\"met\": %d}}' % len(os.listdir({str(tmp_path)!r})))"
     parts = [
-        check.Part("one", (*python(meet), str(tmp_path), "one", "two"), 60, check.last_line),
-        check.Part("two", (*python(meet), str(tmp_path), "two", "one"), 60, check.last_line),
-        check.Part("alone", python(alone), 60, check.last_line, alone=True),
+        part(meet, str(tmp_path), "one", "two", name="one"),
+        part(meet, str(tmp_path), "two", "one", name="two"),
+        part(alone, name="alone", alone=True),
     ]
     noted: list[list[str]] = []
-    records = check.run(parts, note=lambda found: noted.append([record["name"] for record in found]))
+    records = gpu_check.run(parts, note=lambda done: noted.append([record["name"] for record in done]))
     assert [(record["name"], record["status"]) for record in records] == [("one", "ok"), ("two", "ok"), ("alone", "ok")]
     assert records[2]["figures"] == {"met": 0}
     assert noted[0] == ["alone"] and len(noted[1]) == 2 and noted[2] == ["one", "two", "alone"]
 
 
-def test_the_agreement_is_that_of_the_command(check: Any) -> None:
-    """On the CPU in the GPU's place."""
-    (part,) = (part for part in check.PARTS if part.name == "agreement")
-    assert part.command[-1] == "cuda"
-    record = check.run_part(check.Part("agreement", (*part.command[:-1], "cpu"), 60, part.figures), 60)
-    assert record["status"] == "ok", record
-    assert record["figures"]["failed"] == {} and record["figures"]["passed"] > 150
+def test_disagreement_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = xgrad.Device("cpu")
+    monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)
+    failed = agreement("cpu")["failed"]
+    assert failed and all(label.startswith("argmax") for label in failed)
 
 
-def test_the_parity_is_that_of_the_command(check: Any) -> None:
-    """On the CPU in the GPU's place, with a few ops."""
-    (part,) = (part for part in check.PARTS if part.name == "parity")
-    command = [*part.command, "--ops", "multiply,relu", "--parts", "ops,seeds"]
+def test_agreement_is_that_of_its_command() -> None:
+    *command, device = named("agreement").command
+    assert device == "cuda"
+    figures = changed("agreement", [*command, "cpu"])
+    assert figures["failed"] == {} and figures["passed"] > 150
+
+
+def test_parity_is_that_of_its_command() -> None:
+    command = [*named("parity").command, "--ops", "multiply,relu", "--parts", "ops,seeds"]
     command[command.index("cpu,cuda")] = "cpu,strict"
-    record = check.run_part(check.Part("parity", tuple(command), 60, part.figures), 60)
-    assert record["status"] == "ok", record
-    figures = record["figures"]
+    figures = changed("parity", command)
     assert figures["verdict"] == "pass" and figures["failed"] == []
     assert figures["worst"]["strict float32 value, ULP"] == {"error": 0.5, "op": "multiply"}
-    made, _, drawn = figures["equal draws"].partition(" of ")
-    assert made == drawn != "0"
+    equal, _, drawn = figures["equal draws"].partition(" of ")
+    assert equal == drawn != "0"
 
 
-def test_the_speed_is_that_of_the_benchmark(check: Any) -> None:
-    """On the CPU in the GPU's place, at tiny sizes."""
-    (part,) = (part for part in check.PARTS if part.name == "speed")
-    rehearsal = (*part.command, "--device", "cpu", "--quick", "--peers", "xgrad,xgrad to the host")
-    record = check.run_part(check.Part("speed", rehearsal, 60, part.figures), 60)
-    assert record["status"] == "ok"
-    assert record["figures"]["Time of a step"]["xgrad"].popitem()[1] > 0
-    assert record["figures"]["Transfers"].keys() == {"xgrad to the host"}
+def test_speed_is_that_of_its_command() -> None:
+    command = [*named("speed").command, "--device", "cpu", "--quick", "--peers", "xgrad,xgrad to the host"]
+    figures = changed("speed", command)
+    assert figures["Time of a step"]["xgrad"].popitem()[1] > 0
+    assert figures["Transfers"].keys() == {"xgrad to the host"}

@@ -1,4 +1,4 @@
-"""NumPy's kernels that look for infinities and NaNs, held against the generic rules, which look for none."""
+"""Kernels of the NumPy backend that check for infinities and NaNs, compared with the generic rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad_numpy import fast
+from xgrad_numpy import functions
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -7.25, 1e-30, 1e30, np.inf, -np.inf, np.nan]
 VIEWS: dict[str, Any] = {
@@ -26,22 +26,22 @@ FLOATS, COMPLEX = ["float16", "float32", "float64"], ["complex64", "complex128"]
 
 
 def pairs(finite: bool) -> np.ndarray:
-    """Return two rows of 121 numbers: every pair of the special ones, or of those that are finite."""
+    """Return two rows of 121 numbers: every pair of the special ones, or of the finite ones among them."""
     table = np.array(list(itertools.product(SPECIAL, repeat=2)))
     return np.resize(table[np.isfinite(table).all(1)] if finite else table, (121, 2)).T
 
 
 def check(name: str, *inputs: Any) -> None:
-    """Compare a kernel with the generic rule, to the bit and in the layout."""
+    """Compare the bits and the layout of a kernel's result with those of the generic rule."""
     cpu = xgrad.Device("cpu")
     function = getattr(xgrad, name).function
     with np.errstate(all="ignore"):
-        got, expected = cpu.backend.kernels[name](*inputs), function.forward(cpu.xp, *inputs)
-    got, expected = np.asarray(got), np.asarray(expected)
-    assert got.strides == expected.strides
-    for ours, theirs in ((got.real, expected.real), (got.imag, expected.imag)):
-        np.testing.assert_array_equal(ours, theirs, strict=True)
-        assert (np.signbit(ours) == np.signbit(theirs))[theirs == theirs].all()
+        result, expected = cpu.backend.kernels[name](*inputs), function.forward(cpu.xp, *inputs)
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert result.strides == expected.strides
+    for x, y in ((result.real, expected.real), (result.imag, expected.imag)):
+        np.testing.assert_array_equal(x, y, strict=True)
+        assert (np.signbit(x) == np.signbit(y))[y == y].all()
 
 
 @pytest.mark.parametrize("finite", [False, True])
@@ -71,16 +71,17 @@ def test_kernels_of_complex_numbers_have_the_bits_of_the_generic_rules(dtype: st
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX])
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 31, 33, 64, 100, 1000, 20_001])
-def test_no_infinity_and_no_nan_is_overlooked_at_any_place(n: int, dtype: str) -> None:
-    """Vector instructions and the threads of a BLAS are other code for each length."""
+def test_infinity_or_nan_at_any_index_is_found(n: int, dtype: str) -> None:
+    """Vector instructions, and threads of BLAS, depend on the length."""
     x = np.random.default_rng(n).normal(size=n).astype(dtype)
-    assert fast._finite(x) and fast._finite(x[::-1]) and fast._finite(np.full(n, np.finfo(dtype).max, dtype))
+    for finite in (x, x[::-1], np.full(n, np.finfo(dtype).max, dtype)):
+        assert functions._finite(finite)
     values = [np.inf, -np.inf, np.nan]
     values += [complex(0, np.inf), complex(np.inf, -np.inf), complex(0, np.nan)] if dtype in COMPLEX else []
     for value, at in itertools.product(values, {0, 1, 5, n // 2, n - 2, n - 1} & set(range(n))):
         x = np.ones(n, dtype)
         x[at] = value
-        assert not fast._finite(x) and not fast._finite(np.stack([x, x]).T), (value, at)
+        assert not functions._finite(x) and not functions._finite(np.stack([x, x]).T), (value, at)
 
 
 @pytest.mark.parametrize("n", [1, 19])
@@ -94,12 +95,12 @@ def test_no_infinity_and_no_nan_is_overlooked_at_any_place(n: int, dtype: str) -
         ("tanh", [complex(np.inf, np.inf)]),
     ],
 )
-def test_results_that_are_not_nan_come_without_a_warning(name: str, inputs: list[Any], n: int) -> None:
+def test_result_other_than_nan_does_not_warn(name: str, inputs: list[Any], n: int) -> None:
     getattr(xgrad, name)(*[xgrad.asarray(np.full(n, x)) for x in inputs])
 
 
 @pytest.mark.parametrize("numbers", [(np.inf, np.inf), (0.0, 0.0)])
-def test_a_quotient_that_is_nan_comes_with_a_warning(numbers: tuple[float, float]) -> None:
+def test_quotient_of_nan_warns(numbers: tuple[float, float]) -> None:
     x1, x2 = map(xgrad.asarray, numbers)
     with pytest.warns(RuntimeWarning, match="invalid value encountered"):
         x1 // x2
@@ -107,6 +108,6 @@ def test_a_quotient_that_is_nan_comes_with_a_warning(numbers: tuple[float, float
 
 def test_floor_divide_of_leaves_is_not_recorded() -> None:
     x = xgrad.Tensor([7.0, -7.0], requires_grad=True)
-    for _ in range(3):  # after the first by the short way
+    for _ in range(3):  # later ones on the fast path
         for out in (x // 2.0, x // x, 2.0 // x, xgrad.nextafter(x, x)):
             assert not out.requires_grad and out.dtype is x.dtype and out.device is x.device

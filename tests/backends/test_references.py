@@ -1,4 +1,4 @@
-"""That an optimizer writes to no array which somebody else sees: `Backend.references`, on every device."""
+"""Optimizers update in place only memory that nothing else refers to: `Backend.buffer_refcount` on every device."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ VIEWS: dict[str, Callable[[Tensor], Any]] = {
 
 @pytest.mark.parametrize("look", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("kind", [xgrad.optim.SGD, xgrad.optim.Adam])
-def test_an_optimizer_writes_to_nothing_that_is_seen(
+def test_optimizer_does_not_change_views_of_parameter(
     kind: type[xgrad.optim.Optimizer], look: Callable[[Tensor], Any], device: str
 ) -> None:
     p, q = (xgrad.ones((3, 4), device=device, requires_grad=True) for _ in range(2))
     optimizer: Any = kind([p, q], lr=0.1)  # type: ignore[call-arg]
-    for steps in range(3):  # the first one lays the parameters side by side
+    for steps in range(3):  # the first packs the parameters
         before = p.tolist()
-        seen = look(p)
-        values = seen.tolist()
+        view = look(p)
+        values = view.tolist()
         p.grad, q.grad = xgrad.ones_like(p), xgrad.ones_like(q)
         optimizer.step()
-        assert seen.tolist() == values
+        assert view.tolist() == values
         assert p.tolist() != before, steps
 
 
-def test_where_nobody_looks_an_optimizer_writes_in_place(device: str) -> None:
+def test_optimizer_updates_parameter_without_views_in_place(device: str) -> None:
     p = xgrad.ones((3, 4), device=device, requires_grad=True)
     optimizer = xgrad.optim.SGD([p], lr=0.1)
     if xgrad.Device(device).backend.buffer_refcount(p._data) is None:
-        pytest.skip(f"{device} does not tell what shares memory")
+        pytest.skip(f"{device} has no reference counts")
     arrays = []
     for _ in range(3):
         p.grad = xgrad.ones_like(p)
         optimizer.step()
         arrays.append(id(p._data))
     assert arrays[0] == arrays[1] == arrays[2]
-    p.detach().numpy()  # seen once, and no longer
+    p.detach().numpy()  # a view, dropped at once
     p.grad = xgrad.ones_like(p)
     optimizer.step()
     assert id(p._data) == arrays[0]

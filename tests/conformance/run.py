@@ -40,16 +40,16 @@ def main() -> int:
 
 def compare(version: str, args: argparse.Namespace) -> int:
     """Run the suite at a version of the standard on both, print a table, and return the exit status."""
-    ours = run(VERSIONS[version], version, args)
-    theirs = run("array_api_compat.numpy", version, args)
+    xgrad = run(VERSIONS[version], version, args)
+    numpy = run("array_api_compat.numpy", version, args)
     print(f"{version:24}{'passed':>8}{'failed':>8}{'skipped':>8}")
-    for name, counts in (("xgrad", ours), ("array_api_compat.numpy", theirs)):
+    for name, counts in (("xgrad", xgrad), ("array_api_compat.numpy", numpy)):
         print(f"{name:24}" + "".join(f"{counts[key]:8}" for key in ("passed", "failed", "skipped")))
-    return int(bool(ours["failed"] or ours["xfailed"] or ours["error"]) or ours["passed"] < theirs["passed"])
+    return int(bool(xgrad["failed"] or xgrad["xfailed"] or xgrad["error"]) or xgrad["passed"] < numpy["passed"])
 
 
 def run(module: str, version: str, args: argparse.Namespace) -> Counter[str]:
-    """Run the suite at a version on a module, show what fails, and return how many tests came to which end."""
+    """Run the suite at a version on a module, print the failures, and return the numbers of outcomes."""
     env = os.environ | {
         "ARRAY_API_TESTS_MODULE": module,
         "ARRAY_API_TESTS_VERSION": version,
@@ -62,10 +62,10 @@ def run(module: str, version: str, args: argparse.Namespace) -> Counter[str]:
     done = subprocess.run(command, cwd=args.suite, env=env, capture_output=True, text=True)
     lines = done.stdout.splitlines()
     print(*[line for line in lines if line.startswith(("FAILED", "ERROR"))], sep="\n")
-    found = re.findall(r"(\d+) (passed|failed|skipped|xfailed|error)", lines[-1] if lines else "")
-    if not found:
+    outcomes = re.findall(r"(\d+) (passed|failed|skipped|xfailed|error)", lines[-1] if lines else "")
+    if not outcomes:
         sys.exit(f"{module}: the suite did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return Counter({ending: int(count) for count, ending in found})
+    return Counter({ending: int(count) for count, ending in outcomes})
 
 
 if __name__ == "__main__":

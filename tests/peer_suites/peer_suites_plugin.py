@@ -1,4 +1,4 @@
-"""Plugin of pytest that runs test suites of other projects on one namespace of the standard: see `run.py`.
+"""Plugin of pytest for test suites of other projects on one namespace of the standard: see `run.py`.
 
 The environment variable ``PEER_NAMESPACE`` names it. SciPy's and array-api-extra's tests take the namespace by a
 fixture (``xp`` and ``library``), which is parametrized with that namespace alone; einops' go through a list of
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if (scipy := sys.modules.get("scipy.conftest")) is not None:
-        scipy.xp_known_backends.add(NAME)  # which tests for NumPy alone skip
+        scipy.xp_known_backends.add(NAME)  # so that tests for NumPy alone skip it
         give(metafunc, "xp", namespace)
         if "devices" in metafunc.fixturenames:  # SciPy's fixture expects a list, a tuple since version 2025.12
             devices = [*namespace.__array_namespace_info__().devices(), None]
@@ -40,14 +40,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def give(metafunc: pytest.Metafunc, fixture: str, value: Any) -> None:
-    """Parametrize a fixture with one value, in the place of its own ones."""
+    """Parametrize a fixture with one value in place of its own."""
     if fixture in metafunc.fixturenames:
         one = pytest.param(value, id=NAME, marks=pytest.mark.array_api_backends)
         metafunc.definition.add_marker(pytest.mark.parametrize(fixture, [one], indirect=True))
 
 
 def library() -> Any:
-    """Return what array-api-extra has for a library: a member of its own enumeration, or one alike."""
+    """Return the member of array-api-extra's enumeration of libraries, or of one like it."""
     backend = import_module("array_api_extra._lib._backends").Backend
     if any(member.value == NAME for member in backend):
         return backend(NAME)
@@ -60,7 +60,7 @@ def library() -> Any:
 
 
 def join_einops() -> None:
-    """Make a backend of the namespace the one that einops' tests go through."""
+    """Make a backend of the namespace the only one of einops' tests."""
     einops = import_module("einops._backends")
 
     class Backend(einops.AbstractBackend):  # type: ignore[name-defined, misc]
@@ -112,8 +112,11 @@ def join_einops() -> None:
 
 @pytest.fixture(autouse=True)
 def from_dlpack_of_the_namespace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace NumPy's, by which einops' tests of `einops.array_api` make their arrays."""
+    """Replace NumPy's, by which einops' tests of `einops.array_api` create arrays."""
     if request.module.__name__.startswith("einops.") and "array_api" in request.node.name:
-        numpys = np.from_dlpack
-        ours = lambda x: namespace.asarray(x) if isinstance(x, np.ndarray) else numpys(x)  # noqa: E731
-        monkeypatch.setattr(np, "from_dlpack", ours)
+        original = np.from_dlpack
+
+        def from_dlpack(x: Any) -> Any:
+            return namespace.asarray(x) if isinstance(x, np.ndarray) else original(x)
+
+        monkeypatch.setattr(np, "from_dlpack", from_dlpack)

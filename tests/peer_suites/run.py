@@ -1,8 +1,8 @@
 """Test suites of other projects, run from the installed packages on xgrad and, to compare, on array-api-strict.
 
-Usage: ``python tests/peer_suites/run.py [SUITE ...]``, where a SUITE is one of `SUITES`. Of SciPy's tests those are
-run that take the array library as a parameter. It fails if a test fails on xgrad that `xfails.txt` does not list,
-with its reason. Of all suites, the table is written to `results.md`.
+Usage: ``python tests/peer_suites/run.py [SUITE ...]``, where a SUITE is one of `SUITES`. Of SciPy's tests it runs those
+that take the array library as a parameter. It fails if a test fails on xgrad that `xfails.txt` does not list, with its
+reason. After a run of all suites, the table is written to `results.md`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def main() -> int:
     known = known_failures((HERE / "xfails.txt").read_text())
     rows, failed = [], False
     for suite in args.suites or SUITES:
-        ours, theirs = (dict(outcomes(suite, name, args)) for name in NAMESPACES)
-        for test, (ending, reason) in ours.items():
+        xgrad, strict = (dict(outcomes(suite, name, args)) for name in NAMESPACES)
+        for test, (ending, reason) in xgrad.items():
             if ending == "failed" and is_known(test, known):
-                ours[test] = "known", reason
+                xgrad[test] = "known", reason
             elif ending == "failed":
                 print(f"FAILED {test}: {reason}")
-        counts = [Counter(ending for ending, _ in found.values()) for found in (ours, theirs)]
+        counts = [Counter(ending for ending, _ in results.values()) for results in (xgrad, strict)]
         failed = failed or bool(counts[0]["failed"])
         numbers = [counts[0][ending] for ending in ENDINGS] + [counts[1][ending] for ending in ("passed", "failed")]
         rows.append([suite, *map(str, numbers)])
@@ -62,7 +62,7 @@ Written by `make peer-suites`. Failures that are known are listed in [xfails.txt
 
 
 def outcomes(suite: str, namespace: str, args: argparse.Namespace) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Run a suite on a namespace, and yield of each test its name, how it ended, and why."""
+    """Run a suite on a namespace, and yield the name of each test, its outcome, and the reason."""
     env = os.environ | {
         "PEER_NAMESPACE": namespace,
         "SCIPY_ARRAY_API": "1",
@@ -77,7 +77,7 @@ def outcomes(suite: str, namespace: str, args: argparse.Namespace) -> Iterator[t
     elif suite != "array-api-extra":
         command += ["-m", "array_api_backends and not slow"]
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "pytest.ini").write_text("[pytest]\n")  # or that of the folder above would count
+        (Path(folder) / "pytest.ini").write_text("[pytest]\n")  # or pytest uses that of a parent folder
         report = Path(folder) / "report.xml"
         command += ["-c", "pytest.ini", f"--junitxml={report}"]
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
@@ -85,24 +85,24 @@ def outcomes(suite: str, namespace: str, args: argparse.Namespace) -> Iterator[t
             sys.exit(f"{suite}: the suite did not run on {namespace}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         for case in ElementTree.parse(report).iter("testcase"):
             name = f"{suite}/{case.get('classname')}::{case.get('name')}"
-            yield name, ended(case)
+            yield name, outcome(case)
 
 
-def ended(case: ElementTree.Element) -> tuple[str, str]:
-    """Return how a test of a report ended, and the first line of its message."""
+def outcome(case: ElementTree.Element) -> tuple[str, str]:
+    """Return the outcome of a test in a report, and the first line of its message."""
     for tag, ending in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
-        if (found := case.find(tag)) is not None:
-            return ending, (found.get("message") or "").partition("\n")[0]
+        if (element := case.find(tag)) is not None:
+            return ending, (element.get("message") or "").partition("\n")[0]
     return "passed", ""
 
 
 def known_failures(text: str) -> set[str]:
-    """Return the tests of a list of known failures, in which a line with # gives the reason of those below."""
+    """Return the tests of a list of known failures, in which lines with # are reasons."""
     return {line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")}
 
 
 def is_known(test: str, known: set[str]) -> bool:
-    """Return whether a test is listed, itself, with all its parameters, or with its class or module."""
+    """Return whether a test is listed: itself, without parameters, or by its class or module."""
     return any(test == entry or test.startswith((f"{entry}[", f"{entry}::", f"{entry}.")) for entry in known)
 
 

@@ -1,4 +1,4 @@
-"""The device: where a tensor's data lives and its ops run."""
+"""Devices, on which tensors are stored and ops run, and placements of tensors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.support.hints import shown
 
-#: The trace of a step that runs in this thread or task, which sees tracing devices in the place of others: see
-#: `xgrad.capture.trace`.
+#: The trace of a captured step in this thread or task, which gets tracing devices: see `xgrad.capture.trace`.
 tracing: ContextVar[Any] = ContextVar("xgrad_tracing", default=None)
 
 
 class Device:
-    """Where a tensor's data lives and its ops run; two names of one place are one object.
+    """A device, on which tensors are stored and ops run. Interned: equality is identity.
 
     Parameters
     ----------
@@ -76,13 +75,13 @@ class Device:
 
     @classmethod
     def of(cls, kind: str, backend: Backend, index: int = 0) -> Device:
-        """Return a device of a backend that need not be installed: only who holds it can use it."""
+        """Return a device of a backend that need not be installed, without a name by which to find it."""
         device = object.__new__(cls)
         device.type, device.index, device.backend = kind, index, backend
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
             device.xp.special = SciPyKernels(backend)
-        device.xp.kernels = backend.kernels  # where `overridable` finds them
+        device.xp.kernels = backend.kernels  # for `overridable`
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.as_array = backend.array_converter(index)
         device.device_context, device.native = backend.device_context(index), backend.native_device(index)
@@ -103,11 +102,11 @@ class Device:
         return nullcontext() if self.device_context is None else self.device_context()
 
     def synchronize(self) -> None:
-        """Wait until the device has done all that was asked of it: call this before reading a clock."""
+        """Wait until all queued work of the device is done: call it before reading a clock."""
         self.backend.synchronize(self.index)
 
     def memory(self) -> dict[str, int]:
-        """Return memory figures in bytes (``used``, ``reserved``, ``free``, ``total``), as far as known."""
+        """Return known memory figures in bytes: ``used``, ``reserved``, ``free``, ``total``."""
         return self.backend.memory(self.index)
 
 

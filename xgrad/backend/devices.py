@@ -1,4 +1,4 @@
-"""Which devices there are, which one is the default, and how data crosses from one to another."""
+"""The usable devices, the default device, and transfers between devices."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def device_types() -> list[str]:
 
 
 def devices() -> list[Device]:
-    """Return every device that can be used, the CPU first.
-
-    ``xgrad info`` says why another cannot.
+    """Return every usable device, the CPU first; ``xgrad info`` has the reasons why others are not usable.
 
     Examples
     --------
@@ -29,13 +27,13 @@ def devices() -> list[Device]:
     >>> xgrad.devices()[0]
     Device('cpu')
     """
-    found = []
+    usable = []
     for name in device_types():
         try:
-            found += [Device(f"{name}:{i}") for i in range(device_count(name))]
+            usable += [Device(f"{name}:{i}") for i in range(device_count(name))]
         except DeviceError:
             continue
-    return found
+    return usable
 
 
 def device_of(x: Any) -> Device | None:
@@ -47,7 +45,7 @@ def device_of(x: Any) -> Device | None:
         try:
             if backend_class(name).library != root:
                 continue
-            with PlugInErrors(name, passed=TypeError):  # of an array that the backend does not take
+            with PlugInErrors(name, passed=TypeError):  # for an array that the backend refuses
                 if isinstance(x, open_backend(name).array_type):
                     return Device(f"{name}:{open_backend(name).index_of(x)}")
         except DeviceError:
@@ -56,7 +54,7 @@ def device_of(x: Any) -> Device | None:
 
 
 def transfer(x: Any, source: Device, target: Device) -> Any:
-    """Return the array `x` of one device on another: the only place where data crosses."""
+    """Return an array of one device on another. All transfers go through here."""
     if source is target:
         return x
     if source.backend is target.backend:
@@ -65,18 +63,18 @@ def transfer(x: Any, source: Device, target: Device) -> Any:
 
 
 def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
-    """Let matrix products of float32 take TF32, which has 10 bits of mantissa for 23, or not: by default they do not.
+    """Set whether matrix products of float32 may use TF32, with 10 bits of mantissa in place of 23. Off by default.
 
     Products of two matrices, or of a stack and a matrix, are then several times as fast on an NVIDIA GPU, and about as
-    exact as those of float16. Their sums stay float32, and so do all other ops, and products of two stacks. It holds
-    for all GPUs and threads of this process.
+    exact as those of float16. Sums, all other ops, and products of two stacks are not affected. It holds for all GPUs
+    and threads of this process.
 
     Parameters
     ----------
     enabled : bool
-        Whether they may.
+        Whether TF32 may be used.
     device : str or Device, default "cuda"
-        One of the type that is meant.
+        A device of the type to set it for.
 
     Raises
     ------
@@ -107,14 +105,12 @@ def current_device() -> Device:
 
 
 class default_device(Mode[Device | None]):
-    """Make new tensors on another device, within a ``with`` block or a decorated function.
-
-    The setting belongs to the thread or task that made it.
+    """Create tensors on another device, within a ``with`` block or a decorated function of this thread or task.
 
     Parameters
     ----------
     device : str or Device
-        The device to use where a function is given no ``device``.
+        The device for functions called without ``device``.
 
     Examples
     --------

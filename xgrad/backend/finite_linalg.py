@@ -1,4 +1,4 @@
-"""A check before LAPACK's singular value decomposition, which may not end where a matrix holds an infinity."""
+"""A check before LAPACK's singular value decomposition, which may not terminate for a matrix with an infinity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def finite_linalg(linalg: Any, to_host: Callable[[Any], np.ndarray]) -> SimpleNamespace:
-    """Return a namespace ``linalg``, whose functions of singular values raise LinAlgError for NaN and infinity."""
+    """Return a namespace ``linalg`` in which functions of singular values raise LinAlgError for NaN and infinity."""
 
     def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(x: Any, /, **options: Any) -> Any:

@@ -1,8 +1,6 @@
-"""Parts of rules that a backend may have as one kernel, each with the generic form that it replaces.
+"""Functions of rules that a backend may override by one kernel, such as a derivative rule or an optimizer's update.
 
-What replaces the forward rule of an op, a backend's `kernels` have under the op's name. What is less than an op, such
-as a derivative rule or the update of an optimizer, is declared `overridable` here, in the place where it belongs, and a
-backend's `kernels` may have that too, under its own name.
+Forward rules of ops need no declaration: a kernel of a backend replaces the rule of the op of its name.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Overridable:
-    """A function declared `overridable`: its generic form, and the names of arguments that it changes in place."""
+    """The generic form of an `overridable` function, and the names of arguments that it changes in place."""
 
     __slots__ = ("changes", "generic")
 
@@ -23,26 +21,25 @@ class Overridable:
         self.generic, self.changes = generic, changes
 
 
-#: All parts, by name.
+#: All overridable functions, by name.
 OVERRIDABLE: dict[str, Overridable] = {}
 
 
 def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
-    """Declare a function of a namespace and arrays that a backend may have as one kernel.
+    """Declare a function of a namespace and arrays that a backend may override by a kernel.
 
-    Where the backend's `kernels` have an entry of its name, that is called in place of the function, with the same
-    arguments without the namespace. Otherwise, and always in a pass that is recorded, for kernels have no derivative,
-    the function itself is.
+    The kernel is the entry of that name in the backend's `kernels`, and takes the same arguments but the namespace. In
+    a pass that is recorded the function itself is called: kernels have no derivative.
 
     Parameters
     ----------
     generic : callable
-        Its first parameter is the namespace; none of them has a default. It uses operators and that namespace alone,
-        and is the reference by which kernels are judged.
+        Its first parameter is the namespace, and no parameter has a default. It uses only operators and the namespace,
+        and is the reference for tests of kernels.
     name : str, optional
         Its name; by default its own, without leading underscores.
     changes : tuple of str, optional
-        The arguments that it changes in place, as a kernel is to. All others stay as they are.
+        The arguments that it, and a kernel, changes in place, and no others.
 
     Returns
     -------
@@ -52,7 +49,7 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     Raises
     ------
     ValueError
-        If there is one of that name already, or no such argument.
+        If the name is declared already, or an argument does not exist.
 
     Examples
     --------
@@ -72,17 +69,17 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     if unknown := set(changes) - set(rest):
         raise ValueError(f"overridable: {name} has no arguments {sorted(unknown)}: expected some of {rest}")
     OVERRIDABLE[name] = Overridable(generic, changes)
-    chosen = _choice((first, *rest))(generic, name)
-    update_wrapper(chosen, generic)
-    return chosen  # type: ignore[no-any-return]
+    dispatch = _dispatcher((first, *rest))(generic, name)
+    update_wrapper(dispatch, generic)
+    return dispatch  # type: ignore[no-any-return]
 
 
 @cache
-def _choice(parameters: tuple[str, ...]) -> Any:
-    """Return what makes a function of these parameters of its generic form and the name of its kernel.
+def _dispatcher(parameters: tuple[str, ...]) -> Any:
+    """Return a function that makes the dispatching function of a generic form and the name of its kernel.
 
-    Written out, as a plan's steps are: to pass on arguments that have no names takes three times as long. A namespace
-    that looks up names by itself would look for a long time, so it is asked for those that it has.
+    It is generated, because passing on ``*args`` takes three times as long. It reads ``__dict__``, because a failed
+    lookup in a namespace with ``__getattr__`` is slow.
     """
     first, *rest = parameters
     return eval(

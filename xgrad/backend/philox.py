@@ -1,7 +1,7 @@
-"""Random bits that are a function of a seed, the number of a call and an index: Philox4x64-10 [1]_.
+"""Random bits as a function of a seed, the number of a call and an index: Philox4x64-10 [1]_.
 
-Under the key (seed, 0), the counter (block, 0, call, 0) gives the block of that number, four words of 64 bits.
-Words are read with their low bits first where fewer bits are wanted. Every backend gives the same bits.
+Under the key (seed, 0), the counter (block, 0, call, 0) gives four words of 64 bits. Integers of fewer bits are parts
+of words, the low bits first. Every backend gives the same bits.
 
 References
 ----------
@@ -20,8 +20,7 @@ _thread = threading.local()
 def words(seed: int, call: int, count: int) -> np.ndarray:
     """Return the first `count` words of a call, as uint64."""
     if not hasattr(_thread, "state"):
-        # To make one for each call would take longer than to draw. numpy.random is loaded by its first use, here:
-        # it takes a tenth of NumPy's own time.
+        # One per thread: a constructor takes longer than a draw. numpy.random is loaded here, at its first use.
         _thread.philox = np.random.Philox(key=0)
         _thread.state = _thread.philox.state
     state = _thread.state["state"]
@@ -33,12 +32,12 @@ def words(seed: int, call: int, count: int) -> np.ndarray:
 
 
 def _before(call: int) -> tuple[int, int, int, int]:
-    """Return the counter before that of a call's first block: NumPy adds 1 first."""
+    """Return the counter before that of the first block of a call: NumPy increments it first."""
     ones = 2**64 - 1
     return (ones, ones, call - 1, 0) if call else (ones, ones, ones, ones)
 
 
 def bits(seed: int, call: int, width: int, count: int) -> np.ndarray:
-    """Return the first `count` integers of a call that `width` random bits make: 16, 32 or 64, signed."""
+    """Return the first `count` integers of a call, of `width` random bits: 16, 32 or 64, signed."""
     drawn = words(seed, call, -(-count * width // 64))
     return drawn.astype("<u8", copy=False).view(f"<i{width // 8}")[:count]

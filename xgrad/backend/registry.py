@@ -1,4 +1,4 @@
-"""Backends by name, found as entry points of installed packages and opened when they are first used."""
+"""Backends by name: entry points of installed packages, opened at their first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GROUP = "xgrad.backends"
 
 
 class _Refused:
-    """An entry point that is not loaded: it raises the reason."""
+    """An entry point that is refused: to load it raises the reason."""
 
     def __init__(self, reason: str) -> None:
         self.value, self.reason = "", reason
@@ -25,19 +25,19 @@ class _Refused:
 def entry_points() -> dict[str, Any]:
     """Return the entry points of all installed backends, by type of device.
 
-    A name that xgrad declares itself is xgrad's: a second entry is listed as refused, under the name and its value. Of
-    plug-ins that share another name none is used, because the order in which they are found means nothing.
+    A second entry for a name of xgrad's own is listed as refused, under the name and its value. Plug-ins that share
+    another name are all refused.
     """
-    from importlib import metadata  # 20 ms that `import xgrad` need not pay
+    from importlib import metadata  # not at the top: 20 ms of `import xgrad`
 
-    found: dict[str, dict[str, Any]] = {}
+    declared: dict[str, dict[str, Any]] = {}
     own: dict[str, Any] = {}
     for point in metadata.entry_points(group=_GROUP):
-        found.setdefault(point.name, {})[point.value] = point
+        declared.setdefault(point.name, {})[point.value] = point
         if point.dist is not None and point.dist.name == "xgrad":
             own[point.name] = point
     points = own.copy()
-    for name, rivals in found.items():
+    for name, rivals in declared.items():
         if name in own:
             for value in rivals.keys() - {own[name].value}:
                 full = f"{name} ({value})"
@@ -53,10 +53,7 @@ def entry_points() -> dict[str, Any]:
 
 
 class PlugInErrors:
-    """A context in which whatever a plug-in raises becomes a DeviceError that names it.
-
-    KeyboardInterrupt stays as it is, and so do errors that are `passed`.
-    """
+    """A context that turns errors of a plug-in into a DeviceError that names it, except `passed` and interrupts."""
 
     def __init__(self, name: str, passed: type[Exception] = DeviceError) -> None:
         self.name, self.passed = name, passed
@@ -76,7 +73,7 @@ class PlugInErrors:
 
 @cache
 def backend_class(name: str) -> type[Backend]:
-    """Return the plug-in for a type of device, without loading its array library."""
+    """Return the backend class of a type of device, without loading its array library."""
     points = entry_points()
     if name not in points:
         known = ", ".join(sorted(points)) or "none: is xgrad installed? (pip install -e .)"
@@ -90,7 +87,7 @@ def backend_class(name: str) -> type[Backend]:
 
 @cache
 def open_backend(name: str) -> Backend:
-    """Return the backend for a type of device; DeviceError says why it cannot be used."""
+    """Return the backend of a type of device; DeviceError has the reason why it cannot be used."""
     with PlugInErrors(name):
         return backend_class(name)()
 

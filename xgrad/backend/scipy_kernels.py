@@ -1,4 +1,4 @@
-"""SciPy's special functions as kernels for the arrays of any library, for which they pass through the host."""
+"""SciPy's special functions for the arrays of any library, which pass through the host."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from xgrad.backend import Backend
 
 
 class SciPyKernels:
-    """The namespace ``xp.special`` of a backend: SciPy's functions, by their names, found when they are first used.
+    """The namespace ``xp.special`` of a backend: SciPy's functions by their names, loaded at their first use.
 
-    They take the backend's arrays and Python scalars, and return an array of the dtype to which the floating ones
-    promote, on their device. Arrays that are not in the host's memory are copied there and back.
+    They take arrays of the backend and Python scalars, and return an array of the dtype to which the floating ones
+    promote, on their device. Arrays that are not in host memory are copied there and back.
 
     Parameters
     ----------
     backend : Backend
-        Whose arrays to work on.
+        The backend of the arrays.
     native : mapping of str to callable, optional
-        The library's own kernels, which come first.
+        The library's own functions, which take precedence.
     """
 
     def __init__(self, backend: Backend, native: dict[str, Callable[..., Any]] | None = None) -> None:
@@ -59,7 +59,7 @@ def _through_the_host(backend: Backend, function: Callable[..., Any]) -> Callabl
         out = np.asarray(function(*hosts))
         floats = [x.dtype for x in hosts if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         out = out.astype(np.result_type(*floats), copy=False) if floats else out
-        # Without an array there are NumPy's scalars, which its functions make of 0-d arrays, and then so does this.
+        # Without an array the inputs are NumPy's scalars, to which its functions reduce 0-d arrays: so is the result.
         return backend.from_host(out, backend.index_of(arrays[0])) if arrays else out[()]
 
     kernel.__name__ = function.__name__

@@ -1,4 +1,4 @@
-"""The number of threads of the BLAS libraries, which multiply matrices."""
+"""The number of threads of BLAS libraries."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["get_num_threads", "set_num_threads"]
 
 
 def set_num_threads(n: int) -> None:
-    """Set the number of threads in which BLAS multiplies matrices on the host, for the whole process.
+    """Set the number of threads of BLAS, which multiplies matrices on the host, for the whole process.
 
-    Small matrices are faster on one thread: see docs/command_line.md. The number holds for the libraries that are
-    loaded when this is called: NumPy, and SciPy and PyTorch if they have been imported. Sums may differ in the last
+    Small matrices are faster on one thread: see docs/command_line.md. The number holds for libraries loaded before
+    this call: that of NumPy, and those of SciPy and PyTorch if they have been imported. Sums may differ in the last
     bits from those with another number.
 
     Parameters
@@ -24,9 +24,9 @@ def set_num_threads(n: int) -> None:
     TypeError, ValueError
         If `n` is not an int, or below 1, or too large for C's int.
     ImportError
-        If threadpoolctl is missing, which is part of the extra ``threads``.
+        If threadpoolctl is missing: it comes with the extra ``threads``.
     RuntimeError
-        If there is no BLAS library that threadpoolctl knows.
+        If threadpoolctl finds no BLAS library.
 
     Examples
     --------
@@ -45,19 +45,19 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """Return the number of threads in which BLAS multiplies matrices on the host.
+    """Return the number of threads of BLAS, which multiplies matrices on the host.
 
     Returns
     -------
     int
-        Where several libraries differ, the largest number.
+        The largest number of all loaded libraries.
 
     Raises
     ------
     ImportError
-        If threadpoolctl is missing, which is part of the extra ``threads``.
+        If threadpoolctl is missing: it comes with the extra ``threads``.
     RuntimeError
-        If there is no BLAS library that threadpoolctl knows.
+        If threadpoolctl finds no BLAS library.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def get_num_threads() -> int:
 
 
 def blas_libraries() -> list[dict[str, Any]]:
-    """Return what threadpoolctl says of each BLAS library that is loaded; raises as `get_num_threads` does."""
+    """Return the report of threadpoolctl on each loaded BLAS library; raises as `get_num_threads` does."""
     libraries: list[dict[str, Any]] = _controller("blas_libraries").info()
     return libraries
 

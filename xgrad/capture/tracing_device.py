@@ -128,7 +128,7 @@ class TracingNamespace:
 
 
 class TracingBackend:
-    """A backend whose functions record their calls, and refuse the capture where values leave the device."""
+    """A backend with functions that record their calls, and refuse the capture where values leave the device."""
 
     def __init__(self, real: Any) -> None:
         self.real, self.kernels = real, dict[str, Any]()
@@ -159,12 +159,12 @@ class TracingBackend:
         return x.value.storage is y.value.storage
 
     def from_dlpack(self, x: Any, index: int) -> Any:
-        """Return what another library shares, which refuses the capture."""
+        """Return an array of another library, which refuses the capture."""
         tracing.get().refuse("an array of another library is taken through DLPack: pass a tensor as an argument")
         return tracing.get().constant(self.real.from_dlpack(x, index))
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
-        """Return an array to be given away, which refuses the capture."""
+        """Return an array for another library, which refuses the capture."""
         return self.real.export_buffer(x.read(), read_only=read_only, copy=copy)
 
 

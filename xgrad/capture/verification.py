@@ -35,7 +35,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
         if slot.kind == "array" and (slot.read() is value or id(slot.owner) in packed):
             slot.read()[...] = copy
         elif slot.kind in ("array", "grad", "number"):
-            call, *operands = slot.writing(value if copy is None else copy)
+            call, *operands = slot.setter(value if copy is None else copy)
             call(*operands)
     result = step()
     for name, value in _values(slots, result).items():

@@ -1,5 +1,7 @@
 """The ops: each with its derivative beside it, one file a subject."""
 
+from typing import TYPE_CHECKING
+
 from xgrad.ops.creation import *
 from xgrad.ops.dtype_functions import *
 from xgrad.ops.elementwise import *
@@ -8,12 +10,14 @@ from xgrad.ops.indexing import getitem, index_add, scatter, setitem
 from xgrad.ops.joining import *
 from xgrad.ops.manipulation import *
 from xgrad.ops.matrix_products import *
-from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax
 from xgrad.ops.searching import *
 from xgrad.ops.statistical import *
 from xgrad.ops.tensor_conversion import *
 from xgrad.ops.writing import put
 from xgrad.support import hints
+
+if TYPE_CHECKING:
+    from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax
 
 __all__ = [
     "cross_entropy", "getitem", "index_add", "linear", "log_softmax", "mse_loss", "put", "scatter", "setitem",
@@ -22,4 +26,4 @@ __all__ = [
 #: The functions of the namespace that are loaded with it.
 STANDARD = [name for name, value in globals().items() if callable(value) and name[0] != "_" and name not in __all__]
 __all__ += STANDARD
-hints.install(__name__)
+hints.install(__name__, lazy="xgrad.ops.nn")

@@ -233,11 +233,16 @@ class HintedTensor:
         return [name for name in object.__dir__(self) if hasattr(type(self), name)]
 
 
-def install(module: str) -> None:
-    """Give a module a `dir` of its public names only, and errors of missing names with their replacements."""
+def install(module: str, lazy: str = "") -> None:
+    """Give a module a `dir` of its public names only, and errors of missing names with their replacements.
+
+    Public names that the module does not have are those of the module `lazy`, imported at their first use.
+    """
     here: Any = sys.modules[module]
 
     def missing(name: str) -> Any:
+        if lazy and name in here.__all__:
+            return getattr(import_module(lazy), name)
         raise MissingNameError(module, name)
 
     here.__getattr__, here.__dir__ = missing, lambda: sorted(here.__all__)
