@@ -31,7 +31,7 @@ KEYS: list[Any] = [1, slice(None, None, 2), (slice(None), 1), ..., uniform(3, 2)
 
 @pytest.mark.parametrize("op", ["set", "add", "subtract", "multiply", "divide", "power", "min", "max"])
 @pytest.mark.parametrize("key", KEYS, ids=repr)
-def test_at(extra: Any, op: str, key: Any) -> None:
+def test_at_has_the_values_of_numpy_and_gradients(extra: Any, op: str, key: Any) -> None:
     x, y = leaf64(uniform(3, 2)), leaf64(uniform(seed=1))
     k = xgrad.asarray(key) if isinstance(key, np.ndarray) else key
 
@@ -89,7 +89,7 @@ def test_functions_of_array_api_extra_without_a_derivative(extra: Any) -> None:
 # einops
 
 
-def test_einops(einops: Any, device: str) -> None:
+def test_einops_has_the_values_of_numpy_and_gradients(einops: Any, device: str) -> None:
     a = uniform(2, 4, 3)
     x = leaf64(a, device)
     cases: list[tuple[Callable[[Tensor], Tensor], np.ndarray]] = [

@@ -219,7 +219,7 @@ def test_wholly_replaced_values_have_zero_gradients(key: Any, device: str) -> No
     if device == "strict" and isinstance(key, np.ndarray):
         pytest.skip("the flags of strict forbid masks")
     x = xgrad.ones(2, device=device, requires_grad=True)
-    y = xgrad.sqrt(x - 1)  # whose derivative is infinite
+    y = xgrad.sqrt(x - 1)  # of infinite derivative
     y[key] = 3 * x
     y.sum().backward()
     assert x.grad.tolist() == [3, 3]

@@ -97,7 +97,7 @@ class Pair(Function):
 
 
 @pytest.mark.parametrize(("fn", "values"), [(Square(), [Z]), (Square(), [X]), (Pair(), [Z, X])])
-def test_functions_of_users(fn: Function, values: list[np.ndarray], device: str) -> None:
+def test_complex_functions_of_users_have_exact_derivatives(fn: Function, values: list[np.ndarray], device: str) -> None:
     inputs = [leaf64(x, device) for x in values]
     assert xgrad.testing.gradcheck(fn, inputs) and xgrad.testing.gradgradcheck(fn, inputs)
 

@@ -147,6 +147,6 @@ def test_triangle_of_integers_keeps_the_dtype(fn: Callable[[Tensor], Tensor], de
         (lambda: xgrad.triu(xgrad.ones(2)), ValueError, "triu: expected matrices, got 1 axes"),
     ],
 )  # fmt: skip
-def test_refusals(call: Any, error: Any, message: str, device: str) -> None:
+def test_invalid_arguments_of_creation_are_refused(call: Any, error: Any, message: str, device: str) -> None:
     with xgrad.default_device(device), pytest.raises(error, match=message):
         call()

@@ -59,6 +59,8 @@ REFUSED: list[tuple[str, dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("name", "options", "error", "message"), REFUSED)
-def test_refusals(name: str, options: Any, error: type[Exception], message: str, device: str) -> None:
+def test_invalid_transforms_are_refused(
+    name: str, options: Any, error: type[Exception], message: str, device: str
+) -> None:
     with pytest.raises(error, match=message):
         getattr(fft, name)(xgrad.asarray(np.ones((1, 3), np.complex128), device=device), **options)

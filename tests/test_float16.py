@@ -43,7 +43,7 @@ def test_elementwise_ops_agree_with_float64_of_rounded_inputs(op: OpCase, device
 
 
 @pytest.mark.parametrize("other", "bool uint8 int64 float16 float32 float64 complex64 complex128".split())
-def test_promotion(other: str, device: str) -> None:
+def test_float16_promotes_like_a_float_of_16_bits(other: str, device: str) -> None:
     x, y = xgrad.ones(2, dtype=xgrad.float16, device=device), xgrad.ones(2, dtype=other, device=device)
     expected = other if np.dtype(other).kind in "fc" else "float16"
     assert (x + y).dtype == (y * x).dtype == xgrad.result_type(x, y) == expected
@@ -88,7 +88,7 @@ def test_captured_step_has_the_bits_of_the_eager_one() -> None:
         assert captured(x).numpy().tobytes() == expected.tobytes()
 
 
-def test_limits_and_kinds() -> None:
+def test_float16_has_limits_and_kinds() -> None:
     limits = xgrad.finfo(xgrad.float16)
     assert (limits.bits, limits.max, limits.eps, limits.dtype) == (16, 65504, 2**-10, xgrad.float16)
     assert xgrad.isdtype(xgrad.float16, "real floating") and xgrad.can_cast(xgrad.float16, xgrad.float32)
@@ -96,7 +96,7 @@ def test_limits_and_kinds() -> None:
     assert repr(xgrad.ones(1, dtype="float16")) == "Tensor([1.], dtype=float16)"
 
 
-def test_casts_and_files(device: str, tmp_path: Path) -> None:
+def test_float16_survives_casts_and_files(device: str, tmp_path: Path) -> None:
     x = xgrad.asarray([1.0, 1e5, 1 / 3], device=device)
     with np.errstate(over="ignore"):
         half = x.astype(xgrad.float16)

@@ -31,7 +31,7 @@ sqrtm(x, /)
 
 
 @pytest.mark.parametrize("line", SIGNATURES)
-def test_signatures_of_extensions(line: str) -> None:
+def test_extensions_have_documented_signatures(line: str) -> None:
     name, _, rest = line.partition("(")
     parameters = inspect.signature(getattr(linalg, name)).parameters.values()
     assert str(inspect.Signature([p.replace(annotation=p.empty) for p in parameters])) == "(" + rest
@@ -120,7 +120,7 @@ def test_integers_become_float32_where_the_result_is_no_integer(device: str) -> 
     assert linalg.trace(x, dtype=xgrad.float64).dtype == xgrad.float64
 
 
-def test_rtol_of_each_matrix(device: str) -> None:
+def test_rtol_may_differ_for_each_matrix(device: str) -> None:
     x = xgrad.asarray(np.stack([np.diag([1.0, 0.5])] * 2), device=device)
     rtol = xgrad.asarray(np.array([0.1, 0.9]), device=device)
     assert linalg.matrix_rank(x, rtol=rtol).tolist() == [2, 1]
@@ -173,7 +173,7 @@ def test_singular_vector_determined_by_the_others_has_a_gradient(device: str) ->
     assert not np.isfinite(host(of_u)).all()
 
 
-def test_det_at_three_orders(device: str) -> None:
+def test_det_has_exact_derivatives_of_three_orders(device: str) -> None:
     """The third derivative of a 3 by 3 determinant is the Levi-Civita symbol, twice."""
     x = leaf64(np.diag([1.0, 2.0, 3.0]) + 0.1 * random.normal(size=(3, 3)), device)
     (g,) = grad(linalg.det(x), x, create_graph=True)

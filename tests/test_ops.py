@@ -75,12 +75,12 @@ def check(derivatives: Callable[..., bool], op: OpCase, samples: list[Sample], d
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=str)
-def test_gradgradcheck(op: OpCase, device: str) -> None:
+def test_second_derivatives_agree_with_differences(op: OpCase, device: str) -> None:
     check(gradgradcheck, op, [*op.samples, *op.complex_samples()], device)
 
 
 @pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if op.complex], ids=str)
-def test_complex_gradcheck(op: OpCase, device: str) -> None:
+def test_complex_gradients_agree_with_differences(op: OpCase, device: str) -> None:
     # Rules are the same on all devices: a random direction suffices on others.
     check(gradcheck, op, op.complex_samples(), device, fast_mode=device != "cpu")
 

@@ -132,7 +132,7 @@ def test_special_values_are_those_of_scipy(name: str, device: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["xlogy", "rel_entr", "huber", "beta", "gammainc"])
-def test_scalars_promote_nothing(name: str, device: str) -> None:
+def test_python_scalars_do_not_promote(name: str, device: str) -> None:
     x = xgrad.asarray([0.5, 2.0], device=device)
     for pair in ((x, 1.5), (1.5, x), (x, np.float64(1.5)), (2, x)):
         got = getattr(special, name)(*pair)
@@ -229,8 +229,8 @@ def test_gradients_at_zero_and_out_of_the_domain(name: str, x: float, y: float, 
 
 
 @pytest.mark.filterwarnings("error")
-def test_log_ndtr_far_out(device: str) -> None:
-    """The first derivatives are asymptotic to -x - 1/x below, and vanish above."""
+def test_log_ndtr_far_out_has_asymptotic_derivatives(device: str) -> None:
+    """The first derivative is asymptotic to -x - 1/x for x to -inf, and vanishes for x to inf."""
     x = leaf64([-1e5, -40.0, 50.0, 1e3], device)
     _, slope, curvature = derivatives(special.log_ndtr, x, 2)
     np.testing.assert_allclose(slope, [1e5 + 1e-5, 40 + 1 / 40 - 2 / 40**3 + 10 / 40**5, 0, 0], rtol=1e-8)
@@ -371,7 +371,9 @@ def test_complex_numbers_are_refused(name: str, device: str) -> None:
          "^logsumexp: expected b on strict, where a is, got it on cpu"),
     ],
 )  # fmt: skip
-def test_refusals(call: Any, error: type[Exception], message: str, device: str) -> None:
+def test_invalid_arguments_of_special_functions_are_refused(
+    call: Any, error: type[Exception], message: str, device: str
+) -> None:
     with pytest.raises(error, match=message):
         call(xgrad.asarray([2.0, 3.0], device=device))
 

@@ -77,18 +77,18 @@ PROMOTED = [(a, b) for a in DTYPES for b in DTYPES if np.result_type(a, b) == a]
 @pytest.mark.parametrize(("of_x", "of_value"), PROMOTED)
 def test_assigned_values_are_promoted_to_the_dtype_of_the_tensor(of_x: str, of_value: str, device: str) -> None:
     x, value = np.zeros((2, 3), of_x), np.array([1, 0, 1], of_value)
-    ours = xgrad.asarray(x, device=device)
-    ours[1, :] = xgrad.asarray(value, device=device)
+    tensor = xgrad.asarray(x, device=device)
+    tensor[1, :] = xgrad.asarray(value, device=device)
     x[1, :] = value
-    assert ours.dtype == of_x
-    np.testing.assert_array_equal(host(ours), x)
+    assert tensor.dtype == of_x
+    np.testing.assert_array_equal(host(tensor), x)
 
 
 # Sets
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "complex64"])
-def test_sets_of_any_dtype(dtype: str, device: str) -> None:
+def test_unique_values_of_any_dtype_agree_with_numpy(dtype: str, device: str) -> None:
     if device == "strict":
         pytest.skip("the shape of the result depends on the data")
     values = np.array([[2, 1, 0], [2, 1, 1]]).astype(dtype) * (1 + 2j if dtype == "complex64" else np.ones((), dtype))

@@ -65,7 +65,7 @@ def test_inputs_may_be_the_same_or_depend_on_one_another(fast_mode: bool) -> Non
         gradcheck(lambda x, y: DOUBLED(x) * y, [x, x], fast_mode=fast_mode)
 
 
-def test_complex_inputs_and_results(fast_mode: bool) -> None:
+def test_complex_inputs_and_results_are_checked(fast_mode: bool) -> None:
     z, x = random_leaf(3, dtype=xgrad.complex128), random_leaf(3, seed=5)
     for fn in (lambda z, x: z * z / x, lambda z, x: xgrad.real(z * x), lambda z, x: xgrad.conj(z) * x * 1j):
         assert gradcheck(fn, [z, x], fast_mode=fast_mode)
@@ -93,7 +93,7 @@ def test_complex_step_is_exact(fast_mode: bool) -> None:
     assert "1 of 1 entries" in str(caught.value)
 
 
-def test_containers_of_inputs(fast_mode: bool) -> None:
+def test_inputs_in_containers_are_checked(fast_mode: bool) -> None:
     params = {"scale": random_leaf(2), "layers": [(random_leaf(2, 2, seed=1), None)], "power": 2}
 
     def fn(p: Any, x: Tensor) -> Tensor:
@@ -235,7 +235,7 @@ def test_grad_outputs_may_be_given() -> None:
     assert gradgradcheck(RIGHT, random_leaf(3), xgrad.ones(3, dtype=xgrad.float64))
 
 
-def test_checks_under_no_grad() -> None:
+def test_checks_work_under_no_grad() -> None:
     with xgrad.no_grad():
         assert gradcheck(RIGHT, random_leaf(3)) and gradgradcheck(RIGHT, random_leaf(3))
         assert not gradcheck(DOUBLED, random_leaf(3), raise_exception=False)
@@ -267,6 +267,8 @@ def test_transforms_are_checked_as_any_function() -> None:
         (lambda: gradcheck(RIGHT, random_leaf(3, dtype=xgrad.complex128), complex_step=True), TypeError, r"expected float32 or float64 for inputs\[0\], got complex128: complex_step is"),
     ],
 )  # fmt: skip
-def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_calls_that_cannot_be_checked_are_refused(
+    call: Callable[[], Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         call()
