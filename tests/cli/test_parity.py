@@ -1,3 +1,7 @@
+"""``xgrad parity``: reports, devices, missing packages, errors."""
+
+from __future__ import annotations
+
 import errno
 import json
 import os
