@@ -28,7 +28,7 @@ _FOREIGN = (random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
 class Link(NamedTuple):
-    """A path that leads to state, or may: an expression with ``{}`` for objects, the objects, and the value at the path.
+    """A path that may lead to state: an expression with ``{}`` for objects, the objects, and the value at the path.
 
     The value of a container is a tuple of its contents; `leads_to` are the ids of the state that is found through it.
     """
