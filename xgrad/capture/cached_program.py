@@ -64,7 +64,7 @@ class CachedProgram:
             self.executor = module.Executor(program)
 
     def replay(self, args: Sequence[Any]) -> Any:
-        """Return what the step returns for some tensors among the arguments, or `MISS`."""
+        """Return the result of the step for the tensors among the arguments, or `MISS`."""
         for flat in self._flats:
             if flat.gradients.exposed:  # a buffer that is exposed is replaced, as before any backward pass
                 flat.gradients.reallocate()

@@ -57,7 +57,7 @@ class CodeWriter:
         self._effects.setdefault(text, []).append(objects)
 
     def number(self, x: Number) -> str:
-        """Return what an effect has for the expression of a number."""
+        """Return the expression of a number in the code of an effect."""
         self.passed[x.text] = x.value
         return f"numbers[{list(self.passed).index(x.text)}]"
 

@@ -20,7 +20,7 @@ from xgrad.optim.optimizer import Optimizer
 
 
 def structure_of(x: Any, contents: list[Any]) -> Any:
-    """Return the containers of arguments, to be compared with those of others, and add what is in them to a list."""
+    """Return the structure of arguments, to be compared with that of others, and add their leaves to a list."""
     if isinstance(x, dict):
         return type(x), *[(key, structure_of(part, contents)) for key, part in x.items()]
     if isinstance(x, (list, tuple)):

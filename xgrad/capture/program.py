@@ -25,7 +25,7 @@ class Unusable(Exception):
 
 
 def owner_of(array: Any) -> Any:
-    """Return what owns the memory of an array, an array or an allocation: arrays with one owner share memory."""
+    """Return the owner of the memory of an array, an array or an allocation; arrays with one owner share memory."""
     allocation = None if type(array) is np.ndarray else getattr(getattr(array, "data", None), "mem", None)
     if allocation is not None:  # CuPy's, where not every view knows its base
         return allocation
@@ -113,7 +113,7 @@ class Call:
 
 
 def leaves(args: Sequence[Any]) -> list[Any]:
-    """Return what is among arguments, and in tuples, lists and slices among them, at any depth."""
+    """Return the leaves of arguments in tuples, lists and slices, at any depth."""
     if _NESTED.isdisjoint(map(type, args)):
         return list(args)
     parts = [(x.start, x.stop, x.step) if type(x) is slice else x for x in args]

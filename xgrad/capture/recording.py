@@ -44,7 +44,7 @@ class Slot:
     after: Any = None
 
     def read(self) -> Any:
-        """Return what the slot holds; None if the key is gone."""
+        """Return the content of the slot; None if the key is gone."""
         if isinstance(self.owner, ContextVar):
             return self.owner.get()
         return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
@@ -67,7 +67,7 @@ class Slot:
             self.traced = trace.read(value, self.owner, self.key, self.name)
 
     def untraced(self, device: Device) -> Any:
-        """Return what the slot holds after the step without a trace."""
+        """Return the content of the slot after the step without a trace."""
         after = self.after
         if after is self.traced:
             return self.before
@@ -205,7 +205,7 @@ class Recording:
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
     def exit_calls(self) -> list[Any]:
-        """Return the calls after which the slots hold what they hold after the step without a trace."""
+        """Return the calls that give the slots their contents after the step without a trace."""
         self.finish()
         self.written = [x for x, key in self.changed_values() if key == "_changed"]
         self.written += [slot.owner for slot in self.changes if slot.kind == "array"]

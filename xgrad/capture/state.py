@@ -28,7 +28,7 @@ _FOREIGN = (random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
 class Link(NamedTuple):
-    """A place that leads to state, or may: an expression with ``{}`` for objects, these, and what is there.
+    """A path that may lead to state: an expression with ``{}`` for objects, the objects, and the value at the path.
 
     The value of a container is a tuple of its contents; `leads_to` are the ids of the state that is found through it.
     """
@@ -159,7 +159,7 @@ class State:
         return self._link("{}[{}]", (mapping, key), mapping[key], name, level)
 
     def _link(self, text: str, objects: tuple[Any, ...], value: Any, name: str, level: int) -> set[int]:
-        """Visit what is at a place, and link it if it leads to state or may be replaced by a tensor."""
+        """Visit the value at a path, and link it if it leads to state or may be replaced by a tensor."""
         ids = self._visit(value, name, level)
         if ids or type(value) in (type(None), bool, int, float, complex):
             self.links.append(Link(text, objects, value, ids))

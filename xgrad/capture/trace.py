@@ -59,7 +59,7 @@ class Trace:
         return traced
 
     def trace_array(self, array: Any, kind: str, name: str) -> TracedArray:
-        """Return what stands for an array that exists before the step: an "input", or one of the "state"."""
+        """Return the traced array of an array that exists before the step: an "input", or part of the "state"."""
         known = self._traced_arrays.get(id(array))
         if known is None:
             storage = self._storages.setdefault(id(owner_of(array)), Storage(kind))
@@ -67,13 +67,13 @@ class Trace:
         return known
 
     def constant(self, array: Any) -> TracedArray:
-        """Return what stands for an array made of Python's values."""
+        """Return the traced array of an array made from Python's values."""
         traced = self._traced(array, Storage("constant"))
         self.constants[traced.value.number] = array
         return traced
 
     def read(self, value: Any, owner: Any, key: Any, name: str, index: int | None = None) -> Any:
-        """Return what stands for a number, or a tuple of them, that is read from its owner."""
+        """Return the expression of a number, or a tuple of them, that is read from its owner."""
         if type(value) is tuple:
             return tuple([self.read(part, owner, key, name, i) for i, part in enumerate(value)])
         value = value.item() if hasattr(value, "item") else value
@@ -121,7 +121,7 @@ class Trace:
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
 
     def _wrap(self, array: Any, operands: dict[int, TracedArray]) -> TracedArray:
-        """Return what stands for a result, which may be an operand, or in the memory of one."""
+        """Return the traced array of a result, which may be an operand, or share the memory of one."""
         if id(array) in operands:
             return operands[id(array)]
         owner = owner_of(array) if isinstance(array, self._array_type) else array
@@ -159,7 +159,7 @@ class Trace:
         return real, stored
 
     def _prepare_writes(self, written: list[TracedArray]) -> None:
-        """Save what is in memory of the state before it is overwritten."""
+        """Save the content of memory of the state before it is overwritten."""
         for x in written:
             storage = x.value.storage
             storage.writes += 1
@@ -287,7 +287,7 @@ class Trace:
         return from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
 
     def admit_key(self, key: Tensor, device: Device) -> Any:
-        """Return the array of a key of an index on a device, if the key or what it indexes is foreign; else None."""
+        """Return the array of an index on a device, if the index or the indexed array is foreign; else None."""
         if device is self.real and key._placement.device is self.device:
             self.refuse(f"a tensor is indexed {_FOREIGN}: pass it as an argument, or name it in state=")
             return key._data.array

@@ -1,4 +1,4 @@
-"""Traced arrays, and the device that they are on: operators, functions and kernels record what they are called with."""
+"""Traced arrays and their device: operators, functions and kernels record their calls."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class TracingDevice(Device):
         return self
 
     def as_array(self, x: Any) -> Any:
-        """Return an array of what a rule made: a traced scalar, or a constant."""
+        """Return the result of a rule as an array: a traced scalar, or a constant."""
         if isinstance(x, TracedArray):
             return record(self.real.as_array, (x,))
         if type(x) is Number:

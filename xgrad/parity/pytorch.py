@@ -164,7 +164,7 @@ def lstsq(x1: Any, x2: Any) -> Any:
 
 
 def sqrtm(x: Any) -> Any:
-    """By eigenvalues: PyTorch has no such function."""
+    """The same by eigenvalues, which PyTorch lacks."""
     values, vectors = torch.linalg.eig(x)
     out = vectors @ torch.diag_embed(torch.sqrt(values)) @ torch.linalg.inv(vectors)
     return out if x.is_complex() else out.real
