@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import cleandoc
 from operator import index
 from typing import Any, TypeVar
 
@@ -21,7 +20,7 @@ from xgrad.ops.declare import make_callable
 from xgrad.ops.dtype_functions import result_type
 from xgrad.ops.manipulation import broadcast_to, on_one_device, reshape
 from xgrad.ops.tensor_conversion import asarray, astype, check_cast, check_range, native_dtype
-from xgrad.support.docstrings import documented, write_out
+from xgrad.support.docstrings import dedent, documented, write_out
 from xgrad.support.hints import explained, shown
 
 __all__ = [
@@ -61,7 +60,7 @@ def _creation(
     """
 
     def declare(function: F) -> F:
-        summary, _, parameters = cleandoc(function.__doc__ or "").partition("\n\n")
+        summary, _, parameters = dedent(function.__doc__ or "").partition("\n\n")
         words = {"summary": summary, "parameters": parameters, "shape": shape, "dtype": dtype, "device": device}
         text = _DOC.format(**words, notes=notes, example=example.replace(" -> ", "\n"))
         if function.__doc__:  # None under -OO
