@@ -8,7 +8,8 @@ The short form is a summary, a block of entries, notes and examples, with empty 
         on in indented lines.
     raises DeviceError
 
-An entry without a description stands for that in `SHARED`, or in what the functions of a module share.
+Paragraphs that begin with ``.. [`` are references. An entry without a description stands for that in `SHARED`, or in
+what the functions of a module share.
 """
 
 from __future__ import annotations
@@ -70,9 +71,13 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     text, _, example = text.partition("\n\n>>> ")
     summary: list[str] = []
     notes: list[str] = []
+    references: list[str] = []
     entries: dict[str, list[str]] = {word: [] for word in _TITLES}
     lines = entries[""]
     for paragraph in text.split("\n\n"):
+        if paragraph.startswith(".. ["):
+            references.append(paragraph)
+            continue
         if " -- " not in paragraph:
             if paragraph:
                 (notes if any(entries.values()) else summary).append(paragraph)
@@ -96,5 +101,7 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     sections = [*summary, *["\n".join([_TITLES[word], *body]) for word, body in entries.items() if body]]
     if notes:
         sections.append("Notes\n-----\n" + "\n\n".join(notes))
+    if references:
+        sections.append("References\n----------\n" + "\n\n".join(references))
     imported = "" if example.startswith(("import ", "from ")) else "import xgrad\n>>> "
     return "\n\n".join(sections) + f"\n\nExamples\n--------\n>>> {imported}{example}\n"
