@@ -1,4 +1,4 @@
-"""Fuzzer of public functions, run in a process of its own, which may not grow or hang.
+"""Fuzzer of public functions, in a process of its own with a limit of memory and time.
 
 ``python tests/call_fuzzer.py COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their name, and prints one
 line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
@@ -30,7 +30,7 @@ EXPECTED = (TypeError, ValueError, IndexError, OverflowError, RuntimeError, NotI
 EXPECTED += (OSError, ImportError, BufferError, MemoryError)
 #: Subclasses of the above that are faults.
 FAULTS = (RecursionError, UnicodeError)
-#: What is not called: it reads the network, changes the process, or is what subclasses define.
+#: Names that are not called: they use the network, change the process, or are defined by subclasses.
 SKIPPED = {
     "set_num_threads", "set_default_dtype", "manual_seed", "mnist", "fashion_mnist", "cifar10", "set_tf32", "main",
     "check", "update",
@@ -64,7 +64,7 @@ class Endless:
 
 
 def values(generator: random.Random) -> list[Any]:
-    """Return new odd values, and valid ones, without which no call would come far."""
+    """Return new odd values, and valid ones, so that some arguments of a call are valid."""
     cycle: list[Any] = [1]
     cycle.append(cycle)
     cyclic: dict[Any, Any] = {}

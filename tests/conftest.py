@@ -1,4 +1,4 @@
-"""Devices under test, and what no test may leave behind."""
+"""Devices under test, and checks of the state after each test."""
 
 from __future__ import annotations
 

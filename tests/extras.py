@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MATRIX = ("", "special", "threads", "cli", "special,cli", "test")
+MATRIX = ("", "special", "threads", "cli", "special,cli", "parity", "test")
 PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 

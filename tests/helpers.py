@@ -1,19 +1,33 @@
-"""Helpers of several test modules: leaves, host arrays, random numbers."""
+"""Helpers of several test modules: tensors, arrays, functions, threads, expected errors."""
 
 from __future__ import annotations
 
+import re
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+import xgrad
 from xgrad import Tensor
 
 
-def leaf(values: Any, device: str = "cpu") -> Tensor:
-    """Return a leaf that requires a gradient; Python numbers and integers become float64 or complex128."""
+def leaf(values: Any = (1.0, 2.0), **options: Any) -> Tensor:
+    """Return a leaf that requires a gradient."""
+    return Tensor(values, requires_grad=True, **options)
+
+
+def leaf64(values: Any, device: str = "cpu") -> Tensor:
+    """Return a leaf of float64 or complex128; floating arrays of NumPy keep their dtype."""
     values = np.asarray(values)
     values = values.astype(np.float64) if values.dtype.kind in "biu" else values
-    return Tensor(values, dtype=values.dtype, device=device, requires_grad=True)
+    return leaf(values, dtype=values.dtype, device=device)
+
+
+def on(device: str, values: Any) -> Tensor:
+    """Return a tensor on a device; lists and numbers get the dtype that NumPy gives them."""
+    return xgrad.asarray(np.asarray(values), device=device)
 
 
 def host(x: Tensor) -> np.ndarray:
@@ -24,3 +38,28 @@ def host(x: Tensor) -> np.ndarray:
 def uniform(*shape: int, seed: int = 0, low: float = 0.5, high: float = 2.0) -> np.ndarray:
     """Return uniform random numbers."""
     return np.random.default_rng(seed).uniform(low, high, shape)
+
+
+def function(name: str, forward: Callable[..., Any], backward: Callable[..., Any] = lambda xp, g: g) -> Any:
+    """Return an instance of a subclass of `xgrad.Function` with these two methods."""
+    return type(name, (xgrad.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})()
+
+
+def run_threads(work: Callable[..., Any], arguments: Iterable[Any] = (None,)) -> None:
+    """Call a function with each argument in a thread of its own, and wait for all of them."""
+    threads = [threading.Thread(target=work, args=() if n is None else (n,)) for n in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def check_error(call: str, expected: str, **names: Any) -> None:
+    """Evaluate a call, in which `xp` is xgrad, that must raise `expected`: class and message, with … for any text."""
+    try:
+        eval(call, {"xp": xgrad, **names})
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        assert re.match(".*".join(map(re.escape, re.split(" ?… ?", expected))), text, re.DOTALL), text
+    else:
+        raise AssertionError(f"{call} raised no error")

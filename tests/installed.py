@@ -74,11 +74,12 @@ def example_of_readme_runs() -> str:
 def command_line_works() -> str:
     printed = run("-m", "xgrad", "train", "digits", "--epochs", "2", "--out", "run", "--quiet")
     pictures = {path.name for path in Path("run").glob("*.png")}
-    check(bool(pictures) == ("cli" in EXTRAS), f"pictures {pictures}, printed {printed!r}")
-    check("cli" in EXTRAS or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
+    plots = bool(EXTRAS & {"cli", "parity"})
+    check(bool(pictures) == plots, f"pictures {pictures}, printed {printed!r}")
+    check(plots or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
     Path("photo.png").write_bytes(b"no picture")
     printed = run("-m", "xgrad", "predict", "run", "photo.png", status=2)
-    expected = "a picture that Pillow can read" if "cli" in EXTRAS else "pip install 'xgrad[cli]'"
+    expected = "a picture that Pillow can read" if plots else "pip install 'xgrad[cli]'"  # matplotlib brings Pillow
     check(expected in printed, f"xgrad predict of a picture: {printed!r}")
     status = 0 if "threads" in EXTRAS else 2
     printed = run("-m", "xgrad", "train", "digits", "--threads", "1", "--epochs", "1", status=status)
@@ -90,16 +91,20 @@ def command_line_works() -> str:
 
 def parity_skips_ops_without_references() -> str:
     options = ("--devices", "cpu", "--parts", "ops", "--dtypes", "float64")
-    missing = "" if "test" in EXTRAS else "needs mpmath" if "special" in EXTRAS else "needs scipy, mpmath"
+    missing = "" if "parity" in EXTRAS else "needs mpmath" if "special" in EXTRAS else "needs scipy, mpmath"
     status = 1 if missing else 0
     last = run("-m", "xgrad", "parity", *options, "--ops", "special.gammaln", status=status).splitlines()
     check(bool(missing) == last[-1].startswith("NOTHING COMPARED"), f"xgrad parity: {last[-1]}")
-    if EXTRAS - {"special"}:  # others add no rows, and `make test` compares those of `test`
+    page = "parity" in EXTRAS
+    printed = run("-m", "xgrad", "parity", *options, "--ops", "add", "--html", "page.html", status=0 if page else 2)
+    check(Path("page.html").exists() == page, f"xgrad parity --html: {printed!r}")
+    check(page or "pip install 'xgrad[parity]'" in printed, f"no extra is named: {printed!r}")
+    if EXTRAS - {"special"}:  # other extras add no op cases; the tests compare those of `test`
         return last[-1]
     lines = run("-m", "xgrad", "parity", *options).splitlines()
     skipped = [line for line in lines if line.startswith("skipped: ")]
-    check(skipped and all(missing in line for line in skipped), f"xgrad parity: {skipped}")
-    check(re.match(r"PASSED: \d+ of \d+ rows of ops", lines[-1]), f"xgrad parity: {lines[-1]}")
+    check(skipped and all(line.endswith("mpmath") for line in skipped), f"xgrad parity: {skipped}")
+    check(re.match(r"PASSED: \d+ of \d+ op cases", lines[-1]), f"xgrad parity: {lines[-1]}")
     return lines[-1]
 
 
@@ -124,7 +129,9 @@ STEPS = (
 def main(extras: str) -> None:
     EXTRAS.update(filter(None, extras.split(",")))
     if "test" in EXTRAS:
-        EXTRAS.update({"special", "cli"})
+        EXTRAS.update({"cli", "parity"})
+    if "parity" in EXTRAS:
+        EXTRAS.add("special")
     if "cli" in EXTRAS:
         EXTRAS.add("threads")
     check("site-packages" in str(xgrad.__file__), f"expected an installed xgrad, got {xgrad.__file__}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf, uniform
+from helpers import host, leaf64, uniform
 from xgrad import Tensor
 from xgrad.testing import gradcheck, gradgradcheck
 
@@ -31,8 +31,8 @@ KEYS: list[Any] = [1, slice(None, None, 2), (slice(None), 1), ..., uniform(3, 2)
 
 @pytest.mark.parametrize("op", ["set", "add", "subtract", "multiply", "divide", "power", "min", "max"])
 @pytest.mark.parametrize("key", KEYS, ids=repr)
-def test_at(extra: Any, op: str, key: Any) -> None:
-    x, y = leaf(uniform(3, 2)), leaf(uniform(seed=1))
+def test_at_has_the_values_of_numpy_and_gradients(extra: Any, op: str, key: Any) -> None:
+    x, y = leaf64(uniform(3, 2)), leaf64(uniform(seed=1))
     k = xgrad.asarray(key) if isinstance(key, np.ndarray) else key
 
     def changed(x: Tensor, y: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ def test_at(extra: Any, op: str, key: Any) -> None:
 
 
 def test_at_copies_as_asked(extra: Any) -> None:
-    x = leaf(uniform(3))
+    x = leaf64(uniform(3))
     y = extra.at(x)[0].set(5.0, copy=True)
     assert x.tolist() != y.tolist() and y.requires_grad
     z = xgrad.zeros(3)
@@ -72,13 +72,13 @@ FUNCTIONS: list[tuple[str, Callable[..., Any]]] = [
 def test_functions_of_array_api_extra(extra: Any, name: str, fn: Callable[..., Any]) -> None:
     if not hasattr(extra, name):
         pytest.skip(f"this array-api-extra has no {name}")
-    x = leaf(uniform(2, 3))
+    x = leaf64(uniform(2, 3))
     assert isinstance(fn(extra, x), Tensor)
     assert gradcheck(lambda x: fn(extra, x) ** 2, x) and gradgradcheck(lambda x: fn(extra, x) ** 2, x)
 
 
 def test_functions_of_array_api_extra_without_a_derivative(extra: Any) -> None:
-    x = leaf(uniform(2, 3))
+    x = leaf64(uniform(2, 3))
     assert extra.isclose(x, x + 1e-12).tolist() == [[True] * 3] * 2
     assert int(extra.nunique(xgrad.asarray([1, 2, 1]))) == 2
     assert extra.one_hot(xgrad.asarray([1, 0]), 2).tolist() == [[0, 1], [1, 0]]
@@ -89,9 +89,9 @@ def test_functions_of_array_api_extra_without_a_derivative(extra: Any) -> None:
 # einops
 
 
-def test_einops(einops: Any, device: str) -> None:
+def test_einops_has_the_values_of_numpy_and_gradients(einops: Any, device: str) -> None:
     a = uniform(2, 4, 3)
-    x = leaf(a, device)
+    x = leaf64(a, device)
     cases: list[tuple[Callable[[Tensor], Tensor], np.ndarray]] = [
         (lambda x: einops.rearrange(x, "b (h w) c -> c b w h", h=2), a.reshape(2, 2, 2, 3).transpose(3, 0, 2, 1)),
         (lambda x: einops.reduce(x, "b (h w) c -> h c", "sum", h=2), a.reshape(2, 2, 2, 3).sum((0, 2))),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from builders import check_error, leaf
+from helpers import check_error, leaf
 from xgrad import LostGradientWarning, Tensor, warn_lost_gradients
 from xgrad.testing import gradcheck, gradgradcheck
 
@@ -159,16 +159,16 @@ def skip_unsupported(key: Any, device: str) -> None:
         pytest.skip("PyTorch's arrays take no negative steps")
 
 
-def on(device: str, key: Any) -> Any:
+def key_on(device: str, key: Any) -> Any:
     if isinstance(key, tuple):
-        return tuple([on(device, part) for part in key])
+        return tuple([key_on(device, part) for part in key])
     return Tensor(key, device=device) if isinstance(key, np.ndarray) else key
 
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
 def test_assignment_by_every_key_has_values_of_numpy_and_gradients(key: Any, device: str) -> None:
     skip_unsupported(key, device)
-    a, k = np.arange(6.0).reshape(2, 3), on(device, key)
+    a, k = np.arange(6.0).reshape(2, 3), key_on(device, key)
     v = np.random.default_rng(0).normal(size=a[key].shape)
     x, value = (leaf(t, device=device) for t in (a, v))
 
@@ -219,7 +219,7 @@ def test_wholly_replaced_values_have_zero_gradients(key: Any, device: str) -> No
     if device == "strict" and isinstance(key, np.ndarray):
         pytest.skip("the flags of strict forbid masks")
     x = xgrad.ones(2, device=device, requires_grad=True)
-    y = xgrad.sqrt(x - 1)  # whose derivative is infinite
+    y = xgrad.sqrt(x - 1)  # of infinite derivative
     y[key] = 3 * x
     y.sum().backward()
     assert x.grad.tolist() == [3, 3]

@@ -10,9 +10,34 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import leaf
+from helpers import leaf64
 from xgrad import Tensor
 from xgrad.testing import gradcheck, gradgradcheck
+
+
+@pytest.mark.parametrize("shape", [3, (2, 3), (), (0, 2)])
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_created_tensors_have_shape_default_dtype_and_device(name: str, shape: Any, device: str) -> None:
+    x = getattr(xgrad, name)(shape, device=device, requires_grad=True)
+    assert x.shape == (shape if isinstance(shape, tuple) else (shape,))
+    assert (x.dtype, str(x.device), x.requires_grad) == (xgrad.float32, device, True)
+    like = getattr(xgrad, f"{name}_like")(xgrad.arange(3, device=device))
+    assert (like.shape, like.dtype, str(like.device)) == ((3,), xgrad.int64, device)
+
+
+@pytest.mark.parametrize(("call", "values", "dtype"), [
+    ("arange(1, 7, 2)", [1, 3, 5], "int64"),
+    ("arange(3.0)", [0, 1, 2], "float32"),
+    ("linspace(0, 1, 3)", [0, 0.5, 1], "float32"),
+    ("eye(2, 3, k=1)", [[0, 1, 0], [0, 0, 1]], "float32"),
+    ("full(2, 3)", [3, 3], "int64"),
+    ("full(2, True)", [True, True], "bool"),
+    ("full_like(xp.ones(2), 3)", [3, 3], "float32"),
+])  # fmt: skip
+def test_created_tensors_have_values_and_dtype(call: str, values: Any, dtype: str, device: str) -> None:
+    with xgrad.default_device(device):
+        x = eval(f"xp.{call}", {"xp": xgrad})
+    assert (x.tolist(), x.dtype, str(x.device)) == (values, dtype, device)
 
 
 def test_lengths_may_be_tensors(device: str) -> None:
@@ -43,24 +68,24 @@ def test_bounds_may_be_tensors(device: str) -> None:
     lambda x, y: xgrad.full_like(xgrad.zeros(3, dtype=xgrad.float64, device=x.device), x) ** 2 + y,
 ])  # fmt: skip
 def test_bounds_and_fill_values_have_gradients(fn: Callable[..., Tensor], device: str) -> None:
-    inputs = (leaf(0.5, device), leaf(0.25, device))
+    inputs = (leaf64(0.5, device), leaf64(0.25, device))
     assert gradcheck(fn, inputs) and gradgradcheck(fn, inputs)
 
 
 def test_requires_grad_of_created_tensor_makes_a_leaf() -> None:
-    x = xgrad.arange(leaf(0.5), 2.0, requires_grad=True)
+    x = xgrad.arange(leaf64(0.5), 2.0, requires_grad=True)
     assert x.is_leaf and x.requires_grad
 
 
 def test_linspace_ends_exactly_at_its_bounds() -> None:
-    start, stop = leaf(0.1), leaf(0.7)
+    start, stop = leaf64(0.1), leaf64(0.7)
     x = xgrad.linspace(start, stop, 7)
     assert (x[0].item(), x[-1].item()) == (0.1, 0.7)
     assert xgrad.linspace(1, 1j, 2).dtype == xgrad.complex64
 
 
 def test_nested_lists_of_tensors_keep_the_graph(device: str) -> None:
-    a, b = leaf(2.0, device), leaf([1.0, 3.0], device)
+    a, b = leaf64(2.0, device), leaf64([1.0, 3.0], device)
 
     def put_together(a: Tensor, b: Tensor) -> Tensor:
         return xgrad.asarray([[a, 1.5], (b[0, ...], a * a), [0, True]]) ** 2
@@ -106,9 +131,9 @@ def test_triangle_of_integers_keeps_the_dtype(fn: Callable[[Tensor], Tensor], de
         (lambda: xgrad.zeros_like([1.0]), TypeError, "zeros_like: .* for x, got list"),
         (lambda: xgrad.asarray([1, 300], dtype=xgrad.int8), OverflowError, "integers that int8 holds, got 1 to 300"),
         (lambda: xgrad.asarray(-1, dtype=xgrad.uint64), OverflowError, "integers that uint64 holds, got -1 to"),
-        (lambda: xgrad.asarray([leaf(2.0), leaf([1.0])]), ValueError,
+        (lambda: xgrad.asarray([leaf64(2.0), leaf64([1.0])]), ValueError,
          "Tensor: expected numbers of a regular shape, got shapes"),
-        (lambda: xgrad.asarray([leaf(2.0)], copy=False), ValueError,
+        (lambda: xgrad.asarray([leaf64(2.0)], copy=False), ValueError,
          "copy=False, but tensors must be copied to be put together"),
         (lambda: xgrad.asarray(xgrad.ones(2), dtype=xgrad.float64, copy=False), ValueError,
          "copy=False, but another dtype or device needs a copy"),
@@ -122,6 +147,6 @@ def test_triangle_of_integers_keeps_the_dtype(fn: Callable[[Tensor], Tensor], de
         (lambda: xgrad.triu(xgrad.ones(2)), ValueError, "triu: expected matrices, got 1 axes"),
     ],
 )  # fmt: skip
-def test_refusals(call: Any, error: Any, message: str, device: str) -> None:
+def test_invalid_arguments_of_creation_are_refused(call: Any, error: Any, message: str, device: str) -> None:
     with xgrad.default_device(device), pytest.raises(error, match=message):
         call()

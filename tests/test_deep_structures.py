@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import xgrad
-from builders import check_error
+from helpers import check_error
 from xgrad import nn
 
 WRAP: dict[str, Callable[[Any], Any]] = {"dict": lambda x: {"a": x}, "list": lambda x: [x], "tuple": lambda x: (x,)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import xgrad
-from builders import run_threads
+from helpers import run_threads
 
 #: Calls without a dtype, with integers `i`.
 CALLS = [

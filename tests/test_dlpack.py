@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from builders import check_error, leaf
+from helpers import check_error, leaf
 from xgrad import Tensor
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import xgrad
 import xgrad_cupy
-from helpers import host, leaf
+from helpers import host, leaf64
 from xgrad import Tensor, linalg
 from xgrad.autograd import grad
 
@@ -27,7 +27,7 @@ def test_pairs_solve_the_eigenproblem_and_are_complex(values: np.ndarray, device
 
 
 def test_defective_matrix_has_no_derivative(device: str) -> None:
-    x = leaf([[1.0, 1.0], [0.0, 1.0]], device)
+    x = leaf64([[1.0, 1.0], [0.0, 1.0]], device)
     try:
         (g,) = grad(xgrad.sum(xgrad.abs(linalg.eigvals(x)) * xgrad.asarray([1.0, 2.0], device=device)), x)
     except np.linalg.LinAlgError:
@@ -49,7 +49,7 @@ VECTORS = {
 def test_loss_that_depends_on_phases_is_refused_in_the_backward_pass(
     name: str, create_graph: bool, device: str
 ) -> None:
-    x = leaf(COMPLEX, device)
+    x = leaf64(COMPLEX, device)
     loss = xgrad.sum(xgrad.real(VECTORS[name](x) * xgrad.asarray(WEIGHTS, device=device)))
     if xgrad.Device(device).backend.asynchronous:
         grad(loss, x, create_graph=create_graph)
@@ -61,7 +61,7 @@ def test_loss_that_depends_on_phases_is_refused_in_the_backward_pass(
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_rounding_of_a_large_loss_is_no_dependence_on_phases(name: str, device: str) -> None:
-    x = leaf(COMPLEX.astype(np.complex64), device)
+    x = leaf64(COMPLEX.astype(np.complex64), device)
     (g,) = grad(xgrad.sum(1e8 * xgrad.abs(VECTORS[name](x)) ** 3), x)
     assert np.isfinite(host(g)).all() and host(g).any()
 
@@ -75,7 +75,7 @@ def test_captured_step_has_the_gradients_of_the_eager_one_and_checks_phases() ->
 
     captured = xgrad.capture(step)
     for values in (*COMPLEX, REAL[0] + 2j):
-        inputs = leaf(values), xgrad.asarray(WEIGHTS[0])
+        inputs = leaf64(values), xgrad.asarray(WEIGHTS[0])
         np.testing.assert_array_equal(host(captured(*inputs)), host(step(*inputs)))
 
 

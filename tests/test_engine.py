@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from builders import check_error, function, leaf, run_threads
+from helpers import check_error, function, leaf, run_threads
 from xgrad import Tensor
 from xgrad.autograd import backward, grad
 
@@ -68,6 +68,12 @@ def test_grad_runs_only_the_rules_between_outputs_and_inputs() -> None:
     x, y = leaf(), leaf()
     failing = function("Failing", lambda xp, x: +x, lambda xp, g: 1 / 0)
     assert grad((failing(x) * y).sum(), y)[0].tolist() == [1, 2]
+
+
+def test_grad_of_an_unused_input_is_none_if_allowed() -> None:
+    x, unused = leaf(), leaf()
+    gx, none = grad((x * x).sum(), [x, unused], allow_unused=True)
+    assert (gx.tolist(), none) == ([2, 4], None)
 
 
 def test_create_graph_gives_gradients_that_can_be_differentiated() -> None:

@@ -8,18 +8,10 @@ import numpy as np
 import pytest
 
 import xgrad
-from builders import check_error, leaf
+from helpers import check_error, host, leaf, on
 from xgrad import linalg
 
 random = np.random.default_rng(0)
-
-
-def on(device: str, x: Any) -> xgrad.Tensor:
-    return xgrad.asarray(np.asarray(x), device=device)
-
-
-def host(x: xgrad.Tensor) -> np.ndarray:
-    return x.detach().cpu().numpy()
 
 
 # einsum

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf
+from helpers import host, leaf64
 from xgrad import fft
 
 TO_REALS = ("irfft", "irfftn", "hfft")
@@ -23,7 +23,7 @@ def test_integers_become_float32(name: str, device: str) -> None:
 
 def test_ignored_imaginary_parts_have_no_gradient(device: str) -> None:
     """The first and the middle of half a spectrum are real: NumPy ignores their imaginary parts."""
-    x = leaf([1 + 2j, 3 - 1j, 2 + 1j], device)
+    x = leaf64([1 + 2j, 3 - 1j, 2 + 1j], device)
     (fft.irfft(x) * xgrad.asarray([1.0, 2.0, -1.0, 0.5], dtype=xgrad.float64, device=device)).sum().backward()
     assert (host(x.grad).imag == 0).tolist() == [True, False, True]
 
@@ -59,6 +59,8 @@ REFUSED: list[tuple[str, dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("name", "options", "error", "message"), REFUSED)
-def test_refusals(name: str, options: Any, error: type[Exception], message: str, device: str) -> None:
+def test_invalid_transforms_are_refused(
+    name: str, options: Any, error: type[Exception], message: str, device: str
+) -> None:
     with pytest.raises(error, match=message):
         getattr(fft, name)(xgrad.asarray(np.ones((1, 3), np.complex128), device=device), **options)

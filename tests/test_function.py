@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import xgrad
-from builders import check_error, function
+from helpers import check_error, function, leaf64
 from xgrad import Function, Tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.ops.declare import make_callable
@@ -38,8 +38,7 @@ sin_cos = function("SinCos", lambda xp, x: (xp.sin(x), xp.cos(x)), lambda xp, g,
 total = function("Total", lambda xp, *arrays: reduce(add, arrays), lambda xp, g, arrays: [g for _ in arrays])
 
 
-def leaf(device: str, values: Any = (0.5, -1.2, 2.0)) -> Tensor:
-    return Tensor(values, dtype=xgrad.float64, device=device, requires_grad=True)
+POINTS = (0.5, -1.2, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +53,13 @@ def leaf(device: str, values: Any = (0.5, -1.2, 2.0)) -> Tensor:
     ],
 )
 def test_user_functions_have_exact_first_and_second_derivatives(fn: Any, count: int, device: str) -> None:
-    inputs = [leaf(device, values) for values in ((0.5, -1.2, 2.0), (1.0, 2.0, -0.3), (1.0, -2.4, 4.0))][:count]
+    inputs = [leaf64(values, device) for values in ((0.5, -1.2, 2.0), (1.0, 2.0, -0.3), (1.0, -2.4, 4.0))][:count]
     assert gradcheck(fn, inputs) and gradgradcheck(fn, inputs)
 
 
 def test_inputs_broadcast_and_may_be_scalars_or_named(device: str) -> None:
-    x = leaf(device, [[1.0], [2.0]])
-    out = Hypot()(x, leaf(device))
+    x = leaf64([[1.0], [2.0]], device)
+    out = Hypot()(x, leaf64(POINTS, device))
     out.sum().backward()
     assert (out.shape, x.grad.shape) == ((2, 3), (2, 1))
     assert Hypot()(3.0, 4.0).item() == Hypot()(x=3.0, y=4.0).item() == 5
@@ -80,7 +79,7 @@ def failing(xp: Any, x: Any) -> Any:
 
 
 def rule_of(rule: Callable[..., Any]) -> None:
-    function("Bad", double, rule)(leaf("cpu")).sum().backward()
+    function("Bad", double, rule)(leaf64(POINTS)).sum().backward()
 
 
 BAD_SHAPE = "Bad: a derivative rule returned a gradient of shape (1,) for an input of shape (3,)"
@@ -129,12 +128,12 @@ def test_wrong_function_or_call_is_named(call: str, error: str) -> None:
 )
 def test_error_of_the_users_own_keeps_its_class_and_names_the_op(call: Any, note: str) -> None:
     with pytest.raises(MyError, match="mine") as caught:
-        call(leaf("cpu"))
+        call(leaf64(POINTS))
     assert note in caught.value.__notes__
 
 
 def test_none_of_a_rule_is_no_gradient() -> None:
-    x, y = leaf("cpu"), leaf("cpu")
+    x, y = leaf64(POINTS), leaf64(POINTS)
     first = function("First", lambda xp, x, y: x * 1, lambda xp, g: (g, None))
     assert xgrad.autograd.grad(first(x, y).sum(), [x, y], allow_unused=True)[1] is None
 
@@ -154,7 +153,7 @@ def test_functions_of_users_can_be_copied_and_pickled(twin: Any) -> None:
 
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_results_may_be_any_sequence_and_numbers(kind: Any) -> None:
-    x = leaf("cpu")
+    x = leaf64(POINTS)
     doubled, number = function("Several", lambda xp, x: kind([x * 2, 3.0]), lambda xp, g: 2 * g[0])(x)
     doubled.sum().backward()
     assert x.grad.tolist() == [2, 2, 2]

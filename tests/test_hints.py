@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import xgrad
-from builders import check_error, function
+from helpers import check_error, function
 from xgrad.support.hints import REPLACEMENTS
 
 HINTS = [(owner, name) for owner, names in REPLACEMENTS.items() for name in names]

@@ -22,8 +22,8 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(output_of(script).splitlines()[-1]))
 
 
-def test_import_without_docstrings() -> None:
-    """They are None under -OO, where they are otherwise written out."""
+def test_import_under_oo_works_without_docstrings() -> None:
+    """Docstrings, some of which the library writes out at import, are None under -OO."""
     subprocess.run([sys.executable, "-OO", "-c", "import xgrad.linalg, xgrad.special, xgrad.transforms"], check=True)
 
 
@@ -34,6 +34,11 @@ def test_import_loads_no_array_library_but_numpy() -> None:
     assert not {name for name in loaded if name.startswith(("xgrad.cli", "xgrad.parity", "xgrad_"))}
     assert not loaded & {f"xgrad.{name}" for name in "data io nn optim testing transforms".split()}
     assert not {name for name in loaded if name.startswith("xgrad.capture.captured")}
+
+
+def test_data_sets_load_no_command_line() -> None:
+    loaded = modules_after("import xgrad.data")
+    assert not loaded & (HEAVY | {"argparse"}) and not {name for name in loaded if name.startswith("xgrad.cli")}
 
 
 COUNTS = """

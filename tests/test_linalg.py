@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf
+from helpers import host, leaf64
 from xgrad import Tensor, linalg
 from xgrad.autograd import grad
 from xgrad.testing import gradcheck
@@ -31,7 +31,7 @@ sqrtm(x, /)
 
 
 @pytest.mark.parametrize("line", SIGNATURES)
-def test_signatures_of_extensions(line: str) -> None:
+def test_extensions_have_documented_signatures(line: str) -> None:
     name, _, rest = line.partition("(")
     parameters = inspect.signature(getattr(linalg, name)).parameters.values()
     assert str(inspect.Signature([p.replace(annotation=p.empty) for p in parameters])) == "(" + rest
@@ -62,7 +62,7 @@ FAILING: list[tuple[str, Callable[[Tensor], Any], Any]] = [
 
 @pytest.mark.parametrize(("name", "fn", "values"), FAILING)
 def test_matrix_without_a_result_is_an_error_with_its_shape(name: str, fn: Any, values: Any, device: str) -> None:
-    x = leaf(values, device)
+    x = leaf64(values, device)
     if device.startswith("cuda"):
         assert not np.isfinite(host(fn(x))).all()
         return
@@ -120,7 +120,7 @@ def test_integers_become_float32_where_the_result_is_no_integer(device: str) -> 
     assert linalg.trace(x, dtype=xgrad.float64).dtype == xgrad.float64
 
 
-def test_rtol_of_each_matrix(device: str) -> None:
+def test_rtol_may_differ_for_each_matrix(device: str) -> None:
     x = xgrad.asarray(np.stack([np.diag([1.0, 0.5])] * 2), device=device)
     rtol = xgrad.asarray(np.array([0.1, 0.9]), device=device)
     assert linalg.matrix_rank(x, rtol=rtol).tolist() == [2, 1]
@@ -134,7 +134,7 @@ REPEATED = np.diag([2.0, 2.0, 1.0])
 
 @pytest.mark.parametrize("name", ["eig", "eigh"])
 def test_repeated_eigenvalues_have_a_gradient_and_their_vectors_none(name: str, device: str) -> None:
-    x = leaf(REPEATED, device)
+    x = leaf64(REPEATED, device)
     pairs = getattr(linalg, name)(x)
     for values in (getattr(linalg, name.replace("eig", "eigvals"))(x), pairs.eigenvalues):
         (g,) = grad(xgrad.sum(xgrad.real(values * values)), x, retain_graph=True)
@@ -146,7 +146,7 @@ def test_repeated_eigenvalues_have_a_gradient_and_their_vectors_none(name: str, 
 
 @pytest.mark.parametrize("values", [REPEATED, np.diag([2.0, 1.0, 0.0]), np.zeros((2, 3))])
 def test_repeated_or_zero_singular_values_have_a_gradient(values: np.ndarray, device: str) -> None:
-    x = leaf(values, device)
+    x = leaf64(values, device)
     weights = xgrad.asarray(np.arange(1.0, 1 + min(values.shape)), device=device)
     for singular in (linalg.svdvals(x), linalg.svd(x, full_matrices=False).S, linalg.svd(x).S):
         (g,) = grad(xgrad.sum(singular * weights), x)
@@ -155,7 +155,7 @@ def test_repeated_or_zero_singular_values_have_a_gradient(values: np.ndarray, de
 
 @pytest.mark.parametrize("values", [REPEATED, np.zeros((3, 3)), np.zeros((3, 2)), np.diag([2.0, 1.0, 0.0, 0.0])])
 def test_vectors_of_repeated_or_zero_singular_values_have_no_gradient(values: np.ndarray, device: str) -> None:
-    x = leaf(values, device)
+    x = leaf64(values, device)
     u, _, vh = linalg.svd(x, full_matrices=False)
     for part in (u, vh):
         weights = xgrad.asarray(random.normal(size=part.shape), device=device)
@@ -165,7 +165,7 @@ def test_vectors_of_repeated_or_zero_singular_values_have_no_gradient(values: np
 
 def test_singular_vector_determined_by_the_others_has_a_gradient(device: str) -> None:
     """In rank 1 with two columns, the second column of V is orthogonal to the first; that of U is arbitrary."""
-    x = leaf([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]], device)
+    x = leaf64([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]], device)
     u, _, vh = linalg.svd(x, full_matrices=False)
     (of_v,) = grad(vh[0, 1] / vh[0, 0], x, retain_graph=True)
     np.testing.assert_allclose(host(of_v), [[0, 0.5], [0, 0], [0, 0]], atol=1e-12)
@@ -173,9 +173,9 @@ def test_singular_vector_determined_by_the_others_has_a_gradient(device: str) ->
     assert not np.isfinite(host(of_u)).all()
 
 
-def test_det_at_three_orders(device: str) -> None:
+def test_det_has_exact_derivatives_of_three_orders(device: str) -> None:
     """The third derivative of a 3 by 3 determinant is the Levi-Civita symbol, twice."""
-    x = leaf(np.diag([1.0, 2.0, 3.0]) + 0.1 * random.normal(size=(3, 3)), device)
+    x = leaf64(np.diag([1.0, 2.0, 3.0]) + 0.1 * random.normal(size=(3, 3)), device)
     (g,) = grad(linalg.det(x), x, create_graph=True)
     (g,) = grad(g[0, 0], x, create_graph=True)
     (g,) = grad(g[1, 1], x)
@@ -184,14 +184,14 @@ def test_det_at_three_orders(device: str) -> None:
 
 def test_gradient_of_the_pseudo_inverse_keeps_its_rank(device: str) -> None:
     """Changes that would raise the rank are ignored."""
-    x = leaf(np.diag([2.0, 0.0]), device)
+    x = leaf64(np.diag([2.0, 0.0]), device)
     (g,) = grad(xgrad.sum(linalg.pinv(x)), x)
     np.testing.assert_allclose(host(g), [[-0.25, 0.25], [0.25, 0]])
 
 
 @pytest.mark.parametrize("fn", [lambda x: linalg.slogdet(x).logabsdet, lambda x: xgrad.sum(linalg.qr(x).Q)])
 def test_singular_matrix_is_an_error_of_the_backward_pass(fn: Callable[[Tensor], Tensor], device: str) -> None:
-    x = leaf(np.diag([1.0, 0.0]), device)
+    x = leaf64(np.diag([1.0, 0.0]), device)
     if device.startswith("cuda"):
         assert not np.isfinite(host(grad(fn(x), x)[0])).all()
         return
@@ -203,7 +203,7 @@ def test_singular_matrix_is_an_error_of_the_backward_pass(fn: Callable[[Tensor],
 @pytest.mark.parametrize("norm", [linalg.vector_norm, linalg.matrix_norm])
 @pytest.mark.parametrize("order", [{}, {"ord": 1}])
 def test_norm_at_zero_has_derivatives_of_zero(norm: Callable[..., Tensor], order: Any, device: str) -> None:
-    x = leaf(np.zeros((2, 2)), device)
+    x = leaf64(np.zeros((2, 2)), device)
     (g,) = grad(norm(x, **order), x, create_graph=True)
     assert not host(g).any()
     if g.requires_grad:
@@ -218,7 +218,7 @@ def test_norm_at_zero_has_derivatives_of_zero(norm: Callable[..., Tensor], order
     lambda x: linalg.cholesky(x @ x.mT), lambda x: linalg.eigvalsh(x + x.mT), linalg.pinv,
     lambda x: linalg.matrix_power(x, 7)])  # fmt: skip
 def test_gradients_of_12_by_12_matrices_agree_with_differences(fn: Callable[[Tensor], Tensor]) -> None:
-    assert gradcheck(fn, leaf(np.eye(12) + 0.1 * random.normal(size=(12, 12))))
+    assert gradcheck(fn, leaf64(np.eye(12) + 0.1 * random.normal(size=(12, 12))))
 
 
 LARGE: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
@@ -233,7 +233,7 @@ LARGE: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
 @pytest.mark.parametrize("case", LARGE)
 def test_memory_of_a_backward_pass_is_that_of_few_inputs(case: str) -> None:
     fn, shapes = LARGE[case]
-    xs = [leaf(random.normal(size=shape)) for shape in shapes]
+    xs = [leaf64(random.normal(size=shape)) for shape in shapes]
     loss = xgrad.sum(fn(*xs) ** 2)
     tracemalloc.start()
     loss.backward()

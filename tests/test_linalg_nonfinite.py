@@ -13,7 +13,7 @@ import pytest
 
 import xgrad
 from xgrad import linalg
-from xgrad.parity.evaluate import outputs
+from xgrad.parity.run_op import outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) encountered:RuntimeWarning")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from builders import check_error
+from helpers import check_error
 
 X = np.asarray([[0.5, -1.5, 2.0], [0.25, 3.0, -0.75]])
 ARRAYS = {

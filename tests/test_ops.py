@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad.parity.evaluate import by_pytorch, evaluate, options, tensors
-from xgrad.parity.row import Op, Sample
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase, Sample
+from xgrad.parity.run_op import options, run_op, run_op_pytorch, tensors
 from xgrad.testing import gradcheck, gradgradcheck
 
 pytestmark = [
@@ -23,16 +23,16 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0.*"),
     pytest.mark.filterwarnings("ignore:.*Degrees of freedom <= 0.*:RuntimeWarning"),
 ]
-COMPLEX = [op for op in OPS if op.complex]
-DIFFERENTIABLE = [op for op in OPS if op.differentiable]
+COMPLEX = [op for op in OP_CASES if op.complex]
+DIFFERENTIABLE = [op for op in OP_CASES if op.differentiable]
 
 
-def usable(device: str, op: Op) -> xgrad.Device:
+def usable(device: str, op: OpCase) -> xgrad.Device:
     """Return the device, or skip the test with the reason why the op cannot run on it."""
     target = xgrad.Device(device)
-    if op.kernel:
+    if "scipy" in op.needs:
         pytest.importorskip("scipy", reason="needs scipy")
-    if reason := op.not_on.get(target.type):
+    if reason := op.unsupported.get(target.type):
         pytest.skip(f"{op} on {device}: {reason}")
     return target
 
@@ -50,13 +50,13 @@ def noted(sample: Sample) -> Iterator[None]:
 @pytest.mark.usefixtures("torch")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("op", [op for op in COMPLEX if op.torch is not None], ids=str)
-def test_complex_values_and_gradients_agree_with_pytorch(op: Op, dtype: str, device: str) -> None:
+def test_complex_values_and_gradients_agree_with_pytorch(op: OpCase, dtype: str, device: str) -> None:
     target = usable(device, op)
-    rtol, atol = (op.loose[0] if op.loose else 1e-10, 1e-12) if dtype == "float64" else (1e-5, 2e-6)
+    rtol, atol = (op.torch_rtol[0] if op.torch_rtol else 1e-10, 1e-12) if dtype == "float64" else (1e-5, 2e-6)
     for sample in op.complex_samples():
         with noted(sample):
-            values, gradients = evaluate(op, sample, target, dtype)  # checks shapes, dtypes and devices
-            expected, expected_gradients = by_pytorch(op, sample, dtype)
+            values, gradients = run_op(op, sample, target, dtype)  # checks shapes, dtypes and devices
+            expected, expected_gradients = run_op_pytorch(op, sample, dtype)
             for got, want in zip(values, expected, strict=True):
                 np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
                 assert (got.shape, got.dtype.kind) == (want.shape, want.dtype.kind)
@@ -64,7 +64,7 @@ def test_complex_values_and_gradients_agree_with_pytorch(op: Op, dtype: str, dev
                 np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
 
 
-def check(derivatives: Callable[..., bool], op: Op, samples: list[Sample], device: str, **mode: bool) -> None:
+def check(derivatives: Callable[..., bool], op: OpCase, samples: list[Sample], device: str, **mode: bool) -> None:
     target = usable(device, op)
     if op.no_derivative:
         pytest.skip(f"{op.no_derivative}: what is documented is compared with PyTorch")
@@ -75,12 +75,12 @@ def check(derivatives: Callable[..., bool], op: Op, samples: list[Sample], devic
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=str)
-def test_gradgradcheck(op: Op, device: str) -> None:
+def test_second_derivatives_agree_with_differences(op: OpCase, device: str) -> None:
     check(gradgradcheck, op, [*op.samples, *op.complex_samples()], device)
 
 
 @pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if op.complex], ids=str)
-def test_complex_gradcheck(op: Op, device: str) -> None:
+def test_complex_gradients_agree_with_differences(op: OpCase, device: str) -> None:
     # Rules are the same on all devices: a random direction suffices on others.
     check(gradcheck, op, op.complex_samples(), device, fast_mode=device != "cpu")
 
@@ -96,7 +96,7 @@ def test_every_declared_op_is_in_the_table() -> None:
     declared = {name for name in xgrad.ops.__all__ if callable(getattr(xgrad.ops, name))}
     declared |= {f"{module}.{name}" for module in ("fft", "special") for name in getattr(xgrad, module).__all__}
     declared |= set(xgrad.linalg.__all__) | {name for names in EXTENSIONS.values() for name in names}
-    tested = {op.function_name for op in OPS}
+    tested = {op.function_name for op in OP_CASES}
     elsewhere = {"to_device", "nextafter", "fft.fftfreq", "fft.rfftfreq", "special.expit", "special.digamma"}
     elsewhere |= CREATION | OF_DTYPES | {"broadcast_shapes"}
     assert declared - tested - elsewhere == set()

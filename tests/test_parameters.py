@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import xgrad
-from builders import function
+from helpers import function
 from xgrad.core.backward_spec import reads
 from xgrad.core.signatures import LazySignature, parameters
 from xgrad.ops import nn, sets, tensor_conversion

@@ -15,8 +15,8 @@ from xgrad import Tensor, nn, optim
 from xgrad.backend.device import Placement
 from xgrad.core.function import Function
 from xgrad.ops.declare import make_callable
-from xgrad.parity.evaluate import evaluate, quiet
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.run_op import quiet, run_op
 
 _placement, _data = vars(Tensor)["_placement"], vars(Tensor)["_data"]
 
@@ -63,9 +63,9 @@ def test_placement_of_a_device_and_dtype_is_one_object(device: str) -> None:
 
 def test_placement_of_ops_and_gradients() -> None:
     with quiet():
-        for op in OPS:
+        for op in OP_CASES:
             for dtype in ("float32", "float64") * 2:  # the second time by the fast path
-                evaluate(op, op.samples[0], xgrad.Device("cpu"), dtype)
+                run_op(op, op.samples[0], xgrad.Device("cpu"), dtype)
 
 
 def test_placement_of_replaced_values(device: str) -> None:

@@ -136,21 +136,21 @@ def test_seeds_and_calls_differ(name):
 
 @pytest.mark.parametrize("name", FLOATING)
 @pytest.mark.parametrize("dtype", [None, xgrad.float32, xgrad.float64, "float64"])
-def test_dtypes_and_gradients(name, dtype, device):
+def test_draws_have_the_requested_dtype_and_are_leaves(name, dtype, device):
     x = DRAWS[name](dtype=dtype, device=device, requires_grad=True)
     assert x.dtype == (dtype or xgrad.float32) and x.requires_grad and x.is_leaf
     assert type(x._data) is xgrad.Device(device).array_type
     assert not DRAWS[name]().requires_grad
 
 
-def test_default_device():
+def test_numbers_are_drawn_on_the_default_device():
     with xgrad.default_device("strict:1"):
         assert str(rand(2).device) == "strict:1"
         assert str(randperm(2, device="cpu").device) == "cpu"
 
 
 @pytest.mark.parametrize("shape", [(), 0, 3, (0, 2), [2, 3], (np.int64(2), 1)])
-def test_shapes(shape):
+def test_draws_have_the_requested_shape(shape):
     expected = np.empty(shape).shape
     for draw in (rand, randn, uniform, normal):
         assert draw(shape).shape == expected
@@ -332,7 +332,7 @@ def test_tasks_have_generators_of_their_own():
         (lambda: rand(2, device="tpu"), xgrad.DeviceError, "unknown device 'tpu'"),
     ],
 )
-def test_refusals(call, error, text):
+def test_invalid_draws_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
 
@@ -372,7 +372,7 @@ def test_multinomial_draws_from_its_row(device: str) -> None:
         assert (drawn[:, 0] == chosen).all()
 
 
-def test_multinomial_of_one_row(device: str) -> None:
+def test_multinomial_of_one_row_draws_possible_indices(device: str) -> None:
     weights = xgrad.asarray([1, 0, 3], device=device)
     assert multinomial(weights, 5, True).shape == (5,) and set(multinomial(weights, 5, True).tolist()) <= {0, 2}
     assert multinomial(weights, 0).shape == (0,) and sorted(multinomial(weights, 2).tolist()) == [0, 2]
@@ -402,6 +402,6 @@ def test_captured_multinomial_draws_what_eager_calls_draw(replacement: bool) -> 
         ([[[1.0]]], 1, "expected weights of shape .n,. or .rows, n., got shape .1, 1, 1."),
     ],
 )
-def test_multinomial_refusals(weights: object, count: int, message: str) -> None:
+def test_invalid_weights_of_multinomial_are_refused(weights: object, count: int, message: str) -> None:
     with pytest.raises(ValueError, match=f"multinomial: {message}"):
         multinomial(xgrad.asarray(weights), count)

@@ -5,6 +5,8 @@ Each subject is tried in a process of its own, since SciPy reads SCIPY_ARRAY_API
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -38,7 +40,7 @@ def test_gradients_flow_or_the_list_has_a_reason(subject: str) -> None:
 # The check itself
 
 
-def detached(x):
+def detached(x: Any) -> Any:
     return x.detach() if hasattr(x, "detach") else x
 
 
@@ -54,7 +56,7 @@ def detached(x):
         (lambda x: np.asarray(x), [normal(3)], "RuntimeError: NumPy conversion: this tensor needs a gradient"),
     ],
 )
-def test_verdict_on_a_gradient(fn, inputs, expected):
+def test_verdict_on_a_gradient(fn: Any, inputs: list[Any], expected: str) -> None:
     assert verdict(path("path", fn, *inputs), pullback).startswith(expected)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf
+from helpers import host, leaf64
 from xgrad import Tensor
 
 
@@ -25,7 +25,9 @@ from xgrad import Tensor
         (lambda x, y: x * y + x, (2, 3), 8, [4, 2]),
     ],
 )
-def test_gradients_of_scalar_programs(program: Any, at: Any, value: float, expected: list[float], device: str) -> None:
+def test_scalar_programs_have_known_values_and_gradients(
+    program: Any, at: Any, value: float, expected: list[float], device: str
+) -> None:
     leaves = [Tensor(float(x), device=device, requires_grad=True) for x in at]
     out = program(*leaves)
     out.backward()
@@ -49,15 +51,15 @@ def test_small_network_fits_four_points(device: str) -> None:
 
 def test_derivatives_of_any_order_of_a_closed_form(device: str) -> None:
     """The n-th derivative of sin(2x) is 2**n sin(2x + n pi / 2)."""
-    x = leaf(0.3, device)
+    x = leaf64(0.3, device)
     y = xgrad.sin(2 * x)
     for n in range(1, 8):
         (y,) = xgrad.autograd.grad(y, x, create_graph=True)
         assert y.item() == pytest.approx(2**n * math.sin(0.6 + n * math.pi / 2), rel=1e-12)
 
 
-def test_newton_by_second_derivatives(device: str) -> None:
-    x = leaf([2.0, -3.0], device)
+def test_newton_steps_by_second_derivatives_converge(device: str) -> None:
+    x = leaf64([2.0, -3.0], device)
     for _ in range(30):
         (slope,) = xgrad.autograd.grad((x**4 / 4 - x).sum(), x, create_graph=True)
         (curvature,) = xgrad.autograd.grad(slope.sum(), x)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf
+from helpers import host, leaf64
 from xgrad import Tensor, special
 from xgrad.autograd import grad
-from xgrad.parity.multiprecision import Multiprecision
+from xgrad.parity.mpmath_reference import SpecialFunctions
 from xgrad.testing import gradcheck, gradgradcheck
 
 scipy = pytest.importorskip("scipy", reason="needs SciPy")
@@ -108,7 +108,7 @@ def test_all_names_are_checked_here() -> None:
 )
 def test_values_agree_with_mpmath(name: str, dtype: str, device: str) -> None:
     columns = [np.array(x, dtype if type(x[0]) is float else "int16") for x in CASES[name]]
-    want = getattr(Multiprecision(), name)(*[c.astype(np.longdouble) for c in columns])
+    want = getattr(SpecialFunctions(), name)(*[c.astype(np.longdouble) for c in columns])
     got = getattr(special, name)(*[xgrad.asarray(c, device=device) for c in columns])
     assert got.dtype == dtype
     rtol, atol = (1e-11, 1e-13) if dtype == "float64" else (1e-4, 1e-6)
@@ -123,7 +123,7 @@ def test_special_values_are_those_of_scipy(name: str, device: str) -> None:
     inputs = [SPECIAL] if name not in BINARY else [x.reshape(-1) for x in np.meshgrid(SPECIAL, SPECIAL)]
     if name == "pseudo_huber":  # SciPy has NaN for infinite numbers of both signs
         inputs = [x[np.isfinite(inputs).all(0)] for x in inputs]
-    want, got = getattr(sc, name)(*inputs), host(getattr(special, name)(*[leaf(x, device) for x in inputs]))
+    want, got = getattr(sc, name)(*inputs), host(getattr(special, name)(*[leaf64(x, device) for x in inputs]))
     if name == "rel_entr" and np.lib.NumpyVersion(scipy.__version__) < "1.15.0":  # before, SciPy's has 8 digits
         near = (inputs[0] != inputs[1]) & np.isclose(*inputs)
         np.testing.assert_allclose(got[near], want[near], rtol=1e-8)
@@ -132,7 +132,7 @@ def test_special_values_are_those_of_scipy(name: str, device: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["xlogy", "rel_entr", "huber", "beta", "gammainc"])
-def test_scalars_promote_nothing(name: str, device: str) -> None:
+def test_python_scalars_do_not_promote(name: str, device: str) -> None:
     x = xgrad.asarray([0.5, 2.0], device=device)
     for pair in ((x, 1.5), (1.5, x), (x, np.float64(1.5)), (2, x)):
         got = getattr(special, name)(*pair)
@@ -172,7 +172,7 @@ def test_dtypes_are_those_of_scipy_and_float32_of_integers(name: str, device: st
 def test_derivatives_by_the_last_argument(name: str, device: str) -> None:
     *others, last = (np.array(column) for column in DISTRIBUTIONS[name])
     others = [xgrad.asarray(x, device=device) for x in others]
-    x = leaf(last, device)
+    x = leaf64(last, device)
     assert gradcheck(lambda x: getattr(special, name)(*others, x), x)
     assert gradgradcheck(lambda x: getattr(special, name)(*others, x), x)
 
@@ -204,7 +204,7 @@ def test_higher_derivatives_agree_with_mpmath(name: str, device: str, mpmath: An
         function = functions.get(name) or getattr(mpmath, name)
         order, points = ORDERS[name]
         want = [[float(mpmath.diff(function, mpmath.mpf(x), n)) for x in points] for n in range(order + 1)]
-    got = derivatives(getattr(special, name), leaf(points, device), order)
+    got = derivatives(getattr(special, name), leaf64(points, device), order)
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-9 if name == "sinc" else 1e-14)
 
 
@@ -223,15 +223,15 @@ def test_higher_derivatives_agree_with_mpmath(name: str, device: str, mpmath: An
     ],
 )
 def test_gradients_at_zero_and_out_of_the_domain(name: str, x: float, y: float, expected: Any, device: str) -> None:
-    inputs = [leaf(x, device), leaf(y, device)]
+    inputs = [leaf64(x, device), leaf64(y, device)]
     gradients = grad(getattr(special, name)(*inputs), inputs)
     np.testing.assert_allclose([g.item() for g in gradients], expected)
 
 
 @pytest.mark.filterwarnings("error")
-def test_log_ndtr_far_out(device: str) -> None:
-    """The first derivatives are asymptotic to -x - 1/x below, and vanish above."""
-    x = leaf([-1e5, -40.0, 50.0, 1e3], device)
+def test_log_ndtr_far_out_has_asymptotic_derivatives(device: str) -> None:
+    """The first derivative is asymptotic to -x - 1/x for x to -inf, and vanishes for x to inf."""
+    x = leaf64([-1e5, -40.0, 50.0, 1e3], device)
     _, slope, curvature = derivatives(special.log_ndtr, x, 2)
     np.testing.assert_allclose(slope, [1e5 + 1e-5, 40 + 1 / 40 - 2 / 40**3 + 10 / 40**5, 0, 0], rtol=1e-8)
     np.testing.assert_allclose(curvature[1:], [-1 + 1 / 40**2 - 6 / 40**4, 0, 0], rtol=1e-5)
@@ -253,7 +253,7 @@ def test_log_ndtr_far_out(device: str) -> None:
 def test_derivative_without_closed_form_is_an_error_where_it_is_wanted(
     name: str, values: tuple[float, ...], missing: tuple[int, ...], device: str
 ) -> None:
-    inputs = [leaf(v, device) for v in values]
+    inputs = [leaf64(v, device) for v in values]
     for i in missing:
         out = getattr(special, name)(*inputs)
         with pytest.raises(NotImplementedError, match=rf"^{name}: expected no gradient for \w+, .* no closed form"):
@@ -269,7 +269,7 @@ def test_density_has_derivatives_by_the_shape(device: str) -> None:
         (slope,) = grad(special.gammainc(a, x), x, create_graph=True)
         return slope
 
-    inputs = [leaf(2.5, device), leaf(1.2, device)]
+    inputs = [leaf64(2.5, device), leaf64(1.2, device)]
     assert gradcheck(density, inputs) and gradgradcheck(density, inputs)
 
 
@@ -307,8 +307,8 @@ def test_logsumexp_agrees_with_scipy(a: Any, b: Any, return_sign: bool, device: 
 
 def test_sum_of_no_exponentials_is_zero(device: str) -> None:
     """The sign is 0 (-1 in SciPy)."""
-    assert special.logsumexp(leaf([], device)).item() == -math.inf
-    logarithm, sign = special.logsumexp(leaf(np.zeros((2, 0)), device), axis=1, return_sign=True)
+    assert special.logsumexp(leaf64([], device)).item() == -math.inf
+    logarithm, sign = special.logsumexp(leaf64(np.zeros((2, 0)), device), axis=1, return_sign=True)
     assert (logarithm.tolist(), sign.tolist()) == ([-math.inf] * 2, [0, 0])
 
 
@@ -339,7 +339,7 @@ def test_complex_values_agree_with_scipy(name: str, dtype: str, device: str) -> 
 
 
 def test_erf_of_complex_numbers_has_derivatives(device: str) -> None:
-    z = leaf([0.3 - 0.5j, 1j, -1.2 + 0.1j], device)
+    z = leaf64([0.3 - 0.5j, 1j, -1.2 + 0.1j], device)
     assert gradcheck(special.erf, [z]) and gradgradcheck(special.erf, [z])
 
 
@@ -371,7 +371,9 @@ def test_complex_numbers_are_refused(name: str, device: str) -> None:
          "^logsumexp: expected b on strict, where a is, got it on cpu"),
     ],
 )  # fmt: skip
-def test_refusals(call: Any, error: type[Exception], message: str, device: str) -> None:
+def test_invalid_arguments_of_special_functions_are_refused(
+    call: Any, error: type[Exception], message: str, device: str
+) -> None:
     with pytest.raises(error, match=message):
         call(xgrad.asarray([2.0, 3.0], device=device))
 

@@ -170,7 +170,7 @@ def test_derivatives_at_special_points(name: str, inputs: list[Any], gradients: 
 
 
 def test_gradients_of_clip_sum_to_one(device: str) -> None:
-    """A shift of all three inputs shifts the result by as much."""
+    """A shift of all three inputs shifts the result by the same amount."""
     grid = np.stack(np.meshgrid(*[np.array([1.0, 2.0, 3.0])] * 3)).reshape(3, -1)
     x, low, high = (xgrad.Tensor(row, dtype="float64", device=device, requires_grad=True) for row in grid)
     xgrad.clip(x, low, high).sum().backward()

@@ -54,7 +54,7 @@ def test_methods_are_those_of_the_standard(name: str) -> None:
         assert parameters(getattr(Tensor, name)) == parameters(getattr(type(strict.ones(1)), name))
 
 
-def test_version_and_constants() -> None:
+def test_version_and_constants_are_those_of_the_standard() -> None:
     assert xgrad.__array_api_version__ == "2025.12"
     assert (xgrad.newaxis, xgrad.inf, xgrad.e, xgrad.pi) == (None, np.inf, np.e, np.pi) and xgrad.nan != xgrad.nan
     x = xgrad.ones(2)
@@ -76,7 +76,7 @@ def test_namespace_of_2024_returns_lists_and_that_of_2025_tuples() -> None:
     assert old.exp is new.exp and old.linalg is new.linalg and old.meshgrid(x, x, indexing="ij")[1].shape == (2, 2)
 
 
-def test_inspection(device: str) -> None:
+def test_inspection_reports_devices_and_dtypes(device: str) -> None:
     info = xgrad.__array_namespace_info__()
     assert info.default_device() == xgrad.Device("cpu") and xgrad.Device(device) in info.devices()
     kinds = ("real floating", "complex floating", "integral", "indexing")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf
+from helpers import host, leaf64
 from xgrad import Tensor
 
 
@@ -28,7 +28,7 @@ WEIGHTS = np.array([1.0, 2.0, 3.0, 5.0])
 @pytest.mark.parametrize("values", [(2.0, 0.0, 3.0, 4.0), (0.0, 0.0, 3.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
 def test_products_through_zeros_are_exact_at_orders_one_to_four(values: tuple[float, ...], device: str) -> None:
     """The derivative of a product with respect to a factor is the product of the others."""
-    x, w = leaf(values, device), xgrad.asarray(WEIGHTS, device=device)
+    x, w = leaf64(values, device), xgrad.asarray(WEIGHTS, device=device)
     for entries in [(0,), (2,), (1, 2), (0, 3), (0, 1, 2), (1, 2, 3), (3, 2, 1, 0)]:
         rest = [1.0 if i in entries else value for i, value in enumerate(values)]
         assert mixed(xgrad.prod(x), x, *entries) == np.prod(rest)
@@ -77,18 +77,18 @@ PROMOTED = [(a, b) for a in DTYPES for b in DTYPES if np.result_type(a, b) == a]
 @pytest.mark.parametrize(("of_x", "of_value"), PROMOTED)
 def test_assigned_values_are_promoted_to_the_dtype_of_the_tensor(of_x: str, of_value: str, device: str) -> None:
     x, value = np.zeros((2, 3), of_x), np.array([1, 0, 1], of_value)
-    ours = xgrad.asarray(x, device=device)
-    ours[1, :] = xgrad.asarray(value, device=device)
+    tensor = xgrad.asarray(x, device=device)
+    tensor[1, :] = xgrad.asarray(value, device=device)
     x[1, :] = value
-    assert ours.dtype == of_x
-    np.testing.assert_array_equal(host(ours), x)
+    assert tensor.dtype == of_x
+    np.testing.assert_array_equal(host(tensor), x)
 
 
 # Sets
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "complex64"])
-def test_sets_of_any_dtype(dtype: str, device: str) -> None:
+def test_unique_values_of_any_dtype_agree_with_numpy(dtype: str, device: str) -> None:
     if device == "strict":
         pytest.skip("the shape of the result depends on the data")
     values = np.array([[2, 1, 0], [2, 1, 1]]).astype(dtype) * (1 + 2j if dtype == "complex64" else np.ones((), dtype))
@@ -139,7 +139,7 @@ def test_reshaped_copy_shares_no_memory() -> None:
 
 
 def test_indices_of_few_bits_reach_rows_beyond_their_range(device: str) -> None:
-    x = leaf(np.ones((300, 2)), device)
+    x = leaf64(np.ones((300, 2)), device)
     indices = xgrad.zeros((300, 1), dtype=xgrad.uint8, device=device)
     xgrad.sum(xgrad.take_along_axis(x, indices)).backward()
     assert x.grad[:, 0].tolist() == [1] * 300
@@ -155,18 +155,18 @@ def test_searchsorted_takes_scalars(side: Any, device: str) -> None:
 
 def test_roll_takes_lists_and_integers_of_numpy(device: str) -> None:
     for shift, axis in [([1], [0]), (np.int64(1), 0), (1, [0])]:
-        x = leaf([1.0, 2.0, 3.0], device)
+        x = leaf64([1.0, 2.0, 3.0], device)
         out = xgrad.roll(x, shift, axis=axis)
         (g,) = xgrad.autograd.grad((out * xgrad.asarray([1.0, 2.0, 4.0], dtype=x.dtype, device=device)).sum(), x)
         assert (out.tolist(), g.tolist()) == ([3.0, 1.0, 2.0], [2.0, 4.0, 1.0])
 
 
 def test_empty_masks_and_lists_select_nothing(device: str) -> None:
-    x = leaf(np.zeros((2, 0)), device)
+    x = leaf64(np.zeros((2, 0)), device)
     if device != "strict":  # where no shape may depend on values
         assert x[np.zeros((2, 0), bool)].shape == (0,)
         assert xgrad.ops.setitem(x, np.zeros((2, 0), bool), 1.0).shape == (2, 0)
-    assert leaf([1.0, 2.0])[[]].shape == (0,)
+    assert leaf64([1.0, 2.0])[[]].shape == (0,)
 
 
 # Tuples and versions

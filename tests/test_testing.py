@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import uniform
+from helpers import function, uniform
 from xgrad import Tensor
 from xgrad.testing import gradcheck, gradgradcheck
 
 
-def leaf(*shape: int, dtype: Any = xgrad.float64, device: str = "cpu", seed: int = 0) -> Tensor:
+def random_leaf(*shape: int, dtype: Any = xgrad.float64, device: str = "cpu", seed: int = 0) -> Tensor:
     values = uniform(*shape, seed=seed)
     if np.dtype(dtype).kind == "c":
         values = values + 1j * uniform(*shape, seed=seed + 1)
@@ -24,7 +24,7 @@ def leaf(*shape: int, dtype: Any = xgrad.float64, device: str = "cpu", seed: int
 
 def rule(backward: Callable[..., Any], forward: Callable[..., Any] = lambda xp, x: x * x * x) -> xgrad.Function:
     """Return a function of one input, by default the cube, with a derivative rule."""
-    return type("Ruled", (xgrad.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})()
+    return function("Ruled", forward, backward)
 
 
 RIGHT = rule(lambda xp, g, x: 3 * g * x * x)
@@ -40,7 +40,7 @@ def fast_mode(request: pytest.FixtureRequest) -> bool:
 
 
 def test_right_rules_pass(fast_mode: bool, device: str) -> None:
-    x, y = leaf(3, 2, device=device), leaf(2, device=device, seed=1)
+    x, y = random_leaf(3, 2, device=device), random_leaf(2, device=device, seed=1)
 
     def several(x: Tensor, y: Tensor) -> Any:
         return {"product": x * y, "sums": (RIGHT(x).sum(), xgrad.argmax(y)), "constant": y.detach() * 0}
@@ -49,7 +49,7 @@ def test_right_rules_pass(fast_mode: bool, device: str) -> None:
         (RIGHT, x),
         (lambda x, y: xgrad.divide(x, y), [x, y]),
         (several, (x, y)),
-        (lambda x, y: (x * y, x.sum(), y**2), [leaf(0, 2), leaf()]),
+        (lambda x, y: (x * y, x.sum(), y**2), [random_leaf(0, 2), random_leaf()]),
     ]:
         assert gradcheck(fn, inputs, fast_mode=fast_mode) and gradgradcheck(fn, inputs, fast_mode=fast_mode)
     assert gradcheck(lambda x, n, y: x**n * y, [x, 2, y.detach()], fast_mode=fast_mode)
@@ -57,7 +57,7 @@ def test_right_rules_pass(fast_mode: bool, device: str) -> None:
 
 
 def test_inputs_may_be_the_same_or_depend_on_one_another(fast_mode: bool) -> None:
-    x = leaf(3)
+    x = random_leaf(3)
     for inputs in ([x, x], [x, 2 * x], [{"a": x}, [x]]):
         fn = (lambda x, y: x * x * y) if isinstance(inputs[0], Tensor) else (lambda d, v: d["a"] ** 2 * v[0])
         assert gradcheck(fn, inputs, fast_mode=fast_mode) and gradgradcheck(fn, inputs, fast_mode=fast_mode)
@@ -65,8 +65,8 @@ def test_inputs_may_be_the_same_or_depend_on_one_another(fast_mode: bool) -> Non
         gradcheck(lambda x, y: DOUBLED(x) * y, [x, x], fast_mode=fast_mode)
 
 
-def test_complex_inputs_and_results(fast_mode: bool) -> None:
-    z, x = leaf(3, dtype=xgrad.complex128), leaf(3, seed=5)
+def test_complex_inputs_and_results_are_checked(fast_mode: bool) -> None:
+    z, x = random_leaf(3, dtype=xgrad.complex128), random_leaf(3, seed=5)
     for fn in (lambda z, x: z * z / x, lambda z, x: xgrad.real(z * x), lambda z, x: xgrad.conj(z) * x * 1j):
         assert gradcheck(fn, [z, x], fast_mode=fast_mode)
         assert gradgradcheck(fn, [z, x], fast_mode=fast_mode)
@@ -83,16 +83,18 @@ def test_complex_step_is_exact(fast_mode: bool) -> None:
         return RIGHT(x) / (1 + x), (x * x).sum()
 
     tight = {"rtol": 1e-13, "atol": 1e-14, "fast_mode": fast_mode}
-    assert gradcheck(fn, leaf(3), complex_step=True, **tight)
-    assert not gradcheck(fn, leaf(3), raise_exception=False, **tight)
-    assert gradcheck(fn, leaf(3, dtype=xgrad.float32), complex_step=True, rtol=1e-5, fast_mode=fast_mode)
+    assert gradcheck(fn, random_leaf(3), complex_step=True, **tight)
+    assert not gradcheck(fn, random_leaf(3), raise_exception=False, **tight)
+    assert gradcheck(fn, random_leaf(3, dtype=xgrad.float32), complex_step=True, rtol=1e-5, fast_mode=fast_mode)
     with pytest.raises(AssertionError, match=r"is 0\.\d+ by backward, .* by the complex step") as caught:
-        gradcheck(lambda x: rule(lambda xp, g, x: g * 1e-6 + 3 * g * x * x)(x) / 40, leaf(), complex_step=True, **tight)
+        gradcheck(
+            lambda x: rule(lambda xp, g, x: g * 1e-6 + 3 * g * x * x)(x) / 40, random_leaf(), complex_step=True, **tight
+        )
     assert "1 of 1 entries" in str(caught.value)
 
 
-def test_containers_of_inputs(fast_mode: bool) -> None:
-    params = {"scale": leaf(2), "layers": [(leaf(2, 2, seed=1), None)], "power": 2}
+def test_inputs_in_containers_are_checked(fast_mode: bool) -> None:
+    params = {"scale": random_leaf(2), "layers": [(random_leaf(2, 2, seed=1), None)], "power": 2}
 
     def fn(p: Any, x: Tensor) -> Tensor:
         ((weight, bias),) = p["layers"]
@@ -100,8 +102,8 @@ def test_containers_of_inputs(fast_mode: bool) -> None:
         return p["scale"] ** p["power"] * (x @ weight)
 
     for check in (gradcheck, gradgradcheck):
-        assert check(fn, (params, leaf(3, 2)), fast_mode=fast_mode)
-        assert check(lambda p: fn(p, leaf(3, 2)), params, fast_mode=fast_mode)
+        assert check(fn, (params, random_leaf(3, 2)), fast_mode=fast_mode)
+        assert check(lambda p: fn(p, random_leaf(3, 2)), params, fast_mode=fast_mode)
     with pytest.raises(AssertionError, match=r"by inputs\[0\]\['layers'\]\[0\]\[0\]\(\d, \d\) is"):
         gradcheck(lambda p: DOUBLED(p["layers"][0][0]) * p["scale"], params, fast_mode=fast_mode)
 
@@ -110,7 +112,7 @@ def test_containers_of_inputs(fast_mode: bool) -> None:
 
 
 def test_broken_rule_is_found_and_named(fast_mode: bool, device: str) -> None:
-    x, y = leaf(2, 2, device=device), Tensor([[2.0]], dtype=xgrad.float64, device=device, requires_grad=True)
+    x, y = random_leaf(2, 2, device=device), Tensor([[2.0]], dtype=xgrad.float64, device=device, requires_grad=True)
     message = (
         r"gradcheck: the derivative of result\['b'\]\[0\]\(0, 0\) by inputs\[1\]\(0, 0\) is 24 by backward, "
         r"12 by differences: off by 12, tolerated are 0.012; 1 of 1 entries are off$"
@@ -126,7 +128,7 @@ def test_one_wrong_entry_of_many_is_found(entry: tuple[int, int]) -> None:
     factor[entry] = 1.05
     wrong = rule(lambda xp, g, x: 3 * g * x * x * factor)
     with pytest.raises(AssertionError, match=rf"by inputs\[0\]\({entry[0]}, {entry[1]}\) is .*; 1 of 1225 entries"):
-        gradcheck(wrong, leaf(5, 7))
+        gradcheck(wrong, random_leaf(5, 7))
 
 
 def detached(x: Any) -> Any:
@@ -147,9 +149,9 @@ LOST = rule(lambda xp, g, x: 3 * detached(g) * x * x)
 )
 def test_lost_history_is_found(check: Any, fn: Any, message: str, fast_mode: bool) -> None:
     with pytest.raises(AssertionError, match=message):
-        check(fn, leaf(3), fast_mode=fast_mode)
-    assert check(fn, leaf(3), raise_exception=False, fast_mode=fast_mode) is False
-    assert check is gradcheck or gradcheck(fn, leaf(3), fast_mode=fast_mode)
+        check(fn, random_leaf(3), fast_mode=fast_mode)
+    assert check(fn, random_leaf(3), raise_exception=False, fast_mode=fast_mode) is False
+    assert check is gradcheck or gradcheck(fn, random_leaf(3), fast_mode=fast_mode)
 
 
 def test_kink_is_named(fast_mode: bool) -> None:
@@ -183,9 +185,12 @@ def test_derivative_off_along_a_direction_alone_is_found() -> None:
 
 
 def test_function_without_a_floating_result_is_refused(fast_mode: bool) -> None:
-    for check, fn in ((gradcheck, lambda x: []), (gradcheck, xgrad.argmax), (gradgradcheck, lambda x: x.detach())):
+    for check, fn in [
+        *[(gradcheck, fn) for fn in (lambda x: None, lambda x: [], xgrad.argmax)],
+        (gradgradcheck, Tensor.detach),
+    ]:
         with pytest.raises(TypeError, match=f"{check.__name__}: expected a floating result of the function, got"):
-            check(fn, leaf(3), fast_mode=fast_mode)
+            check(fn, random_leaf(3), fast_mode=fast_mode)
 
 
 def test_values_too_large_for_the_differences_are_named(fast_mode: bool) -> None:
@@ -199,13 +204,17 @@ def test_random_function_is_found(fast_mode: bool) -> None:
     generator, lengths = np.random.default_rng(0), itertools.count(2)
     hidden = rule(lambda xp, g, x: 3 * g * x * x * generator.normal(1, 1e-9))
     for fn, x, message in (
-        (lambda x: x * generator.normal(), leaf(3), "gradcheck: the function is not deterministic: result differs by"),
-        (hidden, leaf(3), r"the gradient of inputs\[0\] differs by .* tolerated are 0.0: "),
-        (lambda x: xgrad.broadcast_to(x, (next(lengths),)), leaf(), "differs by inf"),
+        (
+            lambda x: x * generator.normal(),
+            random_leaf(3),
+            "gradcheck: the function is not deterministic: result differs by",
+        ),
+        (hidden, random_leaf(3), r"the gradient of inputs\[0\] differs by .* tolerated are 0.0: "),
+        (lambda x: xgrad.broadcast_to(x, (next(lengths),)), random_leaf(), "differs by inf"),
     ):
         with pytest.raises(AssertionError, match=message):
             gradcheck(fn, x, fast_mode=fast_mode)
-    assert gradcheck(hidden, leaf(3), nondet_tol=1e-6, fast_mode=fast_mode)
+    assert gradcheck(hidden, random_leaf(3), nondet_tol=1e-6, fast_mode=fast_mode)
 
 
 def test_seed_chooses_the_direction() -> None:
@@ -215,7 +224,7 @@ def test_seed_chooses_the_direction() -> None:
         seen.append(x.detach().tolist())
         return x * x
 
-    x = leaf(3)
+    x = random_leaf(3)
     for seed in (0, 0, 1):
         assert gradcheck(fn, x, seed=seed)
     count = len(seen) // 3
@@ -223,13 +232,13 @@ def test_seed_chooses_the_direction() -> None:
 
 
 def test_grad_outputs_may_be_given() -> None:
-    assert gradgradcheck(RIGHT, leaf(3), xgrad.ones(3, dtype=xgrad.float64))
+    assert gradgradcheck(RIGHT, random_leaf(3), xgrad.ones(3, dtype=xgrad.float64))
 
 
-def test_checks_under_no_grad() -> None:
+def test_checks_work_under_no_grad() -> None:
     with xgrad.no_grad():
-        assert gradcheck(RIGHT, leaf(3)) and gradgradcheck(RIGHT, leaf(3))
-        assert not gradcheck(DOUBLED, leaf(3), raise_exception=False)
+        assert gradcheck(RIGHT, random_leaf(3)) and gradgradcheck(RIGHT, random_leaf(3))
+        assert not gradcheck(DOUBLED, random_leaf(3), raise_exception=False)
         assert not xgrad.is_grad_enabled()
 
 
@@ -237,9 +246,9 @@ def test_transforms_are_checked_as_any_function() -> None:
     def fn(x: Tensor) -> Tensor:
         return xgrad.hvp(lambda y: (x * y**3).sum(), (x,), (xgrad.sin(x).detach() + x,))[0]
 
-    assert gradcheck(lambda x: xgrad.grad(lambda y: (y**3 * x).sum())(x), leaf(3))
-    assert gradgradcheck(lambda x: xgrad.grad(lambda y: (y**4 * x).sum())(x), leaf(3))
-    assert not gradcheck(fn, leaf(3), raise_exception=False)  # it detaches
+    assert gradcheck(lambda x: xgrad.grad(lambda y: (y**3 * x).sum())(x), random_leaf(3))
+    assert gradgradcheck(lambda x: xgrad.grad(lambda y: (y**4 * x).sum())(x), random_leaf(3))
+    assert not gradcheck(fn, random_leaf(3), raise_exception=False)  # it detaches
 
 
 # Refusals
@@ -248,16 +257,18 @@ def test_transforms_are_checked_as_any_function() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: gradcheck(RIGHT, leaf(3).detach()), TypeError, "gradcheck: expected an input that requires a gradient, got none"),
-        (lambda: gradcheck(RIGHT, leaf(3, dtype=xgrad.float32)), TypeError, r"inputs\[0\], got float32, too coarse for differences: use dtype=xgrad.float64"),
-        (lambda: gradgradcheck(RIGHT, leaf(3, dtype=xgrad.complex64)), TypeError, r"gradgradcheck: .* got complex64, too coarse"),
-        (lambda: gradcheck(lambda x: (x, 3.0), leaf(3)), TypeError, r"expected tensors of the function, got float for result\[1\]"),
-        (lambda: gradgradcheck(RIGHT, leaf(3), [leaf(3)] * 2), TypeError, "gradgradcheck: expected grad_outputs for 1 results, got 2"),
-        (lambda: gradcheck(lambda x: (x.astype(xgrad.float32) ** 3) * 1000, leaf(3)), AssertionError, r"the result is float32, too coarse for differences$"),
-        (lambda: gradcheck(xgrad.real, leaf(3), complex_step=True), TypeError, "complex_step: expected a complex result of a complex input, got float64"),
-        (lambda: gradcheck(RIGHT, leaf(3, dtype=xgrad.complex128), complex_step=True), TypeError, r"expected float32 or float64 for inputs\[0\], got complex128: complex_step is"),
+        (lambda: gradcheck(RIGHT, random_leaf(3).detach()), TypeError, "gradcheck: expected an input that requires a gradient, got none"),
+        (lambda: gradcheck(RIGHT, random_leaf(3, dtype=xgrad.float32)), TypeError, r"inputs\[0\], got float32, too coarse for differences: use dtype=xgrad.float64"),
+        (lambda: gradgradcheck(RIGHT, random_leaf(3, dtype=xgrad.complex64)), TypeError, r"gradgradcheck: .* got complex64, too coarse"),
+        (lambda: gradcheck(lambda x: (x, 3.0), random_leaf(3)), TypeError, r"expected tensors of the function, got float for result\[1\]"),
+        (lambda: gradgradcheck(RIGHT, random_leaf(3), [random_leaf(3)] * 2), TypeError, "gradgradcheck: expected grad_outputs for 1 results, got 2"),
+        (lambda: gradcheck(lambda x: (x.astype(xgrad.float32) ** 3) * 1000, random_leaf(3)), AssertionError, r"the result is float32, too coarse for differences$"),
+        (lambda: gradcheck(xgrad.real, random_leaf(3), complex_step=True), TypeError, "complex_step: expected a complex result of a complex input, got float64"),
+        (lambda: gradcheck(RIGHT, random_leaf(3, dtype=xgrad.complex128), complex_step=True), TypeError, r"expected float32 or float64 for inputs\[0\], got complex128: complex_step is"),
     ],
 )  # fmt: skip
-def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_calls_that_cannot_be_checked_are_refused(
+    call: Callable[[], Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         call()

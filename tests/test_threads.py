@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import xgrad
-from builders import check_error
+from helpers import check_error
 
 
 @pytest.fixture

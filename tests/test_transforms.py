@@ -11,17 +11,15 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, uniform
+from helpers import host, on, uniform
 from xgrad import Tensor, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from xgrad.support.trees import leaves
 
 
-def on(device: str, x: Any) -> Tensor:
-    return xgrad.asarray(x, dtype=xgrad.float64, device=device)
-
-
 def assert_close(got: Any, wanted: Any, rtol: float = 1e-9) -> None:
-    for a, b in zip([x for _, x in leaves(got)], [x for _, x in leaves(wanted)], strict=True):
+    pairs = list(zip([x for _, x in leaves(got)], [x for _, x in leaves(wanted)], strict=True))
+    assert pairs
+    for a, b in pairs:
         assert isinstance(a, Tensor) and not a.requires_grad
         np.testing.assert_allclose(host(a), host(b) if isinstance(b, Tensor) else b, rtol=rtol, atol=1e-11)
 
@@ -38,7 +36,7 @@ def test_nested_gradients_of_a_scalar(device: str) -> None:
     assert f(x).device is x.device and f(x).dtype == xgrad.float64
 
 
-def test_quadratic_form(device: str) -> None:
+def test_derivatives_of_a_quadratic_form_are_exact(device: str) -> None:
     a, x, v = (on(device, uniform(*shape, seed=i)) for i, shape in enumerate([(4, 4), (4,), (4,)]))
     both = host(a + a.T)
 
@@ -146,7 +144,7 @@ ORDERS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("loss", "p"), LOSSES)
-def test_agreement_with_jax(loss: Any, p: Any, order: str, jax: Any) -> None:
+def test_transforms_agree_with_jax(loss: Any, p: Any, order: str, jax: Any) -> None:
     wanted = by_jax(jax, ORDERS[order], loss, p)
     p = {**p, "scale": on("cpu", p["scale"])} if isinstance(p, dict) else p
     assert_close(ORDERS[order](xgrad, lambda p: loss(xgrad, p, on("cpu", X)))(p), wanted)
@@ -189,7 +187,7 @@ def energy(state: State, mass: Any = 1.0, power: int = 2) -> Any:
     return (mass * state.speed**power).sum() / 2 + state.position["height"]
 
 
-def test_containers_and_argnums() -> None:
+def test_gradients_have_the_containers_of_arguments() -> None:
     state = State({"height": 3.0, "unused": xgrad.ones(2), "none": None}, np.array([1.0, 2.0]))
     g = grad(energy)(state, 2.0)
     assert type(g) is State and g.position["none"] is None
@@ -260,7 +258,7 @@ def test_constant_results_give_zeros() -> None:
     assert vjp(lambda x: c, x)[1](1.0)[0].tolist() == [0, 0]
 
 
-def test_empty_arguments_and_results() -> None:
+def test_empty_arguments_and_results_are_accepted() -> None:
     x = xgrad.zeros((0, 3))
     assert jacobian(lambda x: 2 * x)(x).shape == (0, 3, 0, 3)
     assert hessian(lambda x: (x * x).sum())(x).shape == (0, 3, 0, 3)
@@ -271,7 +269,7 @@ def test_empty_arguments_and_results() -> None:
 # Complex numbers: L = |z|^2 has the gradient 2z, and z^2 the derivative 2z
 
 
-def test_complex_arguments_and_results() -> None:
+def test_complex_arguments_and_results_have_exact_derivatives() -> None:
     z = xgrad.asarray([1 + 2j, -0.5j], dtype=xgrad.complex128)
 
     def power(z: Tensor) -> Tensor:
@@ -323,7 +321,7 @@ def test_complex_arguments_and_results() -> None:
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1]({"a": [1.0]}), TypeError, r"vjp: cotangent: expected one Tensor at \['a'\], got a list"),
     ],
 )  # fmt: skip
-def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_invalid_calls_of_transforms_are_refused(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 

@@ -137,7 +137,7 @@ def test_assignment_to_an_argument_is_differentiated(device: str) -> None:
     assert pullback(np.ones(2))[0].tolist() == [2, 4]
 
 
-def test_backward_within_a_transform() -> None:
+def test_gradient_of_backward_within_a_transform_is_a_constant() -> None:
     def f(x: Tensor) -> Tensor:
         weight = Tensor(2.0, requires_grad=True)
         (weight**2 * x).backward()

@@ -309,7 +309,7 @@ def index_add(cp: Any, x: Any, key: Any, values: Any) -> Any:
 
 
 def _open_cupy() -> tuple[Any, int]:
-    """Return CuPy and the number of GPUs, after a small computation; DeviceError says what is missing."""
+    """Return CuPy and the number of GPUs, after a small computation; raise DeviceError with the missing part."""
     try:
         cp: Any = import_module("cupy")
     except ModuleNotFoundError as error:

@@ -164,7 +164,7 @@ class Kernels:
         return x if (source - target) % x.ndim == 0 else self._cp.moveaxis(x, source, target)
 
     def _launch(self, name: str, x: Any, classes: Any, args: tuple[Any, ...], length: int) -> None:
-        """Run a kernel on rows of a length, of which there are as many as in `x`."""
+        """Run a kernel on all rows of `x`, of a given length."""
         if x.size:
             rows = x.size // length
             block = (_WARP, _WARPS) if length <= _WARP_LENGTH else (_WARP * _WARPS, 1)

@@ -26,9 +26,9 @@ from xgrad.backend import philox
 from xgrad.backend.device import Device
 from xgrad.capture import CaptureWarning
 from xgrad.capture.tracing_device import TracingDevice
-from xgrad.parity.evaluate import options, tensors
-from xgrad.parity.row import Op
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase
+from xgrad.parity.run_op import options, tensors
 from xgrad.support import trees
 from xgrad_cupy import CupyBackend, cublas, cuda_graph
 from xgrad_cupy.fused_kernels import Kernels
@@ -267,8 +267,8 @@ def _compare(function: Callable[..., Any], device: Device) -> None:
 NOT_CAPTURED = "cannot be part of a CUDA graph: |depends on values$|the value of a tensor is read$"
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if not op.name.startswith("special.")], ids=str)
-def test_op_and_its_gradient_on_stand_in_equal_eager(op: Op, plain: Device) -> None:
+@pytest.mark.parametrize("op", [op for op in OP_CASES if not op.name.startswith("special.")], ids=str)
+def test_op_and_its_gradient_on_stand_in_equal_eager(op: OpCase, plain: Device) -> None:
     sample = op.samples[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -19,9 +19,9 @@ import pytest
 import xgrad
 from xgrad.backend import Backend
 from xgrad.backend.device import Device
-from xgrad.parity.evaluate import evaluate, options, tensors
-from xgrad.parity.row import Op
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase
+from xgrad.parity.run_op import options, run_op, tensors
 from xgrad.testing import gradgradcheck
 
 pytestmark = [
@@ -152,11 +152,11 @@ def test_stand_in_refuses_arrays_of_another_device() -> None:
         x._data[...] = 0
 
 
-@pytest.mark.parametrize("op", OPS, ids=str)
-def test_op_and_its_derivatives_run_on_current_device(op: Op) -> None:
+@pytest.mark.parametrize("op", OP_CASES, ids=str)
+def test_op_and_its_derivatives_run_on_current_device(op: OpCase) -> None:
     device = Device("two:1")
     for sample in op.samples:
-        evaluate(op, sample, device, "float64")
+        run_op(op, sample, device, "float64")
         if op.differentiable and not op.no_derivative:
             xs = tensors(sample, device, np.dtype("float64"), True)
             assert gradgradcheck(partial(op.fn, **options(sample, device)), xs)

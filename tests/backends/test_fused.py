@@ -21,15 +21,15 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE, overridable
 from xgrad.ops import dropout, elementwise, nn
 from xgrad.ops.dropout import dropout_mask
+from xgrad.parity.cases import find
 from xgrad.parity.compare import compare
-from xgrad.parity.evaluate import options, tensors
-from xgrad.parity.fused import CASES, Case, compare_fused
-from xgrad.parity.page import as_page
+from xgrad.parity.fused_parity import KERNEL_CASES, KernelCase, compare_fused
+from xgrad.parity.html_report import as_html
+from xgrad.parity.op_case import NAN, OpCase, Sample, a
 from xgrad.parity.report import run
-from xgrad.parity.row import NAN, Op, Sample, a
-from xgrad.parity.seeds import compare_seeds
-from xgrad.parity.table import find
-from xgrad.parity.text import as_text
+from xgrad.parity.run_op import options, tensors
+from xgrad.parity.seed_parity import compare_seeds
+from xgrad.parity.text_report import as_text
 from xgrad.random import variates
 from xgrad.testing import gradgradcheck
 from xgrad_cupy import CupyBackend, cuda_source
@@ -100,9 +100,9 @@ def test_overridable_with_used_name_or_unknown_argument_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES.values() if case.kernel in OVERRIDABLE], ids=lambda case: case.kernel
+    "case", [case for case in KERNEL_CASES.values() if case.kernel in OVERRIDABLE], ids=lambda case: case.kernel
 )
-def test_generic_rule_changes_the_declared_arguments(case: Case) -> None:
+def test_generic_rule_changes_the_declared_arguments(case: KernelCase) -> None:
     part, args, before = OVERRIDABLE[case.kernel], case.arguments("float32"), case.arguments("float32")
     part.generic(Device("cpu").xp, *args)
     names = list(inspect.signature(part.generic).parameters)[1:]
@@ -131,7 +131,7 @@ def test_kernel_is_used_unless_the_pass_is_recorded(fused: Device, monkeypatch: 
 ROWS = ["relu", "sigmoid", "softplus", "tanh", "softmax", "log_softmax", "cross_entropy", "dropout of a seed"]
 
 
-def larger(op: Op) -> list[Sample]:
+def larger(op: OpCase) -> list[Sample]:
     """Return larger samples: more rows than a block has, rows longer than a warp, and those that take a block."""
     shapes = [(11, 10), (3, 33), (2, 1025), (3, 2, 5)]
     if op.name != "cross_entropy":
@@ -170,7 +170,7 @@ def test_op_on_larger_inputs_agrees_with_the_generic_rule(name: str, dtype: str,
 
 @needs_compiler
 @pytest.mark.parametrize("op", [find(name) for name in ROWS], ids=str)
-def test_second_derivative_passes_gradgradcheck(op: Op, fused: Device) -> None:
+def test_second_derivative_passes_gradgradcheck(op: OpCase, fused: Device) -> None:
     for sample in op.samples[:2]:
         xs = tensors(sample, fused, np.dtype("float64"), True)
         assert gradgradcheck(partial(op.fn, **options(sample, fused)), xs)
@@ -339,16 +339,18 @@ def test_dropout_has_the_bits_of_the_generic_rule(p: float, dtype: str, fused: D
             assert [part.tobytes() for part in result] == [(x * mask).tobytes(), mask.tobytes()]
 
 
-# Optimizers: `xgrad.parity.fused.CASES` has their options
+# Optimizers: `xgrad.parity.fused_parity.KERNEL_CASES` has their options
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.kernel in ("sgd_step", "adam_step")])
+@pytest.mark.parametrize(
+    "name", [name for name, case in KERNEL_CASES.items() if case.kernel in ("sgd_step", "adam_step")]
+)
 def test_update_by_infinities_and_nans_has_the_bits_of_the_generic_rule(
     name: str, dtype: str, kernels: Kernels
 ) -> None:
-    case, special = CASES[name], np.array(SPECIAL, dtype)
+    case, special = KERNEL_CASES[name], np.array(SPECIAL, dtype)
     for make in (float, partial(np.array, dtype="float64"), np.float32):
         results = []
         for update, factor in (
@@ -392,7 +394,7 @@ def test_training_gives_the_weights_of_the_host(kind: str, more: dict[str, Any],
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_parity_compares_every_kernel_with_its_rule(dtype: str, fused: Device) -> None:
     results = compare_fused(fused, dtype)
-    assert [x.what for x in results] == list(CASES)
+    assert [x.what for x in results] == list(KERNEL_CASES)
     assert [x for x in results if not x.passed] == []
     assert all(x.error == 0 for x in results if not x.limit) and any(x.error for x in results)
     assert compare_fused(Device("cpu"), dtype) == []
@@ -410,11 +412,11 @@ def test_parity_reports_a_kernel_with_an_error(fused: Device, monkeypatch: pytes
     monkeypatch.setitem(fused.backend.kernels, "sgd_step", lambda *args: 1 / 0)  # type: ignore[arg-type]
     report = run([], [fused], ["float32"], ["fused"])
     assert report.verdict == "fail"
-    text, page = as_text(report, verbose=True), as_page(report)
-    assert "fused kernels on fused: 6 of 13 agree with the generic rules" in text
+    text, page = as_text(report, verbose=True), as_html(report)
+    assert "fused kernels on fused: 6 of 13 match the generic rules" in text
     assert "FAILED: the fused kernel of AdamW on fused in float32: 2" in text
     assert "FAILED: the fused kernel of SGD on fused in float32: ZeroDivisionError: division by zero" in text
-    assert text.splitlines()[-1].startswith("FAILED: 7 fused kernels past the tolerance: fused on fused in float32")
+    assert text.splitlines()[-1].startswith("FAILED: 7 fused kernels out of tolerance: fused on fused in float32")
     assert "6 of 13 fused kernels agree with the generic rules" in page and "ZeroDivisionError" in page
 
 

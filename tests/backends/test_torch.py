@@ -12,10 +12,10 @@ import pytest
 
 import xgrad
 from xgrad import DeviceError
-from xgrad.parity.evaluate import options, outputs, tensors
-from xgrad.parity.row import Op, Sample
-from xgrad.parity.table import OPS
-from xgrad.parity.table.indexing import STRICT_FLAGS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.cases.indexing import SHAPE_OF_DATA
+from xgrad.parity.op_case import OpCase, Sample
+from xgrad.parity.run_op import options, outputs, tensors
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: make test-peers")
 xgrad_torch = pytest.importorskip("xgrad_torch")
@@ -110,7 +110,7 @@ def gradients(outs: Sequence[xgrad.Tensor], leaves: list[Any], create_graph: boo
     return [g for g in results if g is not None]
 
 
-def _with_gradients(op: Op, sample: Sample, inputs: list[Any], elsewhere: xgrad.Device) -> list[xgrad.Tensor]:
+def _with_gradients(op: OpCase, sample: Sample, inputs: list[Any], elsewhere: xgrad.Device) -> list[xgrad.Tensor]:
     """Return the results of an op, and their first and second derivatives."""
     outs = outputs(op.fn(*inputs, **options(sample, elsewhere)))
     leaves = [x for x in inputs if getattr(x, "requires_grad", False)]
@@ -124,10 +124,10 @@ def _with_gradients(op: Op, sample: Sample, inputs: list[Any], elsewhere: xgrad.
 READ_VALUES = ("allclose", "expm", "sqrtm")
 
 
-@pytest.mark.parametrize("op", OPS, ids=str)
-def test_op_and_its_derivatives_stay_on_their_device(op: Op, elsewhere: xgrad.Device) -> None:
-    shapeless = op.not_on.items() >= STRICT_FLAGS.items()
-    if reason := op.not_on.get("torch") or (STRICT_FLAGS["strict"] if shapeless else ""):
+@pytest.mark.parametrize("op", OP_CASES, ids=str)
+def test_op_and_its_derivatives_stay_on_their_device(op: OpCase, elsewhere: xgrad.Device) -> None:
+    shapeless = op.unsupported.items() >= SHAPE_OF_DATA.items()
+    if reason := op.unsupported.get("torch") or (SHAPE_OF_DATA["strict"] if shapeless else ""):
         pytest.skip(reason)
     for sample in op.samples:
         if op.function_name in ("abs", "sign", "special.huber", "special.i0e", "special.i1e") and () in map(
@@ -138,7 +138,7 @@ def test_op_and_its_derivatives_stay_on_their_device(op: Op, elsewhere: xgrad.De
         try:
             results = _with_gradients(op, sample, inputs, elsewhere)
         except NotImplementedError as error:
-            if (op.kernel or op.name in READ_VALUES) and "Cannot copy out of meta tensor" in str(error):
+            if ("scipy" in op.needs or op.name in READ_VALUES) and "Cannot copy out of meta tensor" in str(error):
                 pytest.skip("values are read on the host, of which that device has none")
             raise
         for x in results:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import copy
 import functools
 import gc
@@ -25,6 +26,7 @@ import xgrad
 from capture import twins
 from capture.twins import Capture, array, assert_same, batch, compare, compare_replays, eager, replayed, snapshot
 from xgrad import nn, optim
+from xgrad.backend.devices import _default
 from xgrad.capture import Captured, CaptureError, CaptureWarning
 from xgrad.capture.numbers import Number
 from xgrad.capture.tracing_device import TracedArray
@@ -189,7 +191,7 @@ def test_tensor_of_the_state_is_found_named_and_followed(place: str) -> None:
     w = array(3, seed=1)
     step, replace, *state = make(w)
     captured = xgrad.capture(step, state=state[0] if state else None)
-    assert [found for found, x in captured.state() if x is w] == [name]
+    assert [label for label, x in captured.state() if x is w] == [name]
     for i in range(6):
         if i == 2:
             w[0] = 5.0
@@ -211,10 +213,10 @@ def test_state_lists_tensors_modules_optimizers_and_generators_with_names() -> N
     model, optimizer, step = twins.training(xgrad.capture)
     generator, w = xgrad.random.Generator(1), array(2)
     step = xgrad.capture(step._step, state={"noise": generator, "w": w})
-    found = dict(step.state())
-    assert found["model"] is model and found["optimizer"] is optimizer and found["model.3"] is model[3]
-    assert found["model.0.weight"] is model[0].weight and found["state['w']"] is w
-    assert found["state['noise']"] is generator and found["xgrad.random"] is xgrad.random.default_generator
+    named = dict(step.state())
+    assert named["model"] is model and named["optimizer"] is optimizer and named["model.3"] is model[3]
+    assert named["model.0.weight"] is model[0].weight and named["state['w']"] is w
+    assert named["state['noise']"] is generator and named["xgrad.random"] is xgrad.random.default_generator
 
 
 HOLDERS: dict[str, Callable[[Any, Step], Step]] = {
@@ -593,6 +595,24 @@ def test_argument_with_a_graph_refuses_and_the_graph_is_walked() -> None:
         out = step(w * 2)
     out.backward()
     np.testing.assert_allclose(w.grad.numpy(), 8 * w.detach().numpy(), rtol=1e-6)
+
+
+MODES = {"grad mode": xgrad.no_grad, "default device": lambda: xgrad.default_device("cpu")}
+MODES["default dtype"] = lambda: xgrad.set_default_dtype(xgrad.float64)
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_mode_changed_by_the_step_refuses_and_stays_changed(name: str) -> None:
+    step = xgrad.capture(lambda x: (MODES[name]().__enter__(), x * 2)[1])
+
+    def run() -> Any:
+        with pytest.warns(CaptureWarning, match=f"the step changes the {name}"):
+            step(array(3))
+        return xgrad.is_grad_enabled(), _default.get(), type(_default.get()), xgrad.get_default_dtype()
+
+    enabled, device, kind, dtype = contextvars.copy_context().run(run)
+    assert enabled is (name != "grad mode") and (dtype == xgrad.float64) is (name == "default dtype")
+    assert kind is (xgrad.Device if name == "default device" else type(None)) and device in (None, xgrad.Device("cpu"))
 
 
 @replayed

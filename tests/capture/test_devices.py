@@ -12,18 +12,18 @@ from xgrad import nn
 from xgrad.capture import CaptureWarning
 
 
-@pytest.mark.parametrize("found", ["argument", "state", "default"])
-def test_step_on_a_device_that_cannot_replay_runs_eagerly_and_warns_once(device: str, found: str) -> None:
+@pytest.mark.parametrize("source", ["argument", "state", "default"])
+def test_step_on_a_device_that_cannot_replay_runs_eagerly_and_warns_once(device: str, source: str) -> None:
     if device in ("cpu", "cuda"):
         pytest.skip("replays")
     layer, x = nn.Linear(3, 1).to(device=device), xgrad.ones((2, 3), device=device)
     step = {"argument": lambda x: 2 * x, "state": lambda _: layer(x).detach(), "default": lambda _: xgrad.ones(3) * 2}
-    captured, given = xgrad.capture(step[found]), x if found == "argument" else None
+    captured, argument = xgrad.capture(step[source]), x if source == "argument" else None
     with warnings.catch_warnings(record=True) as caught, xgrad.default_device(device):
         warnings.simplefilter("always")
         for _ in range(3):
-            out = captured(given)
-            assert str(out.device) == device and out.tolist() == step[found](given).tolist()
+            out = captured(argument)
+            assert str(out.device) == device and out.tolist() == step[source](argument).tolist()
     assert [(w.category, w.filename) for w in caught] == [(CaptureWarning, __file__)]
     assert re.match(rf"capture: test_devices.py:\d+: steps on {device} cannot be replayed", str(caught[0].message))
     assert captured.recordings == 0 and captured.program().startswith("runs eagerly: test_devices.py:")

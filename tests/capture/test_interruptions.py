@@ -43,11 +43,11 @@ def state_of(model: Any, optimizer: Any) -> Any:
 def states() -> list[Any]:
     """The states of the training run after each of its first steps."""
     model, optimizer, step = begun()
-    found = [state_of(model, optimizer)]
+    snapshots = [state_of(model, optimizer)]
     for i in range(1, 6):
         step(*batch(i))
-        found.append(state_of(model, optimizer))
-    return found
+        snapshots.append(state_of(model, optimizer))
+    return snapshots
 
 
 def check_goes_on(model: Any, optimizer: Any, captured: Any, states: list[Any], before: int) -> int:
@@ -72,14 +72,14 @@ def captured_after(calls: int) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("calls", [0, 2], ids=["trace", "replay"])
 def test_signal_at_any_time_leaves_the_state_before_or_after(calls: int, states: list[Any]) -> None:
-    rng, outcomes, given = np.random.default_rng(calls), [0, 0], batch(1 + calls)
+    rng, outcomes, data = np.random.default_rng(calls), [0, 0], batch(1 + calls)
     _, _, captured = captured_after(calls)
     start = time.perf_counter()
-    captured(*given)
+    captured(*data)
     took = time.perf_counter() - start
     for _ in range(SIGNALS // 2):
         model, optimizer, captured = captured_after(calls)
-        call_with_signal(rng.uniform(0, 2 * took), functools.partial(captured, *given))
+        call_with_signal(rng.uniform(0, 2 * took), functools.partial(captured, *data))
         outcomes[check_goes_on(model, optimizer, captured, states, calls)] += 1
     assert min(outcomes) > 0
 
@@ -111,11 +111,11 @@ def lines_of(call: Callable[[], Any], last: int = 0) -> int:
 @pytest.mark.parametrize("calls", [0, 2], ids=["trace", "replay"])
 def test_interrupt_at_a_line_leaves_the_state_before_or_after(calls: int, states: list[Any]) -> None:
     _, _, captured = captured_after(calls)
-    outcomes, given = [0, 0], batch(1 + calls)
-    total = lines_of(functools.partial(captured, *given))
+    outcomes, data = [0, 0], batch(1 + calls)
+    total = lines_of(functools.partial(captured, *data))
     for line in np.unique(np.linspace(1, total + 1, min(total, LINES)).astype(int)):
         model, optimizer, captured = captured_after(calls)
-        lines_of(functools.partial(captured, *given), line)
+        lines_of(functools.partial(captured, *data), line)
         try:
             outcomes[check_goes_on(model, optimizer, captured, states, calls)] += 1
         except BaseException as error:

@@ -23,7 +23,7 @@ from xgrad.capture.tracing_device import TracedArray
 from xgrad.nn import functional
 
 ROOT = Path(xgrad.__file__).parent.parent
-CAPTURE_LINES = 3090
+CAPTURE_LINES = 2763
 
 
 # Choice of the program
@@ -130,11 +130,11 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.parametrize("look", [False, True], ids=["unseen", "seen"])
 def test_1000_replays_leave_memory_flat_and_no_cycles(look: bool) -> None:
     model, optimizer, step = training(xgrad.capture)
-    given, objects, bytes_ = batch(0), [], []
+    data, objects, bytes_ = batch(0), [], []
     tracemalloc.start(1)
     try:
         for i in range(1200):
-            step(*given)
+            step(*data)
             if look:
                 assert len(list(xgrad.support.trees.leaves(everything(model, optimizer)))) > 8
             if i in (100, 200, 1199):
@@ -167,12 +167,12 @@ def test_replay_takes_at_most_the_memory_of_the_eager_step(widths: tuple[int, ..
     rows, layers = NETWORKS[widths], [m for n, k in itertools.pairwise(widths) for m in (nn.Linear(n, k), nn.ReLU())]
     model = nn.Sequential(*layers[:-1])
     step = twins.training_step(model, make(model.parameters(), lr=0.1))
-    captured, given = xgrad.capture(step), (array(rows, widths[0]), xgrad.zeros(rows, dtype=xgrad.int64))
+    captured, data = xgrad.capture(step), (array(rows, widths[0]), xgrad.zeros(rows, dtype=xgrad.int64))
     for run in (step, captured, captured, captured):
-        run(*given)
+        run(*data)
     tracemalloc.start(1)
     try:
-        eager_peak, peak = peak_of(lambda: step(*given)), peak_of(lambda: captured(*given))
+        eager_peak, peak = peak_of(lambda: step(*data)), peak_of(lambda: captured(*data))
     finally:
         tracemalloc.stop()
     assert captured.recordings == 1

@@ -176,10 +176,10 @@ class Writer:
     def some(self, kinds: str = "fiub", test: Callable[[Any], bool] = lambda t: True) -> str:
         """Return the name of a tensor of one of some kinds, preferably a recent one."""
         tensors = [(name, x) for name, x in self.names.items() if isinstance(x, xgrad.Tensor)]
-        found = [name for name, x in tensors if x.dtype.kind in kinds and test(x)]
-        if not found:
+        names = [name for name, x in tensors if x.dtype.kind in kinds and test(x)]
+        if not names:
             raise LookupError
-        return self.random.choice(found[-6:] if self.random.random() < 0.6 else found)
+        return self.random.choice(names[-6:] if self.random.random() < 0.6 else names)
 
     def expression(self, forms: list[str], x: str, y: str) -> None:
         first = self.some(x)
@@ -220,13 +220,13 @@ class Writer:
         """Add the results: some of the tensors, and views of them, perhaps of the inputs."""
         tensors = [(name, x) for name, x in self.names.items() if isinstance(x, xgrad.Tensor)]
         chosen = [(name, x) for name, x in tensors if self.random.random() < 0.4]
-        found = [f"{name}.detach()" if x.requires_grad else name for name, x in chosen]
-        found += [f"{again}[..., ::-1]" if x.ndim else again for again, (_, x) in zip(found, chosen, strict=True)][-1:]
-        found += [f"[g if g is None else g.detach() for g in {many}]" for many in ("gs", "hs") if many in self.names]
-        found += self.random.choices(found, k=self.random.randint(0, 1)) if found else []
-        found += [name for name in self.parameters if self.random.random() < 0.2]
-        form = "return {{'some': [{0}], 'nothing': None, 'three': (3,)}}" if len(found) % 3 == 0 else "return [{0}]"
-        self.lines.append(form.format(", ".join(found)))
+        texts = [f"{name}.detach()" if x.requires_grad else name for name, x in chosen]
+        texts += [f"{again}[..., ::-1]" if x.ndim else again for again, (_, x) in zip(texts, chosen, strict=True)][-1:]
+        texts += [f"[g if g is None else g.detach() for g in {many}]" for many in ("gs", "hs") if many in self.names]
+        texts += self.random.choices(texts, k=self.random.randint(0, 1)) if texts else []
+        texts += [name for name in self.parameters if self.random.random() < 0.2]
+        form = "return {{'some': [{0}], 'nothing': None, 'three': (3,)}}" if len(texts) % 3 == 0 else "return [{0}]"
+        self.lines.append(form.format(", ".join(texts)))
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))

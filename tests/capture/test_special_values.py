@@ -50,8 +50,8 @@ def test_replays_with_special_values_have_the_bits_of_eager_steps(name: str, dty
     step = capture(STEPS[name])
     for transposed in (False, True):
         for special in (False, False, True, False):
-            given = xs if special else np.where(np.isfinite(xs), xs, 2)
-            x, y = (xgrad.asarray(row.reshape(8, 8)) for row in given)
+            rows = xs if special else np.where(np.isfinite(xs), xs, 2)
+            x, y = (xgrad.asarray(row.reshape(8, 8)) for row in rows)
             inputs = (x.mT, y.mT) if transposed else (x, y)
             assert bits(step(*inputs)) == bits(STEPS[name](*inputs))
     assert step.refusal is None and step.recordings == 2

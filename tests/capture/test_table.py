@@ -13,9 +13,9 @@ import pytest
 import xgrad
 from capture.twins import assert_same, snapshot
 from xgrad.capture import CaptureWarning
-from xgrad.parity.evaluate import options, quiet, rounded, tensors
-from xgrad.parity.row import Op, Sample
-from xgrad.parity.table import OPS
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase, Sample
+from xgrad.parity.run_op import options, quiet, rounded, tensors
 from xgrad.support import trees
 
 CPU = xgrad.Device("cpu")
@@ -35,27 +35,27 @@ REFUSED = {
 }
 
 
-def step_of(op: Op, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
+def step_of(op: OpCase, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
     """Return a function of inputs and of a factor of the first gradient, which returns values and gradients."""
-    given = options(sample, CPU)
+    fixed = options(sample, CPU)
 
     def step(inputs: list[Any], scale: Any) -> Any:
         xs = [x.detach().requires_grad_() if wants else x for x, wants in zip(inputs, wanted, strict=True)]
-        outs = [out for _, out in trees.leaves(op.fn(*xs, **given)) if isinstance(out, xgrad.Tensor)]
-        leaves, found = [x for x, wants in zip(xs, wanted, strict=True) if wants], []
+        outs = [out for _, out in trees.leaves(op.fn(*xs, **fixed)) if isinstance(out, xgrad.Tensor)]
+        leaves, orders = [x for x, wants in zip(xs, wanted, strict=True) if wants], []
         ends, cotangents = [out for out in outs if out.requires_grad], []
         for _ in range(order):
             if ends:
                 cotangents = [scale.astype(out.dtype) * xgrad.ones_like(out.detach()) for out in ends]
-                found.append(xgrad.autograd.grad(ends, leaves, cotangents, create_graph=order > 1, allow_unused=True))
-                ends = [g for g in found[-1] if g is not None and g.requires_grad]
-        gradients = [[g if g is None else g.detach() for g in each] for each in found]
+                orders.append(xgrad.autograd.grad(ends, leaves, cotangents, create_graph=order > 1, allow_unused=True))
+                ends = [g for g in orders[-1] if g is not None and g.requires_grad]
+        gradients = [[g if g is None else g.detach() for g in each] for each in orders]
         return [out.detach() for out in outs], gradients
 
     return step
 
 
-def inputs_of(op: Op, sample: Sample, dtype: Any, factor: float) -> list[Any]:
+def inputs_of(op: OpCase, sample: Sample, dtype: Any, factor: float) -> list[Any]:
     """Return the inputs of a sample, its floating numbers multiplied by a factor, in the memory layout that it has."""
     arrays = [
         np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in sample.inputs
@@ -65,7 +65,7 @@ def inputs_of(op: Op, sample: Sample, dtype: Any, factor: float) -> list[Any]:
 
 CASES = [
     pytest.param(op, kind, dtype, id=f"{op.name}{' of complex numbers' * (kind == 'complex')}-{dtype}")
-    for op in OPS
+    for op in OP_CASES
     for kind in ("real", "complex")
     for dtype in ("float32", "float64")
     if kind == "real" or op.complex_samples()
@@ -73,16 +73,16 @@ CASES = [
 
 
 @pytest.mark.parametrize(("op", "kind", "dtype"), CASES)
-def test_op_replayed_has_the_bits_of_eager_unless_listed_as_refused(op: Op, kind: str, dtype: str) -> None:
+def test_op_replayed_has_the_bits_of_eager_unless_listed_as_refused(op: OpCase, kind: str, dtype: str) -> None:
     refusals = set()
     for sample in op.samples if kind == "real" else op.complex_samples():
         with quiet():
-            given = [inputs_of(op, sample, np.dtype(dtype), factor) for factor in (1, 0.875)]
-            wanted = [op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in given[0]]
+            inputs = [inputs_of(op, sample, np.dtype(dtype), factor) for factor in (1, 0.875)]
+            wanted = [op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in inputs[0]]
             scales = [xgrad.asarray(s, dtype=np.dtype(dtype)) for s in (1.0, -0.5)]
             step = step_of(op, sample, wanted, 2 if any(wanted) else 0)
             captured = xgrad.capture(step)
-            for xs, scale in zip(given, scales, strict=True):
+            for xs, scale in zip(inputs, scales, strict=True):
                 expected, error = attempt(step, xs, scale)
                 with warnings.catch_warnings():
                     if op.name in REFUSED:

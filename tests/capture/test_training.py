@@ -166,9 +166,9 @@ def scheduled(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
 def returning(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
     optimizer.zero_grad()
     functional.cross_entropy(model(x), y).backward()
-    found = [p.grad for p in model.parameters()]
+    gradients = [p.grad for p in model.parameters()]
     optimizer.step()
-    return found, list(model.parameters()), model[0].bias.detach()[1:]
+    return gradients, list(model.parameters()), model[0].bias.detach()[1:]
 
 
 KINDS = [scaled_by_hand, with_closure, penalized, scheduled, returning]

@@ -13,7 +13,7 @@ from xgrad import nn, optim
 from xgrad.backend.device import Device, tracing
 from xgrad.capture import Captured
 from xgrad.nn import functional
-from xgrad.parity.evaluate import host
+from xgrad.parity.run_op import to_numpy
 from xgrad.support import trees
 
 Capture = Callable[..., Any]
@@ -24,7 +24,7 @@ def observed(value: Any) -> Any:
     """Return what can be observed of a value; of an array type, dtype, shape, strides and bits, with one NaN."""
     if isinstance(value, (xgrad.Tensor, np.ndarray, np.generic)):
         strides = value._data.strides if isinstance(value, xgrad.Tensor) else value.strides
-        array = np.array(host(value) if isinstance(value, xgrad.Tensor) else value)
+        array = np.array(to_numpy(value) if isinstance(value, xgrad.Tensor) else value)
         if array.dtype.kind in "fc":
             for part in (array.real, array.imag) if array.dtype.kind == "c" else (array,):
                 part[np.isnan(part)] = np.nan

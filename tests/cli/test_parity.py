@@ -1,55 +1,36 @@
+"""``xgrad parity``: reports, devices, missing packages, errors."""
+
+from __future__ import annotations
+
 import errno
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 import xgrad
 import xgrad.cli.parity
 from xgrad.backend import DeviceError
+from xgrad.ops.declare import elementwise
+from xgrad.parity.cases import find
 
 QUICK = ("--parts", "ops", "--ops", "add,multiply,exp")
 
 
-def test_devices_that_agree_pass(run, tmp_path):
+def test_devices_that_agree_pass_in_text_json_and_html(run, tmp_path):
     status, out, err = run("parity", "--devices", "cpu,strict", *QUICK, "--json", "p.json", "--html", "p.html")
     assert status == 0 and not err
-    assert "PASSED: 3 rows of ops on cpu, strict in float32, float64" in out
-    found = json.loads((tmp_path / "p.json").read_text("utf-8"))
-    assert found["verdict"] == "pass" and found["command"].startswith("xgrad parity --devices cpu,strict")
+    assert "PASSED: 3 op cases on cpu, strict in float32, float64" in out
+    report = json.loads((tmp_path / "p.json").read_text("utf-8"))
+    assert report["verdict"] == "pass" and report["command"].startswith("xgrad parity --devices cpu,strict")
     assert "multiply" in (tmp_path / "p.html").read_text("utf-8")
 
 
-def test_cpu_alone_is_enough(run):
-    status, out, _ = run("parity", "--devices", "cpu", *QUICK)
-    assert status == 0 and "3 rows of ops on cpu in" in out
-
-
-def test_without_names_all_usable_devices_are_compared(run, monkeypatch):
-    def devices():
-        return [xgrad.Device("cpu")], {"cuda": "no GPU"}
-
-    monkeypatch.setattr(xgrad.cli.parity, "installed", devices)
-    status, out, _ = run("parity", *QUICK)
-    assert status == 0 and "not compared, for they cannot be used here: cuda (see xgrad info)" in out
-
-
-def test_installed_devices_are_sorted_by_whether_they_can_be_used(monkeypatch):
-    def refuse(name):
-        raise DeviceError(f"{name}: broken")
-
-    usable, absent = xgrad.cli.parity.installed()
-    assert [str(d) for d in usable] == list(dict.fromkeys(d.type for d in xgrad.devices()))
-    assert not set(absent) & {str(d) for d in usable}
-    monkeypatch.setattr(xgrad.cli.parity, "open_backend", refuse)
-    assert xgrad.cli.parity.installed()[1]["strict"] == "broken"
-
-
-def test_a_device_that_was_asked_for_and_is_missing_makes_it_incomplete(run, monkeypatch):
+@pytest.fixture
+def _no_gpu(monkeypatch):
     real = xgrad.cli.parity.Device
 
     def device(name):
@@ -58,41 +39,55 @@ def test_a_device_that_was_asked_for_and_is_missing_makes_it_incomplete(run, mon
         return real(name)
 
     monkeypatch.setattr(xgrad.cli.parity, "Device", device)
+
+
+@pytest.mark.usefixtures("_no_gpu")
+def test_all_usable_devices_are_compared_by_default(run, monkeypatch):
+    usable, absent = xgrad.cli.parity.find_devices(xgrad.cli.parity.device_types())
+    assert [str(d) for d in usable] == [d for d in dict.fromkeys(d.type for d in xgrad.devices()) if d != "cuda"]
+    assert absent["cuda"] == "no GPU: see nvidia-smi" and not set(absent) & {str(d) for d in usable}
+    monkeypatch.setattr(xgrad.cli.parity, "device_types", lambda: ["cpu", "cuda"])
+    status, out, _ = run("parity", *QUICK)
+    assert status == 0 and "not compared, because not usable here: cuda (see xgrad info)" in out
+
+
+@pytest.mark.usefixtures("_no_gpu")
+def test_requested_device_that_is_not_usable_makes_the_report_incomplete(run):
     status, out, _ = run("parity", "--devices", "cpu,cuda", *QUICK)
     assert status == 2
-    assert "cuda: not usable: no GPU: see nvidia-smi" in out and "INCOMPLETE: cuda cannot be used" in out
+    assert "cuda: not usable: no GPU: see nvidia-smi" in out and "INCOMPLETE: cuda not usable" in out
     status, out, err = run("parity", "--devices", "cuda", *QUICK)
     assert (status, out) == (2, "") and err == "xgrad parity: cuda: no GPU: see nvidia-smi\n"
 
 
 @pytest.fixture
 def _no_mpmath(monkeypatch):
-    monkeypatch.setattr("xgrad.parity.row.find_spec", lambda name: None if name == "mpmath" else object())
+    monkeypatch.setattr("xgrad.parity.op_case.find_spec", lambda name: None if name == "mpmath" else object())
 
 
 @pytest.mark.usefixtures("_no_mpmath")
-def test_a_row_that_needs_a_missing_package_is_skipped_and_counted(run):
+def test_case_that_needs_a_missing_package_is_skipped_and_counted(run):
     status, out, _ = run("parity", "--devices", "cpu", "--parts", "ops", "--ops", "add,special.gammaln")
     assert status == 0 and "\nspecial.gammaln    skipped: needs mpmath\n" in out
-    assert "\nskipped: 1 row of ops: needs mpmath\n" in out and "\nPASSED: 1 of 2 rows of ops on cpu in " in out
+    assert "\nskipped: 1 op case: needs mpmath\n" in out and "\nPASSED: 1 of 2 op cases on cpu in " in out
 
 
 @pytest.mark.usefixtures("_no_mpmath")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (("--parts", "ops", "--ops", "special.gammaln"), "NOTHING COMPARED: 0 of 1 row of ops on cpu in "),
+        (("--parts", "ops", "--ops", "special.gammaln"), "NOTHING COMPARED: 0 of 1 op case on cpu in "),
         (("--parts", "fused"), "NOTHING COMPARED: fused on cpu in "),  # of which NumPy has none
     ],
 )
-def test_where_nothing_is_compared_it_fails(run, tmp_path, options, said):
+def test_report_without_comparisons_fails(run, tmp_path, options, message):
     status, out, _ = run("parity", "--devices", "cpu", *options, "--json", "p.json", "--html", "p.html")
-    assert status == 1 and out.splitlines()[-1].startswith(said)
+    assert status == 1 and out.splitlines()[-1].startswith(message)
     assert json.loads((tmp_path / "p.json").read_text("utf-8"))["verdict"] == "empty"
-    assert said in (tmp_path / "p.html").read_text("utf-8")
+    assert message in (tmp_path / "p.html").read_text("utf-8")
 
 
-def test_a_row_that_a_device_cannot_run_is_not_compared_there(run):
+def test_case_that_a_device_does_not_support_is_not_compared_there(run):
     options = "--parts", "ops", "--ops", "unique_values"
     assert run("parity", "--devices", "strict", *options).status == 1
     assert run("parity", "--devices", "cpu,strict", *options).status == 0
@@ -112,56 +107,27 @@ def test_a_row_that_a_device_cannot_run_is_not_compared_there(run):
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_done_is_refused_at_once(run, monkeypatch, options, message):
+def test_invalid_arguments_are_refused_before_the_comparison(run, monkeypatch, options, message):
     monkeypatch.setattr(xgrad.cli.parity, "compare", lambda *a, **k: pytest.fail("it began"))
     status, out, err = run("parity", *options)
     assert (status, out) == (2, "") and err.startswith(f"xgrad parity: {message}")
 
 
-def test_an_op_selects_all_its_rows():
+def test_op_name_selects_all_its_cases():
     assert [op.name for op in xgrad.cli.parity.select(["prod"])] == ["prod", "prod through zeros"]
     assert [op.name for op in xgrad.cli.parity.select(["prod through zeros"])] == ["prod through zeros"]
 
 
-BREAK = {  # by op: what to replace, where PyTorch must know better, and what is then said
-    "multiply": (
-        "lambda g, x2: g * x2, lambda g, x1: g * x1,",
-        "lambda g, x2: g * x2, lambda g, x1: -g * x1,",
-        "of x2",
-    ),
-    "sigmoid": ("xp.where(x < 0, small, 1) / (1 + small)", "xp.where(x < 0, small, 1) / (1.001 + small)", "the result"),
-}
+def test_broken_derivative_rule_fails_with_the_op_and_the_input(run, monkeypatch):
+    rules = lambda g, x2: g * x2, lambda g, x1: -g * x1
+    fn = elementwise("multiply", *rules, doc="Multiply.", example="[1.0], 3.0 -> [3.]")
+    monkeypatch.setattr(xgrad.cli.parity, "OP_CASES", [find("add"), replace(find("multiply"), fn=fn)])
+    status, out, _ = run("parity", "--devices", "cpu,strict", "--parts", "ops")
+    assert status == 1 and "FAILED: multiply, by its rule on every device: the gradient of x2" in out
+    assert "the input is x" in out and "FAILED: 1 op out of tolerance" in out
 
 
-def test_a_broken_derivative_rule_fails_and_names_the_op_and_the_input(tmp_path):
-    check_broken("multiply", tmp_path)
-
-
-@pytest.mark.usefixtures("torch")
-def test_a_broken_forward_rule_fails_and_names_the_op_and_the_input(tmp_path):
-    check_broken("sigmoid", tmp_path)
-
-
-def check_broken(name, tmp_path):
-    """Break a rule in a copy of the source, since a rule is read when it is declared."""
-    before, after, said = BREAK[name]
-    shutil.copytree(Path(xgrad.__file__).parent, tmp_path / "xgrad", ignore=shutil.ignore_patterns("__pycache__"))
-    file = tmp_path / "xgrad" / "ops" / "elementwise.py"
-    text = file.read_text("utf-8")
-    assert text.count(before) == 1
-    file.write_text(text.replace(before, after), "utf-8")
-    path = os.pathsep.join(filter(None, [str(tmp_path), *sys.path]))
-    options = ["--devices", "cpu,strict", "--ops", f"add,{name}", "--parts", "ops"]
-    done = subprocess.run(
-        [sys.executable, "-m", "xgrad", "parity", *options],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    assert f"FAILED: {name}, by its rule on every device: " in done.stdout and said in done.stdout
-    assert "the input is x" in done.stdout and "FAILED: 1 op past the tolerance" in done.stdout
-
-
-def test_it_works_without_pytorch():
+def test_command_works_without_pytorch():
     script = (
         "import sys; sys.modules['torch'] = None\n"
         "from xgrad.cli import main\n"
@@ -170,21 +136,20 @@ def test_it_works_without_pytorch():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 2 and not done.stderr
     assert "torch: not usable: the package PyTorch is missing" in done.stdout
-    assert "INCOMPLETE: torch cannot be used; the others agree" in done.stdout
+    assert "INCOMPLETE: torch not usable; the others agree" in done.stdout
 
 
-def test_progress_is_shown_on_a_terminal_alone(monkeypatch, capsys):
-    xgrad.cli.parity.note(False)("something")
+def test_progress_is_shown_only_on_a_terminal(monkeypatch, capsys):
+    xgrad.cli.parity.progress(False)("something")
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    xgrad.cli.parity.note(True)("something")
+    xgrad.cli.parity.progress(True)("something")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    xgrad.cli.parity.note(False)("something")
+    xgrad.cli.parity.progress(False)("something")
     assert capsys.readouterr().err == "\r\x1b[Ksomething"
 
 
-def test_a_report_that_cannot_be_written_says_so(run, tmp_path, monkeypatch):
+def test_report_that_cannot_be_written_is_an_error(run, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -129,7 +129,7 @@ def test_concurrent_iterations_are_independent():
 
 def test_tensor_dataset_is_read_by_index_slice_and_tensor(device):
     dataset = pairs(5, device)
-    assert len(dataset) == 5
+    assert len(dataset) == 5 and isinstance(dataset, Dataset)
     assert [x.tolist() for x in dataset[3]] == [[3.0, 3.0], 3]
     assert [x.tolist() for x in dataset[1:3]] == [[[1.0, 1.0], [2.0, 2.0]], [1, 2]]
     assert dataset[xgrad.asarray([4, 0], device=device)][1].tolist() == [4, 0]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import xgrad
+from helpers import run_threads
 from xgrad import Tensor, nn
 from xgrad.nn.utils import functional_call
 
@@ -153,11 +154,7 @@ def test_exceptions_and_threads_leave_the_module_unchanged() -> None:
         params = {"inner.weight": xgrad.full((1, 2), float(i)), "inner.bias": xgrad.zeros(1)}
         results[i] = functional_call(slow, params, xgrad.ones((1, 2))).item()
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(work, range(4))
     assert results == {i: 2 * i for i in range(4)}
     assert state(net) == before
 

@@ -360,6 +360,14 @@ def test_unregistered_modules_in_a_container_warn(make, text):
         assert caught[0].filename == __file__
 
 
+def test_module_appended_to_an_attribute_warns():
+    module = nn.Module()
+    module.layers = []
+    module.layers.append(nn.Linear(2, 2))
+    with pytest.warns(UserWarning, match=r"Module\.layers: .*use nn\.ModuleList"):
+        list(module.parameters())
+
+
 def test_containers_of_registered_modules_do_not_warn():
     net = Net()
     net.both, net.tied, net.numbers, net.empty = (net.head, net.body), {"w": net.head.weight}, [1, 2.0], []

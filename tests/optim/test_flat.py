@@ -7,7 +7,6 @@ import random
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 import xgrad
+from helpers import run_threads
 from xgrad import Tensor, nn, optim
 from xgrad.nn.functional import cross_entropy, mse_loss
 from xgrad.support import refcounts
@@ -125,6 +125,27 @@ def test_views_of_a_parameter_follow_it_without_a_copy(view_of: Callable[[Any], 
     train(model, optimizer, 3)
     assert view.tolist() == view_of(p).tolist() != before and data.tolist() == p.tolist()
     assert device != "cpu" or id(p._data.base) == buffer
+
+
+COPIES: list[Callable[[Any], Any]] = [
+    lambda p: p.detach(),
+    lambda p: p.data.detach(),
+    lambda p: p.detach().cpu().numpy(),
+    lambda p: p.detach()[1:, :],
+    lambda p: p[0, 1],
+    lambda p: np.asarray(p.detach().cpu())[::2],
+    lambda p: memoryview(p.detach().cpu().numpy()),
+]
+
+
+@pytest.mark.parametrize("copy_of", COPIES)
+def test_values_taken_from_a_parameter_are_not_updated(copy_of: Callable[[Any], Any], device: str) -> None:
+    model, optimizer = trained(device=device)
+    taken, weight = copy_of(model[0].weight), values(model)[0]
+    expected = np.array(taken.tolist())
+    train(model, optimizer, 3)
+    np.testing.assert_array_equal(taken.tolist(), expected)
+    assert not np.array_equal(values(model)[0], weight)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -302,11 +323,7 @@ def test_gradients_of_several_threads_are_summed() -> None:
     model, optimizer = trained()
     for _ in range(20):
         optimizer.zero_grad()
-        threads = [threading.Thread(target=lambda seed: loss_of(model, seed).backward(), args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(lambda seed: loss_of(model, seed).backward(), range(4))
         together = gradients(model)
         optimizer.zero_grad()
         for seed in range(4):

@@ -3,69 +3,86 @@ import math
 import numpy as np
 import pytest
 
-from xgrad.parity import reference as module
-from xgrad.parity.evaluate import evaluate
+from xgrad.parity.cases import find
+from xgrad.parity.mpmath_reference import LinearAlgebra
+from xgrad.parity.op_case import Sample
 from xgrad.parity.reference import ExtendedBackend, differences, reference
-from xgrad.parity.row import Sample
-from xgrad.parity.table import find
+from xgrad.parity.run_op import run_op
 
 needs_long_double = pytest.mark.skipif(
     np.finfo(np.longdouble).eps == np.finfo(np.float64).eps, reason="long double is float64 here"
 )
 
 
+def run_reference(name, *inputs, precision=None, elementwise=False):
+    sample = Sample(tuple(map(np.array, inputs)), elementwise=elementwise)
+    return sample, run_op(find(name), sample, reference().device, "float64", precision)
+
+
 @needs_long_double
-def test_the_reference_has_more_digits_than_float64():
-    sample = Sample((np.array([2.0]),))
-    (root,) = evaluate(find("sqrt"), sample, reference().device, "float64").values
+def test_reference_has_more_digits_than_float64():
+    _, ((root,), (slope,)) = run_reference("sqrt", [2.0])
     assert root.dtype == np.longdouble
     assert abs(root[0] * root[0] - 2) < 4 * reference().eps
-    (slope,) = evaluate(find("sqrt"), sample, reference().device, "float64").gradients
     assert abs(slope[0] * 2 * root[0] - 1) < 8 * reference().eps
 
 
+@needs_long_double
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2), (4, 2), (2, 4), (1, 1), (0, 3), (2, 0, 0)])
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
+def test_decompositions_have_more_digits_than_float64(shape, dtype):
+    pytest.importorskip("mpmath", reason="mpmath, the reference, is not installed")
+    linalg, random = LinearAlgebra(np.linalg), np.random.default_rng(0)
+    x = random.normal(size=shape).astype(dtype)
+    x = x + 1j * random.normal(size=shape) if x.dtype.kind == "c" else x
+    hermitian = np.conj(x.mT) @ x
+    u, s, vh = linalg.svd(x, full_matrices=False)
+    q, r = linalg.qr(x, mode="complete")
+    values, vectors = linalg.eigh(hermitian)
+    unit = np.broadcast_to(np.eye(shape[-1], dtype=dtype), hermitian.shape)
+    low = linalg.cholesky(positive := hermitian + unit)
+    products = [
+        (u * s[..., None, :] @ vh, x), (q @ r, x), (x @ linalg.pinv(x) @ x, x), (low @ np.conj(low.mT), positive),
+        (vectors * values[..., None, :] @ np.conj(vectors.mT), hermitian), (linalg.inv(positive) @ positive, unit),
+        (linalg.slogdet(positive)[1], np.sum(np.log(linalg.eigvalsh(positive)), axis=-1)),
+    ]  # fmt: skip
+    for got, expected in products:
+        assert got.dtype == expected.dtype and got.shape == expected.shape
+        assert np.all(np.abs(got - expected) <= 200 * reference().eps * (1 + np.abs(expected)))
+
+
 def test_inputs_are_rounded_first():
-    third = Sample((np.array([1 / 3]),))
-    (value,) = evaluate(find("positive"), third, reference().device, "float64", "float32").values
+    _, ((value,), _) = run_reference("positive", [1 / 3], precision="float32")
     assert value[0] == np.float32(1 / 3)
 
 
-def test_the_reference_runs_no_kernel_of_the_device():
+def test_reference_runs_no_kernel_of_the_device():
     assert not ExtendedBackend().kernels
 
 
-def test_without_a_long_double_the_reference_is_cpu(monkeypatch):
+def test_reference_is_cpu_without_a_long_double(monkeypatch):
     monkeypatch.setattr(np, "longdouble", np.float64)
-    found = reference.__wrapped__()
-    assert str(found.device) == "cpu" and "float64" in found.description
-    assert found.eps == np.finfo(np.float64).eps
+    device, description, eps = reference.__wrapped__()
+    assert str(device) == "cpu" and "float64" in description and eps == np.finfo(np.float64).eps
 
 
-@pytest.mark.parametrize("columns", [True, False])
-def test_differences_are_derivatives(columns):
+@pytest.mark.parametrize("elementwise", [True, False])
+def test_differences_are_derivatives(elementwise):
     x = np.array([0.3, 1.1, 2.9])
-    sample = Sample((x,), columns=columns)
-    run = evaluate(find("sin"), sample, reference().device, "float64")
-    found = differences(find("sin"), sample, run)
+    slopes = differences(find("sin"), *run_reference("sin", x, elementwise=elementwise))
     weights = np.cos(np.arange(3.0))
-    np.testing.assert_allclose(found.gradients[0].astype(float), weights * np.cos(x), rtol=1e-11)
-    np.testing.assert_allclose(found.value_changes[0].astype(float), np.abs(x * np.cos(x)), rtol=1e-6)
+    np.testing.assert_allclose(slopes.gradients[0].astype(float), weights * np.cos(x), rtol=1e-11)
+    np.testing.assert_allclose(slopes.value_changes[0].astype(float), np.abs(x * np.cos(x)), rtol=1e-6)
     changes = np.abs(weights) * (np.abs(np.cos(x)) + np.abs(x * np.sin(x)))
-    np.testing.assert_allclose(found.gradient_changes[0].astype(float), changes, rtol=1e-5)
+    np.testing.assert_allclose(slopes.gradient_changes[0].astype(float), changes, rtol=1e-5)
 
 
-def test_what_meets_in_a_sum_counts_by_its_magnitude():
-    sample = Sample((np.array([1.0, -1.0, 0.5]),))
-    found = differences(find("sum"), sample, evaluate(find("sum"), sample, reference().device, "float64"))
-    assert found.value_changes[0] == pytest.approx(2.5)
+def test_changes_of_a_sum_add_up_by_magnitude():
+    slopes = differences(find("sum"), *run_reference("sum", [1.0, -1.0, 0.5]))
+    assert slopes.value_changes[0] == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize(("name", "x"), [("abs", 1e-9), ("floor", 1.0), ("relu", 0.0), ("round", 0.5)])
-def test_kinks_and_jumps_are_left_out(name, x):
-    sample = Sample((np.array([x, 0.3]),), columns=True)
-    found = differences(find(name), sample, evaluate(find(name), sample, reference().device, "float64"))
-    assert found.noise[0][0] == math.inf and found.noise[0][1] < 1e-6
-
-
-def test_the_module_says_what_it_is_held_against():
-    assert module.reference().description.startswith("the same op")
+def test_differences_at_kinks_and_jumps_are_ignored(name, x):
+    slopes = differences(find(name), *run_reference(name, [x, 0.3], elementwise=True))
+    assert slopes.noise[0][0] == math.inf and slopes.noise[0][1] < 1e-6

@@ -1,4 +1,4 @@
-"""A program with the conditions on which it holds, and what it leaves behind besides its results."""
+"""A program with its guards and its side effects."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ class CachedProgram:
         self._device, self.count, self.structure = trace.real, len(tensors), recording.structure
         self.number_names = trace.number_names
         writer = CodeWriter(trace, MISS=MISS)
-        _find_given(writer, recording)
-        self.effects = Effects(writer, recording)
-        sources: dict[int, Tensor] = {}  # whose arrays each replay is given, by the number of the value
-        state: dict[int, Tensor] = {}  # whose arrays stay
-        moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.found.keys()
+        _name_arguments(writer, recording)
+        self.effects = effects = Effects(writer, recording)
+        self._traced: Any = tuple(effects.outputs.values()), tuple(writer.passed.values())  # outputs and numbers
+        sources: dict[int, Tensor] = {}  # the arrays of which each replay passes, by the number of the value
+        state: dict[int, Tensor] = {}  # the arrays of which stay where they are
+        moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.named.keys()
         values: dict[int, Value] = {}
         for slot in recording.arrays:
             number, owner = slot.traced.value.number, slot.owner
@@ -46,7 +47,8 @@ class CachedProgram:
                 moves = id(owner) in moving or (id(owner), "_data") in recording.changed
                 (sources if moves else state)[number] = owner
         inputs, kept = [[values[number] for number in part] for part in (sources, state)]
-        self.program = program = Program(inputs, kept, trace.calls, self.effects.outputs, trace.constants)
+        self.program = program = Program(inputs, kept, trace.calls, list(effects.outputs), trace.constants)
+        effects.outputs.clear()
         optimize(program)
         self._flats = write_guards(writer, recording, {x.number for x in (*program.inputs, *program.state)})
         self._state = [(value, state[value.number]) for value in program.state]
@@ -56,19 +58,19 @@ class CachedProgram:
                 writer.guard(f"not {{}}({array})", value.fits)
         unpack = "".join([f"a{i}, " for i in range(self.count)]) + "= args" if self.count else ""
         self._check = writer.check(unpack, arrays, [number.text for number in program.numbers])
-        self._leave = writer.leave(unpack, self.effects.result)
+        self._leave = writer.leave(unpack, effects.result)
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program)
 
     def replay(self, args: Sequence[Any]) -> Any:
-        """Return what the step returns for some tensors among the arguments, or `MISS`."""
+        """Return the result of the step for the tensors among the arguments, or `MISS`."""
         for flat in self._flats:
-            if flat.gradients.exposed:  # what a user has seen is left to the user, as before any backward pass
+            if flat.gradients.exposed:  # a buffer that is exposed is replaced, as before any backward pass
                 flat.gradients.reallocate()
         try:
             values = self._check(args)
-        except (ArithmeticError, AttributeError, LookupError, ValueError):  # something is no longer there
+        except (ArithmeticError, AttributeError, LookupError, ValueError):  # an attribute or a key is gone
             return MISS
         if values is MISS or (self._moved() and not self._relink()):
             return MISS
@@ -78,7 +80,7 @@ class CachedProgram:
         try:
             outputs = self.executor.run(*arrays)
             if type(outputs) is not tuple:
-                self.error = outputs.with_traceback(None)  # whose frames hold arrays
+                self.error = outputs.with_traceback(None)  # its frames hold arrays
                 return MISS
             result = self._leave(outputs, args, numbers)
         except BaseException:  # of a signal handler
@@ -89,6 +91,11 @@ class CachedProgram:
         done.clear()
         return result
 
+    def apply_effects(self, args: Sequence[Any]) -> Any:
+        """Make the side effects of the traced step as a replay makes them, and return its result."""
+        outputs, numbers = self._traced
+        return self._leave(outputs, args, numbers)
+
     def failure(self) -> Exception | None:
         """Return the error of the last replay, once; that a check came out differently is none."""
         error, self.error = self.error, None
@@ -97,14 +104,14 @@ class CachedProgram:
     # Memory
 
     def _moved(self) -> bool:
-        """Return whether arrays have moved since the last replay, or somebody else has come to see them."""
+        """Return whether arrays have moved since the last replay, or packed parameters are referred to elsewhere."""
         for flat in self._flats:
             if not flat.is_exclusive():
                 return True
         return any(map(is_not, map(_data, self._still), self._arrays))
 
     def _relink(self) -> bool:
-        """Move packed parameters to a buffer that nobody else sees, and follow all arrays; return whether they fit."""
+        """Move packed parameters to an exclusive buffer, and link all arrays again; return whether they fit."""
         if not all(map(in_layout, self._flats)):
             return False  # the step itself computes with the array of another layout before it moves it
         for flat in self._flats:
@@ -112,11 +119,12 @@ class CachedProgram:
         try:
             return self.link()
         except Unusable as error:
-            self.error = error.with_traceback(None)  # whose frames hold arrays, which optimizers count
+            self.error = error.with_traceback(None)  # its frames hold arrays, the references to which optimizers count
             return False
 
     def link(self) -> bool:
         """Give the executor the arrays of the state where they are now; return whether they are as in the trace."""
+        self._traced = None
         owners: dict[int, int] = {}  # of storages, by id
         for value, tensor in self._state:
             owner = id(owner_of(tensor._data))
@@ -150,11 +158,11 @@ class CachedProgram:
                 self._still, self._arrays = [], []
                 self.executor.release()
 
-    def over(self) -> bool:
+    def is_obsolete(self) -> bool:
         """Return whether it will never hold again: an optimizer keeps parameters in another way."""
         return not all(flat.intact() for flat in self._flats)
 
-    def __del__(self) -> None:  # or optimizers would take fewer references for a change, and move parameters
+    def __del__(self) -> None:  # else optimizers count fewer references than before, and move parameters
         self.release()
 
 
@@ -163,16 +171,16 @@ def in_layout(flat: FlatParameters) -> bool:
     return all(p._data.strides == segment._data.strides for p, segment in zip(flat.params, flat.segments, strict=True))
 
 
-def _find_given(writer: CodeWriter, recording: Recording) -> None:
-    """Name what each call finds anew: arguments, their leaves, and gradients, of which packed ones are in a list."""
+def _name_arguments(writer: CodeWriter, recording: Recording) -> None:
+    """Name the objects that differ from call to call: arguments, their leaves, and gradients."""
     for i, x in enumerate(recording.tensors):
         if not recording.is_identified(x):
-            writer.find(x, f"a{i}")
-            writer.find(x._leaf, f"a{i}._leaf")
+            writer.bind(x, f"a{i}")
+            writer.bind(x._leaf, f"a{i}._leaf")
     for flat in recording.slots.flats.values():
         for i, gradient in enumerate(flat.gradients.tensors):
-            writer.find(gradient, f"{writer.name(flat.gradients)}.tensors[{i}]")
+            writer.bind(gradient, f"{writer.name(flat.gradients)}.tensors[{i}]")
     for _, leaf, _ in recording.slots.leaves.values():
         gradient = recording.gradients[id(leaf)]
-        if id(gradient) not in recording.state.found:
-            writer.find(gradient, f"{writer.name(leaf)}.grad")
+        if id(gradient) not in recording.state.named:
+            writer.bind(gradient, f"{writer.name(leaf)}.grad")

@@ -15,11 +15,11 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import current_device
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
-from xgrad.capture.escapes import alive, held_elsewhere, plain_tree, replace_everywhere
+from xgrad.capture.escapes import alive, replace_everywhere
 from xgrad.capture.guards import structure_of
 from xgrad.capture.program import Unusable
 from xgrad.capture.recording import Recording, Slots
-from xgrad.capture.source_location import describe, locate
+from xgrad.capture.source_location import user_line
 from xgrad.capture.state import State, foreign_states
 from xgrad.capture.trace import Trace
 from xgrad.core.errors import CaptureWarning
@@ -47,7 +47,7 @@ class Arguments(NamedTuple):
 
     @property
     def are_tensors(self) -> bool:
-        """Whether all arguments are tensors, given by their positions."""
+        """Whether all arguments are tensors, and positional."""
         return not self.kwargs and all(isinstance(x, Tensor) for x in self.args)
 
 
@@ -64,26 +64,26 @@ class Captured(Generic[P, R]):
 
     def __init__(self, step: Callable[P, R], state: Any = None, limit: int = 16, verify: int = 0) -> None:
         update_wrapper(self, step)
-        self._step, self._more, self._limit, self._verify = step, state, limit, verify
+        self._step, self._extra_state, self._limit, self._verify = step, state, limit, verify
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
         self._recent: CachedProgram | None = None  # if its arguments are tensors alone
-        self._unsettled = self._replays = self._calls = 0
+        self._layout_changes = self._replays = self._calls = 0
         self._warned = False
         self._name: str = getattr(step, "__name__", "")
         self.refusal: str | None = None
         self.recordings = 0
         code = getattr(getattr(step, "__func__", step), "__code__", None)
-        self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else describe(locate())
+        self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else user_line()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._step, self._more, self._limit, self._verify)
+        return type(self), (self._step, self._extra_state, self._limit, self._verify)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Return a captured method, which each instance has its own of."""
+        """Return the captured method of an instance, which is made at the first access."""
         if instance is None:
             return self
         attributes = getattr(instance, "__dict__", None)
@@ -95,7 +95,7 @@ class Captured(Generic[P, R]):
         bound = attributes.get(self._name)
         if bound is None or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance:  # of a copy
             method: Any = MethodType(self._step, instance)
-            bound = attributes[self._name] = Captured(method, self._more, self._limit, self._verify)
+            bound = attributes[self._name] = Captured(method, self._extra_state, self._limit, self._verify)
         return bound
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -128,9 +128,9 @@ class Captured(Generic[P, R]):
         self._calls += 1
         if not self._verify or self._calls % self._verify:
             return self._replayed(call)
-        from xgrad.capture.verification import verified  # not at the top: for those who ask for it
+        from xgrad.capture.verification import verified  # here, so that others do not load it
 
-        replays, slots = self._replays, Slots(State(self._step, call.others, self._more), call.tensors)
+        replays, slots = self._replays, Slots(State(self._step, call.others, self._extra_state), call.tensors)
 
         def replay() -> tuple[Any, bool]:
             return self._replayed(call), self._replays > replays
@@ -151,7 +151,7 @@ class Captured(Generic[P, R]):
                 error = program.failure()
         if error is None:
             return self._traced(call)
-        result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or does not know of it
+        result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or succeeds
         if isinstance(error, Unusable):
             self._refuse(f"{error.line or self._line}: {error}")
         else:
@@ -162,7 +162,7 @@ class Captured(Generic[P, R]):
 
     def _traced(self, call: Arguments) -> Any:
         """Trace the step, or run it eagerly where there is no use in that."""
-        for key in [key for key, program in self._programs.items() if program.over()]:
+        for key in [key for key, program in self._programs.items() if program.is_obsolete()]:
             self._drop(key)
         if self.recordings >= self._limit + self._replays // _PAID:
             self._warn_of_limit()
@@ -174,47 +174,53 @@ class Captured(Generic[P, R]):
         program, result = self._run(recording, call)
         self.recordings += 1
         del recording
-        if program is not None:
-            self._keep(program, call.are_tensors)
+        try:
+            if program is not None and program.link():
+                while len(self._programs) >= self._limit:
+                    self._drop(next(iter(self._programs)))
+                self._programs[self.recordings] = program
+                self._recent = program if call.are_tensors else None
+        except Unusable as error:
+            self._refuse(f"{error.line or self._line}: {error}")
         return result
 
     def _prepared(self, call: Arguments) -> Recording | None:
         """Return the recording of a step that is to be traced; None if this call is to run eagerly."""
         try:
-            state = State(self._step, call.others, self._more)
+            state = State(self._step, call.others, self._extra_state)
         except Exception as error:  # of the user's own attributes and mappings
             self._refuse(f"{self._line}: the state cannot be found: {type(error).__name__}: {error}")
             return None
         device = next((x.device for x in (*call.tensors, *[x for _, x in state.of(Tensor)])), current_device())
         reason = _unsuitable(device, call)
         if reason is not None:
-            self._refuse(f"{describe(locate())}: {reason}")
+            self._refuse(f"{user_line()}: {reason}")
             return None
-        if not self._unsettled and self.recordings == 0 and not all(x.is_packed() for _, x in state.of(Optimizer)):
-            self._unsettled = 1
+        if not self._layout_changes and self.recordings == 0 and not all(x.is_packed() for _, x in state.of(Optimizer)):
+            self._layout_changes = 1
             return None  # optimizers pack parameters
         slots = Slots(state, call.tensors)
         if not (slots.complete and all(map(in_layout, slots.flats.values()))):
             return None  # optimizers move parameters
-        seen = [flat.gradients for flat in slots.flats.values() if flat.gradients.exposed]
-        for gradients in seen:
+        exposed = [flat.gradients for flat in slots.flats.values() if flat.gradients.exposed]
+        for gradients in exposed:
             gradients.reallocate()
         for flat in slots.flats.values():
             flat.ensure_exclusive()
-        slots = Slots(state, call.tensors) if seen else slots
+        slots = Slots(state, call.tensors) if exposed else slots
         return Recording(state, slots, Trace(device), call.tensors, call.structure)
 
     def _run(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
         """Run the step on the tracing device; return its program, if it has one, and its result."""
         trace, slots = recording.trace, recording.slots.all
-        enter: list[Any] = [slot.writing(slot.traced) for slot in slots if slot.traced is not slot.before]
-        back: list[Any] = [slot.writing(slot.before) for slot in slots]
-        modes = [(mode.set, value) for mode, value in recording.modes_before]
-        # Calls at the end: those that undo the step, until it is done.
-        plan: list[Any] = [trace.journal, back, modes, [(tracing.set, None)]]
+        enter: list[Any] = [slot.setter(slot.traced) for slot in slots if slot.traced is not slot.before]
+        back: list[Any] = [slot.setter(slot.before) for slot in slots]
+        off = [(tracing.set, None)]
+        plan: list[Any] = [trace.journal, back, off]  # calls at the end: those that undo the step, until it is done
         begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
         end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
         draws = foreign_states(recording.state.foreign_generators)
+        program = None
         try:
             try:
                 begin()  # in C, as is the end: no signal handler runs within them
@@ -222,21 +228,23 @@ class Captured(Generic[P, R]):
                 try:
                     recording.result = self._step(*call.args, **call.kwargs)
                 except Exception:
-                    recording.finish()
-                    plan[:] = recording.leaving(False)
+                    plan[:] = recording.exit_calls(), off
                     raise
                 recording.finish()
-                program = self._program(recording, draws)
-                plan[:] = recording.leaving(program is not None)
+                new = self._program(recording, draws)
+                calls = recording.exit_calls() if new is None else back
+                plan[:], program = (calls, off), new
             finally:
                 end()
                 for actions in (enter, back, plan):
                     actions.clear()
             deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
-            result, recording.result = recording.result, None
-            program = self._checked(recording, program, result)
-            return program, plain_tree(result)
+            if program is not None:
+                recording.result = program.apply_effects(call.tensors)
+            return self._checked(recording, program), recording.result
         except BaseException:
+            if program is not None:  # the trace has written to memory of the state
+                program.apply_effects(call.tensors)
             replace_everywhere(trace)
             raise
 
@@ -244,54 +252,41 @@ class Captured(Generic[P, R]):
         """Return the program of a step that has just run; None if it has none, and the trace then knows why."""
         trace = recording.trace
         if foreign_states(recording.state.foreign_generators) != draws:
-            if active_count() > 1 and self._unsettled < _TRIES:  # perhaps another thread drew them
-                self._unsettled += 1
+            if active_count() > 1 and self._layout_changes < _TRIES:  # perhaps another thread drew them
+                self._layout_changes += 1
                 return None
             trace.refusals.append(f"{self._line}: the step draws random numbers of Python or NumPy")
-        trace.refusals += [f"{self._line}: the step changes {fault}" for fault in recording.faults()]
-        if not trace.refusals and recording.is_settled():
+        trace.refusals += [f"{self._line}: the step changes {change}" for change in recording.unsupported_changes()]
+        if not trace.refusals and recording.has_same_layouts():
             try:
                 return CachedProgram(recording)
             except Unusable as error:
                 trace.refusals.append(f"{error.line or self._line}: {error}")
         return None
 
-    def _checked(self, recording: Recording, program: CachedProgram | None, result: Any) -> CachedProgram | None:
-        """Return the program, unless something that the step made is held where a replay would not put it."""
+    def _checked(self, recording: Recording, program: CachedProgram | None) -> CachedProgram | None:
+        """Return the program, unless a tensor that the step made is held where a replay would not put it."""
         trace = recording.trace
         recording.forget()
-        if program is not None and (alive(trace) or held_elsewhere(result, recording)):
+        if program is not None and alive(trace):
             gc.collect()  # cycles, such as those of exceptions that were caught
-            numbers = [x.value.number for x in alive(trace)] + held_elsewhere(result, recording)
-            if numbers:
-                lines = {value.number: call.line for call in trace.calls for value in call.results}
-                line = next((lines[number] for number in numbers if number in lines), self._line)
+            if numbers := {x.value.number for x in alive(trace)}:
+                lines = [call.line for call in trace.calls for value in call.results if value.number in numbers]
+                line = lines[0] if lines else self._line
                 trace.refusals.append(f"{line}: a tensor that the step makes is held elsewhere when it returns")
         trace.calls, trace.reads = [], []
         if program is not None and not trace.refusals:
             return program
         replace_everywhere(trace)
-        settled = recording.is_settled()
-        self._unsettled += not settled
+        settled = recording.has_same_layouts()
+        self._layout_changes += not settled
         if trace.refusals:
             self._refuse(trace.refusals[0])
-        elif not settled and self._unsettled > _TRIES:
+        elif not settled and self._layout_changes > _TRIES:
             self._refuse(f"{self._line}: optimizers pack parameters or moments anew in each step")
         return None
 
     # Programs
-
-    def _keep(self, program: CachedProgram, simple: bool) -> None:
-        try:
-            if not program.link():
-                return
-        except Unusable as error:
-            self._refuse(f"{error.line or self._line}: {error}")
-            return
-        while len(self._programs) >= self._limit:
-            self._drop(next(iter(self._programs)))
-        self._programs[self.recordings] = program
-        self._recent = program if simple else None
 
     def _drop(self, key: int) -> None:
         program = self._programs.pop(key)
@@ -321,11 +316,11 @@ class Captured(Generic[P, R]):
 
     def state(self) -> list[tuple[str, Any]]:
         """Return the tensors, modules, optimizers and generators that are found from the step, each with its name."""
-        return list(State(self._step, (), self._more).found.values())
+        return list(State(self._step, (), self._extra_state).named.values())
 
     def program(self) -> str:
         """Return the programs as text."""
-        from xgrad.capture.printer import listing  # not at the top: for those who look
+        from xgrad.capture.printer import listing  # here, so that others do not load it
 
         with self._lock:
             texts = [listing(program) for program in self._programs.values()]

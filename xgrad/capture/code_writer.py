@@ -9,6 +9,7 @@ from math import inf, nan
 from types import CodeType
 from typing import Any
 
+from xgrad.capture.numbers import Number
 from xgrad.capture.trace import Trace
 
 
@@ -21,12 +22,12 @@ class CodeWriter:
 
     def __init__(self, trace: Trace, **scope: Any) -> None:
         self.scope: dict[str, Any] = {"plain": _plain, "inf": inf, "nan": nan, **scope}
-        self.passed: list[str] = []  # expressions of numbers that the effects need
+        self.passed: dict[str, Any] = {}  # expressions of numbers that the effects need, and their values in the trace
         self._trace = trace
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._effects: dict[str, list[tuple[Any, ...]]] = {}
         self._names: dict[int, str] = {}  # by the id of an object
-        self._given: set[int] = set()  # objects that each call finds anew
+        self._bound: set[int] = set()  # objects that differ from call to call
 
     def name(self, x: Any) -> str:
         """Return an expression for an object."""
@@ -41,11 +42,11 @@ class CodeWriter:
         """Return an expression for an attribute, or an item of a dict."""
         return f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
 
-    def find(self, x: Any, expression: str) -> None:
-        """Have an object found anew in each call."""
+    def bind(self, x: Any, expression: str) -> None:
+        """Name an object that differs from call to call by an expression."""
         if x is not None:
             self._names.setdefault(id(x), expression)
-            self._given.add(id(x))
+            self._bound.add(id(x))
 
     def guard(self, text: str, *objects: Any) -> None:
         """Add an expression that is true where the program does not hold."""
@@ -55,19 +56,18 @@ class CodeWriter:
         """Add a line that changes the state once the program has run."""
         self._effects.setdefault(text, []).append(objects)
 
-    def number(self, text: str) -> str:
-        """Return what an effect has for the expression of a number."""
-        if text not in self.passed:
-            self.passed.append(text)
-        return f"numbers[{self.passed.index(text)}]"
+    def number(self, x: Number) -> str:
+        """Return the expression of a number in the code of an effect."""
+        self.passed[x.text] = x.value
+        return f"numbers[{list(self.passed).index(x.text)}]"
 
     def check(self, arguments: str, arrays: list[str], numbers: list[str]) -> Callable[..., Any]:
-        """Return the function that checks the guards, and returns what the program and the effects are given."""
+        """Return the function that checks the guards, and returns the arguments of the program and of the effects."""
         tests = [f"if ({text}) is not {truth}: return MISS" for text, truth in self._trace.conditions.items()]
         used = re.findall(r"\bn\d+", " ".join([*tests, *numbers, *self.passed]))
-        lines = [line for name in dict.fromkeys(used) for line in self._read(name)]
-        lines = [arguments, *self._lines(self._guards), *lines, *tests]
-        return self._function("check(args)", [*lines, f"return {_tuple([*arrays, *numbers])}, {_tuple(self.passed)}"])
+        reads = [line for name in dict.fromkeys(used) for line in self._read(name)]
+        values = f"return {_tuple([*arrays, *numbers])}, {_tuple(list(self.passed))}"
+        return self._function("check(args)", [arguments, *self._lines(self._guards), *reads, *tests, values])
 
     def leave(self, arguments: str, result: str) -> Callable[..., Any]:
         """Return the function of the effects, and of the result."""
@@ -86,7 +86,7 @@ class CodeWriter:
     def _lines(self, texts: dict[str, list[tuple[Any, ...]]]) -> list[str]:
         lines: list[str] = []
         for text, objects in texts.items():
-            if len(objects) == 1 or not objects[0] or any(id(x) in self._given for row in objects for x in row):
+            if len(objects) == 1 or not objects[0] or any(id(x) in self._bound for row in objects for x in row):
                 lines += dict.fromkeys([text.format(*map(self.name, row)) for row in objects])
             else:
                 names = [f"y{i}" for i in range(len(objects[0]))]

@@ -1,4 +1,4 @@
-"""Effects of a replay: results, gradients, and numbers of optimizers and generators."""
+"""Side effects of a replay: results, gradients, modes, and numbers of optimizers and generators."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, has_family, link
+from xgrad.nn.module import edits
 from xgrad.ops.writing import refresh, replace
 from xgrad.support import trees
 
@@ -19,20 +20,20 @@ from xgrad.support import trees
 class Effects:
     """The effects of a step, written as lines that a replay runs after the program.
 
-    Raises `Unusable` if something was returned or left behind that cannot be made anew.
+    Raises `Unusable` if something was returned or left behind that a replay cannot make.
 
     Attributes
     ----------
-    outputs, result : list of Value, str
-        What the program hands out, and the expression of what the step returns.
+    outputs, result : dict of Value to array, str
+        What the program hands out, with the arrays of the trace, and the expression of what the step returns.
     descriptions : list of (str, object)
         The effects for the printer, the result first: a name, and its value in the program, its number, or None.
     """
 
     def __init__(self, writer: CodeWriter, recording: Recording) -> None:
-        writer.scope.update(change=clock.change, from_placement=from_placement, rebuild=trees.rebuild)
-        writer.scope.update(replace=replace, has_family=has_family, refresh=refresh, link=link)
-        self.outputs: list[Value] = []
+        functions = (clock.change, from_placement, trees.rebuild, replace, has_family, refresh, link)
+        writer.scope.update({function.__name__: function for function in functions}, edits=edits)
+        self.outputs: dict[Value, Any] = {}
         self._writer, self._recording, self._placements = writer, recording, recording.trace.real.placements
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
         self._packed = {id(tensor): (part, i) for part in gradients for i, tensor in enumerate(part.tensors)}
@@ -54,23 +55,22 @@ class Effects:
                 self._gradient(slot.owner, slot.after)
             elif slot.kind == "number" and slot.after is not None:
                 self._number(slot.owner, slot.key, slot.after)
+            elif slot.kind == "mode":
+                writer.effect("{0}['training'], edits.number = {1}, edits.number + 1", slot.owner, slot.after)
             elif slot.kind != "device":
                 raise Unusable(f"the step changes {slot.name}")
             elif (id(slot.owner), "_data") not in recording.changed:
                 raise Unusable(f"the step changes the dtype of {slot.name}")
             if slot.kind != "device":
                 self.descriptions.append((slot.name, _described(slot.after)))
-        for module, mode in recording.modes():
-            self.descriptions.append((f"{recording.state.found[id(module)][0]}.training", mode))
-            writer.effect("{}.training = {}", module, mode)
         storages = {value.storage for value in self.outputs}
-        for part in gradients:  # a buffer is left to whoever is given a view of it
+        for part in gradients:  # a buffer with a view among the results is replaced
             if part.buffer._data.value.storage in storages:
                 writer.effect("{}.exposed = True", part)
-        stamped = recording.stamped()
-        if stamped:
+        changed = recording.changed_values()
+        if changed:
             writer.effect("when = change()")
-            for x, key in stamped:
+            for x, key in changed:
                 writer.effect(f"{{}}.{key} = when", x)
                 if (id(x), "_data") not in recording.changed and getattr(x, "_leaf", None):  # updated in place
                     writer.effect("if {1}.viewed: refresh({0})", x, x._leaf)
@@ -123,9 +123,8 @@ class Effects:
 
     def _output(self, array: TracedArray) -> str:
         """Return an expression for an array that the program hands out."""
-        if array.value not in self.outputs:
-            self.outputs.append(array.value)
-        return f"outputs[{self.outputs.index(array.value)}]"
+        self.outputs[array.value] = array.array
+        return f"outputs[{list(self.outputs).index(array.value)}]"
 
     def _array(self, tensor: Tensor, after: Any) -> None:
         if not isinstance(after, TracedArray):
@@ -145,7 +144,7 @@ class Effects:
 
     def _number(self, owner: Any, key: Any, after: Any) -> None:
         number, name, numbers = self._writer.number, self._writer.name, after if type(after) is tuple else (after,)
-        parts = [number(x.text) if type(x) is Number else name(x) for x in numbers]
+        parts = [number(x) if type(x) is Number else name(x) for x in numbers]
         value = f"({', '.join(parts)},)" if type(after) is tuple else parts[0]
         self._writer.effect(f"{self._writer.place(owner, key)} = {value}")
 

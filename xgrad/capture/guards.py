@@ -1,15 +1,16 @@
-"""The conditions on which a program holds for a call."""
+"""Guards: the conditions under which a program may be replayed."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Sequence
+from contextvars import ContextVar
 from copy import copy
 from typing import Any
 
 from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.recording import Recording, buffers_of
-from xgrad.capture.state import holds_state, same
+from xgrad.capture.state import holds_state, same_objects
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family
@@ -19,7 +20,7 @@ from xgrad.optim.optimizer import Optimizer
 
 
 def structure_of(x: Any, contents: list[Any]) -> Any:
-    """Return the containers of arguments, to be compared with those of others, and add what is in them to a list."""
+    """Return the structure of arguments, to be compared with that of others, and add their leaves to a list."""
     if isinstance(x, dict):
         return type(x), *[(key, structure_of(part, contents)) for key, part in x.items()]
     if isinstance(x, (list, tuple)):
@@ -29,7 +30,7 @@ def structure_of(x: Any, contents: list[Any]) -> Any:
 
 
 class Other:
-    """An argument that is no tensor: equal to those that a step cannot tell from it."""
+    """An argument that is no tensor, compared by type and value, and floats by their text, for -0.0 and NaN."""
 
     __slots__ = ("value",)
 
@@ -47,13 +48,13 @@ class Other:
 
 
 def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[FlatParameters]:
-    """Write the conditions, and return the packed parameters of the program, given the numbers of its values."""
+    """Write the guards, and return the packed parameters of the program, which uses the values of these numbers."""
     state, slots, guard = recording.state, recording.slots, writer.guard
-    writer.scope.update(same=same, equal=equal, like=like, alike=alike, holds_state=holds_state, edits=edits)
-    writer.scope.update(shared_with=shared_with, has_family=has_family)
-    for i, (mode, value) in enumerate(recording.modes_before):
-        writer.scope[f"mode{i}"] = mode.get
-        guard(f"mode{i}() is not {{}}", value)
+    functions = (equal, has_family, holds_state, leaf_matches, same_objects, shared_with, tensor_matches)
+    writer.scope.update({function.__name__: function for function in functions}, edits=edits)
+    for slot in slots.all:
+        if isinstance(slot.owner, ContextVar):
+            guard(f"{writer.name(slot.owner.get)}() is not {{}}", slot.before)
     _guard_arguments(writer, recording)
     numbers = {id(slot.owner): slot.traced.value.number for slot in recording.arrays}
     flats = [
@@ -63,27 +64,27 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
         or any((id(leaf), "grad") in recording.changed for leaf in flat.leaves)
     ]
     buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
-    given = {id(x) for x in recording.tensors if not recording.is_identified(x)}
+    arguments = {id(x) for x in recording.tensors if not recording.is_identified(x)}
     tensors = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
     used = {id(x) for x in tensors if numbers[id(x)] in uses or id(x) in slots.leaves}
     used |= {id(p) for flat in flats for p in flat.params}
-    _guard_links(writer, recording, used | {id(x) for _, x in state.found.values() if not isinstance(x, Tensor)})
+    _guard_links(writer, recording, used | {id(x) for _, x in state.named.values() if not isinstance(x, Tensor)})
     guard("{0}.edits != edits.number and not {0}.same_modules()", state)
     for _, optimizer in state.of(Optimizer):
         guard("len({}.param_groups) != {}", optimizer, len(optimizer.param_groups))
         for group in optimizer.param_groups:
             params = group["params"]
             guard("{}._packed.get({}) is not {}", optimizer, id(group), optimizer._packed.get(id(group)))
-            guard("{0}['params'] is not {1} or not same({1}, {2})", group, params, tuple(params))
+            guard("{0}['params'] is not {1} or not same_objects({1}, {2})", group, params, tuple(params))
     for slot in slots.all:
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
             kept = list(slot.before) if isinstance(slot.before, list) else slot.before  # it may be changed in place
             guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
     for flat in flats:
         guard("len({}.arrays) != {}", flat, len(flat.arrays))
-    placements = {id(x): id(x) for x in tensors if id(x) not in given}
+    placements = {id(x): id(x) for x in tensors if id(x) not in arguments}
     for slot in recording.changes:
-        if slot.kind == "array" and id(slot.owner) in placements.keys() | given:
+        if slot.kind == "array" and id(slot.owner) in placements.keys() | arguments:
             known = shared_with(slot.owner, placements, recording.tensors)  # which are written to as well
             test = "shared_with({0}, {1}, args) != {2}"
             guard(test if len(known) > 1 else "has_family({0}) and " + test, slot.owner, placements, known)
@@ -91,9 +92,9 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     for x in tensors:  # those that hold one array have one value in the program
         if (first := holders.setdefault(numbers[id(x)], x)) is not x:
             guard("{}._data is not {}._data", x, first)
-        if id(x) in slots.leaves and id(x) not in given:
+        if id(x) in slots.leaves and id(x) not in arguments:
             _guard_leaf(writer, recording, x, numbers, uses)
-        elif id(x) in used and id(x) not in given:
+        elif id(x) in used and id(x) not in arguments:
             guard("{}._edge is not {}", x, x._edge)
     return flats
 
@@ -104,17 +105,17 @@ def _guard_links(writer: CodeWriter, recording: Recording, used: set[int]) -> No
         if text == "{}" and not value:
             writer.guard("{0} and holds_state({0})", *objects)
         elif not used.isdisjoint(leads_to):
-            writer.guard("not same(tuple({}), {})" if text == "{}" else f"{text} is not {{}}", *objects, value)
+            writer.guard("not same_objects(tuple({}), {})" if text == "{}" else f"{text} is not {{}}", *objects, value)
         elif isinstance(value, Tensor):
             placement = getattr(value.device, "real", value.device).placements[value._placement.dtype]
-            writer.guard(f"not alike({text}, {{}}, {{}})", *objects, placement, value.shape)
+            writer.guard(f"not tensor_matches({text}, {{}}, {{}})", *objects, placement, value.shape)
         elif not leads_to:
             writer.guard(f"type({text}) is not {{}}", *objects, type(value))
 
 
 def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
     first: dict[Any, list[int]] = {}  # arguments that are alike
-    for i, (tensor, expected) in enumerate(zip(recording.tensors, recording.alike, strict=True)):
+    for i, (tensor, expected) in enumerate(zip(recording.tensors, recording.layouts, strict=True)):
         leaf = tensor._leaf
         writer.guard(
             f"type(a{i}) is not {{}} or a{i}._placement is not {{}} or (a{i}._edge is not None) is not {{}} or "
@@ -127,7 +128,7 @@ def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
             writer.guard(f"a{i} is not {{}}", tensor)
         elif leaf is not None:
             had, hooks = recording.gradients.get(id(leaf)) is not None, list((leaf.hooks or {}).values())
-            writer.guard(f"not like(a{i}._leaf, {{}}, {{}})", had, hooks)
+            writer.guard(f"not leaf_matches(a{i}._leaf, {{}}, {{}})", had, hooks)
 
 
 def _guard_leaf(
@@ -150,7 +151,7 @@ def _guard_leaf(
     else:
         within = slot.gradients.tensors[slot.index] is gradient
         guard("{0}.grad is None or ({1}.gradients.tensors[{2}] is {0}.grad) is not {3}", leaf, slot, slot.index, within)
-    if gradient is not None and id(gradient) in recording.state.found:
+    if gradient is not None and id(gradient) in recording.state.named:
         guard("{}.grad is not {}", leaf, gradient)
 
 
@@ -165,7 +166,7 @@ def equal(one: Any, other: Any) -> bool:
         return False
 
 
-def like(leaf: Leaf | None, had: bool, hooks: list[Any]) -> bool:
+def leaf_matches(leaf: Leaf | None, had: bool, hooks: list[Any]) -> bool:
     """Return whether the leaf of an argument is like that in the trace."""
     if leaf is None or leaf.slot is not None or (leaf.grad is not None) is not had:
         return False
@@ -175,15 +176,15 @@ def like(leaf: Leaf | None, had: bool, hooks: list[Any]) -> bool:
 def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> dict[Any, Any]:
     """Return the tensors that share the memory of one, by their id or number, each with how it is taken of another."""
     placements = placements | {id(arg): i for i, arg in enumerate(args)}
-    found: dict[Any, Any] = {}
+    shared: dict[Any, Any] = {}
     for member in family_of(x):
         if id(member) in placements:
             base = base_of(member)
             known = base is not None and id(base) in placements
-            found[placements[id(member)]] = (placements[id(base)], *(member._view or ())[1:]) if known else None
-    return found
+            shared[placements[id(member)]] = (placements[id(base)], *(member._view or ())[1:]) if known else None
+    return shared
 
 
-def alike(x: Any, placement: Any, shape: tuple[int, ...]) -> bool:
+def tensor_matches(x: Any, placement: Any, shape: tuple[int, ...]) -> bool:
     """Return whether something is a tensor of a place and shape."""
     return isinstance(x, Tensor) and x._placement is placement and x.shape == shape

@@ -79,7 +79,7 @@ def number_values(program: Program) -> None:
 
 
 def _key(arg: Any, writes: Mapping[Storage, int]) -> Any:
-    """Return what is equal of arguments that are the same."""
+    """Return a key that equal arguments share."""
     kind = type(arg)
     if kind is Value:
         return arg, writes.get(arg.storage, 0)
@@ -91,7 +91,7 @@ def _key(arg: Any, writes: Mapping[Storage, int]) -> Any:
 
 
 def hoist_checks(program: Program) -> None:
-    """Move checks, and what they need, before all else: nothing is written to when one fails."""
+    """Move checks and their operands to the start: nothing has been written when a check fails."""
     needed = [call for call in program.calls if call.check is not None]
     makers = {x: call for call in program.calls for x in call.results}
     written = {x.storage for call in program.calls for x in call.writes} if needed else ()

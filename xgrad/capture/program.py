@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from xgrad.capture.numbers import Number
-from xgrad.capture.source_location import NOWHERE, Location, describe
 
 
 class Diverged(Exception):
@@ -26,11 +25,11 @@ class Unusable(Exception):
 
 
 def owner_of(array: Any) -> Any:
-    """Return what owns the memory of an array, an array or an allocation: arrays with one owner share memory."""
+    """Return the owner of the memory of an array, an array or an allocation; arrays with one owner share memory."""
     allocation = None if type(array) is np.ndarray else getattr(getattr(array, "data", None), "mem", None)
     if allocation is not None:  # CuPy's, where not every view knows its base
         return allocation
-    while hasattr(base := getattr(array, "base", None), "shape"):
+    while (base := getattr(array, "base", None)) is not None and hasattr(base, "shape"):
         array = base
     return array
 
@@ -38,23 +37,22 @@ def owner_of(array: Any) -> Any:
 _NESTED = frozenset({tuple, list, slice})
 
 
+@dataclass(slots=True, eq=False)
 class Storage:
     """A piece of memory with one or several values in it, and the number of calls that write to it.
 
-    It is of a kind: "temporary", "constant", "input", given at each replay, or "state", updated in place.
+    Its kind is "temporary", "constant", "input" (passed to each replay) or "state" (updated in place).
     """
 
-    __slots__ = ("kind", "writes")
-
-    def __init__(self, kind: str) -> None:
-        self.kind, self.writes = kind, 0
+    kind: str
+    writes: int = 0
 
 
 class Value:
     """An array of a program: in a storage that its views share, with a name if it is an input or of the state.
 
-    Its `strides` are None where the library has none. A `scalar` is one of NumPy, whose arithmetic is not that of
-    arrays.
+    Its `strides` are None where the library has none. A `scalar` is one of NumPy, with another
+    arithmetic than arrays.
     """
 
     __slots__ = ("dtype", "name", "number", "scalar", "shape", "storage", "strides")
@@ -83,7 +81,7 @@ class Call:
 
     Its arguments are values, numbers, constants, and tuples, lists and slices of them; `writes` are those that it
     writes to. It returns a `single` array or a tuple; no `results` are new where it writes. A `check` is the expected
-    truth of the only argument, and computes nothing. The `location` is in the user's code.
+    truth of the only argument, and computes nothing. The `line` is that of the user's code, with the file.
     """
 
     function: Callable[..., Any]
@@ -93,7 +91,7 @@ class Call:
     results: Sequence[Value] = ()
     single: bool = True
     check: bool | None = None
-    location: Location = NOWHERE
+    line: str = ""
     reads: tuple[Value, ...] = field(init=False)
     numbers: tuple[Number, ...] = field(init=False)
 
@@ -101,11 +99,6 @@ class Call:
         operands = leaves((*self.args, *self.options.values()) if self.options else self.args)
         self.reads = tuple([x for x in operands if type(x) is Value])
         self.numbers = tuple([x for x in operands if type(x) is Number])
-
-    @property
-    def line(self) -> str:
-        """The file and line of the user's code that led to it."""
-        return describe(self.location)
 
     @property
     def name(self) -> str:
@@ -120,7 +113,7 @@ class Call:
 
 
 def leaves(args: Sequence[Any]) -> list[Any]:
-    """Return what is among arguments, and in tuples, lists and slices among them, at any depth."""
+    """Return the leaves of arguments in tuples, lists and slices, at any depth."""
     if _NESTED.isdisjoint(map(type, args)):
         return list(args)
     parts = [(x.start, x.stop, x.step) if type(x) is slice else x for x in args]

@@ -1,13 +1,14 @@
-"""A step as it was traced: where the state is kept, what is there before and after, the arguments, and the result."""
+"""A traced step: the slots in which state is kept, with their contents before and after, arguments, and result."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device
 from xgrad.backend.devices import _default
 from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
@@ -17,23 +18,21 @@ from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import base_of
 from xgrad.nn.module import Module
 from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import ContextGenerator, Generator, context_state
-from xgrad.support import trees
 
 _KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})  # attributes that have own rules
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A place where state is kept: an object with the name of its attribute, or a mapping with its key.
+    """A place where state is kept: an attribute of an object, a key of a dict, or a context variable.
 
-    It is of a kind: "array", "device" (a pair of device and dtype), "grad", "number" (also a tuple of them), or
-    "other", which a step is not to change. The name is for messages. What it holds is kept: before the step, at its
-    start, where traced arrays stand for others, and at its end.
+    Its kind is "array", "device" (a pair of device and dtype), "grad", "number" (or a tuple of them), "mode" (of a
+    module), or "other", which a step is not to change. The name is for messages. `before` is what it holds before the
+    step, `traced` what stands for that during the trace, and `after` what it holds at the end of the step.
     """
 
     kind: str
@@ -45,34 +44,37 @@ class Slot:
     after: Any = None
 
     def read(self) -> Any:
-        """Return what the slot holds; None where it is gone."""
+        """Return the content of the slot; None if the key is gone."""
+        if isinstance(self.owner, ContextVar):
+            return self.owner.get()
         return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
 
-    def writing(self, value: Any) -> tuple[Any, ...]:
+    def setter(self, value: Any) -> tuple[Any, ...]:
         """Return the call that gives the slot a value: of a function of C, in which no signal handler runs."""
-        if isinstance(self.owner, dict):
-            return operator.setitem, self.owner, self.key, value
-        if isinstance(self.owner, ContextGenerator):
-            return context_state.set, value
-        return setattr, self.owner, self.key, value
+        owner = context_state if isinstance(self.owner, ContextGenerator) else self.owner
+        if isinstance(owner, ContextVar):
+            return owner.set, value
+        return operator.setitem if isinstance(owner, dict) else setattr, owner, self.key, value
 
     def substitute(self, trace: Trace, memory: str) -> None:
         """Note what the slot holds, and what stands for it during a trace: an array in a kind of memory, for one."""
         self.before = self.traced = value = self.read()
         if self.kind == "array" and isinstance(value, trace.real.array_type):
-            self.traced = trace.lift(value, memory, self.name)
+            self.traced = trace.trace_array(value, memory, self.name)
         elif self.kind == "device":
             self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
         elif self.kind == "number":
             self.traced = trace.read(value, self.owner, self.key, self.name)
 
-    def restored(self, device: Device) -> Any:
-        """Return what the slot holds after the step without a trace."""
+    def untraced(self, device: Device) -> Any:
+        """Return the content of the slot after the step without a trace."""
         after = self.after
         if after is self.traced:
             return self.before
         if self.kind == "device":
             return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
+        if isinstance(after, TracingDevice):
+            return after.real
         return getattr(after, "array", after) if self.kind == "array" else plain(after)
 
 
@@ -85,6 +87,9 @@ class Slots:
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}  # and their names, by the id of the tensor
         self.complete = True  # whether all gradients in buffers are those of optimizers that still exist
         self._seen: set[int] = set()
+        self._add("other", grad_enabled, "", "the grad mode")
+        self._add("other", _default, "", "the default device")
+        self._add("other", default_dtype, "", "the default dtype")
         for name, optimizer in state.of(Optimizer):
             for i, group in enumerate(optimizer.param_groups):
                 self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
@@ -92,6 +97,8 @@ class Slots:
                 self._flat(flat)
         for name, tensor in state.of(Tensor):
             self._tensor(tensor, name)
+        for name, module in state.of(Module):
+            self._add("mode", vars(module), "training", f"{name}.training")
         for name, generator in state.of(Generator):
             self._add("number", generator, "_state", name)
         for i, x in enumerate(arguments):
@@ -113,7 +120,7 @@ class Slots:
         leaf = x._leaf
         if leaf is not None and leaf.slot is not None:
             flat = leaf.slot.flat()
-            if flat is None:  # the optimizer has forgotten it, and packs it anew when it takes a step
+            if flat is None:  # the optimizer has dropped it, and packs it again in its next step
                 self.complete = False
             else:
                 self._flat(flat)  # before the parameter: its buffers stand for those in them
@@ -163,30 +170,28 @@ class Recording:
     def __init__(self, state: State, slots: Slots, trace: Trace, tensors: list[Tensor], structure: Any) -> None:
         self.state, self.slots, self.trace = state, slots, trace
         self.tensors, self.structure = tensors, structure  # of the arguments
-        self.modes_before: list[Any] = [(mode, mode.get()) for mode in (grad_enabled, _default, default_dtype)]
-        self.alike = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
+        self.layouts = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, as the hooks
         self._hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
-        inputs = set(map(id, tensors)) - state.found.keys()
+        inputs = set(map(id, tensors)) - state.named.keys()
         for slot in slots.all:
             slot.substitute(trace, "input" if id(slot.owner) in inputs else "state")
         self.arrays = [slot for slot in slots.all if slot.kind == "array" and isinstance(slot.traced, TracedArray)]
-        self.written: list[Tensor] = []  # by the step
-        self.made: dict[int, tuple[Tensor, int]] = {}  # results and new gradients, with the numbers of their values
+        self.written: list[Tensor] = []  # by a step without a program
         self.changes: list[Slot] = []  # the slots that the step changed
         self.changed: set[tuple[int, Any]] = set()  # the ids of their owners, and their keys
         self.result: Any = None
         owners = [x for _, x in (*state.of(Module), *state.of(Optimizer))]
         self._attributes = [(x, dict(vars(x))) for x in owners]
-        self._layouts = [(x, _layout(x)) for _, x in state.of(Optimizer)]
+        self._packings = [(x, _packing(x)) for _, x in state.of(Optimizer)]
         stamps = [(slot.owner, "_changed") for slot in slots.all if slot.kind == "array"]
         self._stamps = [(x, key, getattr(x, key, 0)) for x, key in (*stamps, *[(x, "changed") for x in leaves])]
 
     def is_identified(self, tensor: Tensor) -> bool:
         """Return whether an argument must be the same tensor in each call: one of the state, or a parameter."""
         leaf = tensor._leaf
-        return id(tensor) in self.state.found or (
+        return id(tensor) in self.state.named or (
             leaf is not None and (leaf.slot is not None or type(tensor) is not Tensor)
         )
 
@@ -199,36 +204,13 @@ class Recording:
         self.changes = [slot for slot in self.slots.all if slot.after is not slot.traced]
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
-    def leaving(self, captured: bool) -> list[list[Any]]:
-        """Return the calls after which all is as after the step without a trace, once that has finished.
-
-        Results that are `captured` lose their history, as those of replays have none.
-        """
-        real, slots = self.trace.real, self.slots.all
-        calls: list[Any] = []
-        self.written = [x for x, key in self.stamped() if key == "_changed"]
-        for slot in slots:
-            after = slot.restored(real)
-            if after is not slot.after:
-                calls.append(slot.writing(after))
-            if slot.kind == "array" and slot.after is not slot.traced:
-                self.written.append(slot.owner)
-        known = {id(slot.owner) for slot in slots if slot.kind == "array"}
-        made = [x for _, x in trees.leaves(self.result)] if captured else []
-        made += [leaf.grad for _, leaf, _ in self.slots.leaves.values() if captured]
-        for x in made:  # which grows on the way
-            if not isinstance(x, Tensor) or id(x) in known or not isinstance(x._data, TracedArray):
-                continue
-            known.add(id(x))
-            made.append(base_of(x))
-            self.made[id(x)] = x, x._data.value.number
-            placement, edge = real.placements[x._placement.dtype], x._edge if type(x._edge) is Leaf else None
-            new = {"_data": x._data.array, "_placement": placement, "_edge": edge}
-            calls += [(setattr, x, name, value) for name, value in new.items()]
-            if edge is not None:
-                calls.append((setattr, edge, "placement", placement))
-        modes = [(_default.set, real)] if _default.get() is self.trace.device else []
-        return [calls, modes, [(tracing.set, None)]]
+    def exit_calls(self) -> list[Any]:
+        """Return the calls that give the slots their contents after the step without a trace."""
+        self.finish()
+        self.written = [x for x, key in self.changed_values() if key == "_changed"]
+        self.written += [slot.owner for slot in self.changes if slot.kind == "array"]
+        afters = [(slot, slot.untraced(self.trace.real)) for slot in self.slots.all]
+        return [slot.setter(after) for slot, after in afters if after is not slot.after]
 
     def forget(self) -> None:
         """Drop what stands for arrays."""
@@ -238,8 +220,8 @@ class Recording:
 
     # Changes
 
-    def faults(self) -> Iterator[str]:
-        """Return what the step changed and is not to."""
+    def unsupported_changes(self) -> Iterator[str]:
+        """Return the changes of the step that a replay cannot make."""
         for x, before in self._attributes:
             now = vars(x)
             for key in (before.keys() | now.keys()) - _KEPT_APART:
@@ -248,31 +230,23 @@ class Recording:
         for _, leaf, name in self.slots.leaves.values():
             if list((leaf.hooks or {}).values()) != self._hooks[id(leaf)]:
                 yield f"the hooks of {name}"
-        if default_dtype.get() is not self.modes_before[-1][1]:
-            yield "the default dtype"
-        if self.state.moved({id(slot.owner) for slot in self.slots.all}):
+        if self.state.was_rebound({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
 
-    def modes(self) -> list[tuple[Any, bool]]:
-        """Return the modules whose mode the step changed, with the new mode."""
-        found = [(x, vars(x).get("training"), before.get("training")) for x, before in self._attributes]
-        return [(x, bool(now)) for x, now, before in found if now is not before]
+    def has_same_layouts(self) -> bool:
+        """Return whether optimizers pack parameters and moments as they did before the step."""
+        return all(_packing(x) == before for x, before in self._packings)
 
-    def is_settled(self) -> bool:
-        """Return whether optimizers keep parameters and moments as they did before the step."""
-        return all(_layout(x) == before for x, before in self._layouts)
-
-    def stamped(self) -> list[tuple[Any, str]]:
+    def changed_values(self) -> list[tuple[Any, str]]:
         """Return the tensors and leaves that the step changed, with the attribute that tells when."""
         return [(x, key) for x, key, before in self._stamps if getattr(x, key, 0) != before]
 
 
-def _layout(optimizer: Any) -> Any:
-    """Return how an optimizer keeps its parameters: equal as long as it keeps them so."""
-    flats = optimizer.flats()
+def _packing(optimizer: Any) -> Any:
+    """Return how an optimizer packs its parameters and moments, to be compared."""
     return (
         {key: id(packed) for key, packed in optimizer._packed.items()},
         list(map(id, optimizer._unpacked_state.values())),
-        [(sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors)) for flat in flats],
+        [(sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors)) for flat in optimizer.flats()],
         [(id(group), sorted(group), list(map(id, group["params"]))) for group in optimizer.param_groups],
     )

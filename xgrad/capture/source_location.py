@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import CodeType, FrameType
-
-#: Code, and the offset of an instruction in it.
-Location = tuple[CodeType | None, int]
-NOWHERE: Location = (None, 0)
+from types import FrameType
 
 _known: dict[str, bool] = {}  # whether the code of a module is not the user's, by the name of the module
 _packages = {"", "xgrad", "contextlib"}  # code that xgrad generates is of a module without a name
@@ -19,23 +15,14 @@ def add_package(module: str) -> None:
     _known.clear()
 
 
-def locate() -> Location:
-    """Return the innermost instruction of the user's code."""
+def user_line() -> str:
+    """Return the file and the line, as messages name them."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name not in _known:
             _known[name] = name.partition(".")[0] in _packages
         if not _known[name]:
-            return frame.f_code, frame.f_lasti
+            return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
         frame = frame.f_back
-    return NOWHERE
-
-
-def describe(location: Location) -> str:
-    """Return the file and line of an instruction, as messages name it."""
-    code, instruction = location
-    if code is None:
-        return "?:0"
-    lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
-    return f"{code.co_filename.rpartition('/')[2]}:{lines[0] if lines else code.co_firstlineno}"
+    return "?:0"

@@ -1,4 +1,4 @@
-"""The state of a step: the tensors, modules, optimizers and generators that are found from the function."""
+"""The state of a step: the tensors, modules, optimizers and generators that a function refers to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FOREIGN = (random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
 class Link(NamedTuple):
-    """A place that leads to state, or may: an expression with ``{}`` for objects, these, and what is there.
+    """A path that may lead to state: an expression with ``{}`` for objects, the objects, and the value at the path.
 
     The value of a container is a tuple of its contents; `leads_to` are the ids of the state that is found through it.
     """
@@ -40,13 +40,13 @@ class Link(NamedTuple):
 
 
 class State:
-    """State found from a function, by id with its name; the links that lead to it; and generators of other libraries.
+    """The state of a function, `named` by id; the links that lead to it; and generators of other libraries.
 
     Each method of the search returns the ids of the state that something leads to.
     """
 
-    def __init__(self, function: Any, arguments: Iterable[Any], more: Any) -> None:
-        self.found: dict[int, tuple[str, Any]] = {}
+    def __init__(self, function: Any, arguments: Iterable[Any], extra: Any) -> None:
+        self.named: dict[int, tuple[str, Any]] = {}
         self.links: list[Link] = []
         self.foreign_generators: list[Any] = []
         self.edits = -1
@@ -55,22 +55,22 @@ class State:
         self._callable(function, "", followed=True)
         for i, argument in enumerate(arguments):
             self._visit(argument, f"argument {i}")
-        self._visit(more, "state")
+        self._visit(extra, "state")
         self._visit(default_generator, "xgrad.random")
         self._visited.clear()
 
     def of(self, kind: type) -> list[tuple[str, Any]]:
         """Return the tensors, modules, optimizers or generators, each with its name."""
-        return [(name, x) for name, x in self.found.values() if isinstance(x, kind)]
+        return [(name, x) for name, x in self.named.values() if isinstance(x, kind)]
 
     def same_modules(self) -> bool:
         """Return whether modules have the parameters, buffers, modules and modes that they had."""
         number = edits.number
-        if self.edits != number and all(same(_contents(module), known) for module, known in self._contents):
+        if self.edits != number and all(same_objects(_contents(module), known) for module, known in self._contents):
             self.edits = number
         return self.edits == number
 
-    def moved(self, known: Container[int]) -> bool:
+    def was_rebound(self, known: Container[int]) -> bool:
         """Return whether a place holds another of the `known` tensors, or another module, than was found there."""
         for text, (owner, *key), value, _ in self.links:
             if text != "{}":
@@ -80,25 +80,25 @@ class State:
             else:
                 now, before = list(owner), list(value)
             made = any(isinstance(x, Tensor) and id(x) not in known for x in now)  # by the step: an escape
-            if not made and not same(*[[x for x in part if isinstance(x, _HOLDERS)] for part in (now, before)]):
+            if not made and not same_objects(*[[x for x in part if isinstance(x, _HOLDERS)] for part in (now, before)]):
                 return True
         return False
 
     # Search
 
     def _visit(self, x: Any, name: str, level: int = 0) -> set[int]:
-        """Look into something: at level 1, in the attributes of an object, not into the attributes of others."""
-        _, known, found = self._visited.get(id(x), (None, 2, set()))
+        """Search an object once: at level 1, an attribute of another object, without its own attributes."""
+        _, known, ids = self._visited.get(id(x), (None, 2, set()))
         if isinstance(x, _HOLDERS):
-            level, found = 0, found | {id(x)}
+            level, ids = 0, ids | {id(x)}
         if level < known:
-            self._visited[id(x)] = x, level, found  # first, for what holds itself
-            found |= self._look_into(x, name, level)
-        return found
+            self._visited[id(x)] = x, level, ids  # first, for objects that contain themselves
+            ids |= self._search(x, name, level)
+        return ids
 
-    def _look_into(self, x: Any, name: str, level: int) -> set[int]:
+    def _search(self, x: Any, name: str, level: int) -> set[int]:
         if isinstance(x, _HOLDERS):
-            self.found[id(x)] = name, x
+            self.named[id(x)] = name, x
         if isinstance(x, Tensor):
             base = base_of(x)
             return set() if base is None else self._visit(base, f"the base of {name}")
@@ -117,9 +117,9 @@ class State:
         elif isinstance(x, _SEQUENCES):
             return self._contained(x, [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(tuple(x))])
         elif callable(x) and not isinstance(x, type):
-            found = self._callable(x, name)
-            if found or hasattr(x, "__wrapped__") or isinstance(x, (FunctionType, MethodType)) or level:
-                return found  # a decorated function, such as a captured step, is what it wraps
+            ids = self._callable(x, name)
+            if ids or hasattr(x, "__wrapped__") or isinstance(x, (FunctionType, MethodType)) or level:
+                return ids  # a decorated function, such as a captured step, is what it wraps
             return self._object(x, name)
         elif level == 0 and not isinstance(x, (type, ModuleType)):
             return self._object(x, name)
@@ -127,43 +127,43 @@ class State:
 
     def _contained(self, container: Any, parts: Iterable[set[int]]) -> set[int]:
         """Link the contents of a container, or those that an empty one may get."""
-        found = set().union(*parts)
-        if (found or not container) and not isinstance(container, (tuple, frozenset)):
-            self.links.append(Link("{}", (container,), tuple(container), found))
-        return found
+        ids = set().union(*parts)
+        if (ids or not container) and not isinstance(container, (tuple, frozenset)):
+            self.links.append(Link("{}", (container,), tuple(container), ids))
+        return ids
 
     def _module(self, module: Module, name: str) -> set[int]:
-        found: set[int] = set()
+        ids: set[int] = set()
         for path, part in module.named_modules():
             full = f"{name}.{path}" if path else name
             inner = self._visited.setdefault(id(part), (part, 0, {id(part)}))[2]
-            self.found[id(part)] = full, part
+            self.named[id(part)] = full, part
             self._contents.append((part, _contents(part)))
             for key, value in list(vars(part).items()):
                 if not isinstance(value, Module):
                     inner |= self._visit(value, f"{full}.{key}", 1)
-            found |= inner
-        return found
+            ids |= inner
+        return ids
 
     def _object(self, x: Any, name: str) -> set[int]:
         """Find state in the attributes of an object."""
         attributes = getattr(x, "__dict__", None)
         keys = list(attributes) if isinstance(attributes, dict) else []
-        found = set().union(*[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in keys])
+        ids = set().union(*[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in keys])
         for key in slots_of(x):
             if hasattr(x, key):
-                found |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
-        return found
+                ids |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
+        return ids
 
     def _item(self, mapping: Any, key: Any, name: str, level: int) -> set[int]:
         return self._link("{}[{}]", (mapping, key), mapping[key], name, level)
 
     def _link(self, text: str, objects: tuple[Any, ...], value: Any, name: str, level: int) -> set[int]:
-        """Visit what is at a place, and link it if it leads to state or may be replaced by a tensor."""
-        found = self._visit(value, name, level)
-        if found or type(value) in (type(None), bool, int, float, complex):
-            self.links.append(Link(text, objects, value, found))
-        return found
+        """Visit the value at a path, and link it if it leads to state or may be replaced by a tensor."""
+        ids = self._visit(value, name, level)
+        if ids or type(value) in (type(None), bool, int, float, complex):
+            self.links.append(Link(text, objects, value, ids))
+        return ids
 
     def _callable(self, x: Any, name: str, followed: bool = False) -> set[int]:
         """Find state in what a callable refers to."""
@@ -181,26 +181,26 @@ class State:
 
     def _function(self, function: FunctionType, followed: bool) -> set[int]:
         """Find state in the closure, the defaults and the named globals of a function."""
-        _, _, found = self._visited.setdefault(id(function), (function, 0, set()))  # it may call itself
-        found |= self._visit(function.__defaults__, "default") | self._visit(function.__kwdefaults__, "default")
+        _, _, ids = self._visited.setdefault(id(function), (function, 0, set()))  # it may call itself
+        ids |= self._visit(function.__defaults__, "default") | self._visit(function.__kwdefaults__, "default")
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
-                found |= self._link("{}.cell_contents", (cell,), cell.cell_contents, name, 0)
+                ids |= self._link("{}.cell_contents", (cell,), cell.cell_contents, name, 0)
             except ValueError:  # not assigned to yet
                 continue
         file = function.__code__.co_filename
         if not followed and (file.startswith(_LIBRARY) or str(function.__module__).partition(".")[0] == "xgrad"):
-            return found
+            return ids
         names, scope = _names(function.__code__), function.__globals__
         for name in sorted(names & scope.keys()):
             if not isinstance(scope[name], ModuleType):
-                found |= self._item(scope, name, name, 0)
+                ids |= self._item(scope, name, name, 0)
                 continue
             inside = vars(scope[name])
             for key in sorted(names & inside.keys()):
                 if isinstance(inside[key], _CONTAINERS):
-                    found |= self._item(inside, key, f"{name}.{key}", 0)
-        return found
+                    ids |= self._item(inside, key, f"{name}.{key}", 0)
+        return ids
 
 
 def _contents(module: Module) -> list[Any]:
@@ -215,7 +215,7 @@ def slots_of(x: Any) -> list[str]:
     return [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
 
 
-def same(one: Any, other: Any) -> bool:
+def same_objects(one: Any, other: Any) -> bool:
     """Return whether two tuples or lists hold the same objects."""
     return len(one) == len(other) and all(map(is_, one, other))
 

@@ -13,7 +13,7 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Storage, Value, owner_of
-from xgrad.capture.source_location import describe, locate
+from xgrad.capture.source_location import user_line
 from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.optim.flat import FlatParameters
@@ -25,6 +25,7 @@ _FOREIGN = "that is neither an argument, nor found from the step, nor made by it
 _SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
 #: Functions that raise an error for some values: `x[index]` is checked in advance.
 _RAISE = {*"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd svdvals".split()}
+_CHECKED = _SHAPED_BY_VALUES | _RAISE | {"getitem", "setitem", "repeat"}
 
 
 class Trace:
@@ -41,7 +42,7 @@ class Trace:
         self.refusals: list[str] = []  # why the step cannot be replayed, each with the line
         self.journal: list[tuple[Any, ...]] = []  # functions with arguments that undo writes to state, last write first
         self.made: list[ref[TracedArray]] = []  # all traced arrays
-        self._lifted: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
+        self._traced_arrays: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
         self._storages: dict[int, Storage] = {}  # of inputs and state, by the id of what owns their memory
         self._views: dict[Storage, list[ref[TracedArray]]] = {}  # of inputs and state
         self._exclusive: dict[Storage, int] = {}  # references to the buffers of parameters
@@ -57,22 +58,22 @@ class Trace:
             self._views.setdefault(storage, []).append(reference)
         return traced
 
-    def lift(self, array: Any, kind: str, name: str) -> TracedArray:
-        """Return what stands for an array that exists before the step: an "input", or one of the "state"."""
-        known = self._lifted.get(id(array))
+    def trace_array(self, array: Any, kind: str, name: str) -> TracedArray:
+        """Return the traced array of an array that exists before the step: an "input", or part of the "state"."""
+        known = self._traced_arrays.get(id(array))
         if known is None:
             storage = self._storages.setdefault(id(owner_of(array)), Storage(kind))
-            known = self._lifted[id(array)] = self._traced(array, storage, name)
+            known = self._traced_arrays[id(array)] = self._traced(array, storage, name)
         return known
 
     def constant(self, array: Any) -> TracedArray:
-        """Return what stands for an array made of Python's values."""
+        """Return the traced array of an array made from Python's values."""
         traced = self._traced(array, Storage("constant"))
         self.constants[traced.value.number] = array
         return traced
 
     def read(self, value: Any, owner: Any, key: Any, name: str, index: int | None = None) -> Any:
-        """Return what stands for a number, or a tuple of them, that is read from its owner."""
+        """Return the expression of a number, or a tuple of them, that is read from its owner."""
         if type(value) is tuple:
             return tuple([self.read(part, owner, key, name, i) for i, part in enumerate(value)])
         value = value.item() if hasattr(value, "item") else value
@@ -84,7 +85,7 @@ class Trace:
 
     def forget(self) -> None:
         """Drop the arrays of inputs and state: numbers of the program refer to the trace."""
-        self._lifted.clear()
+        self._traced_arrays.clear()
         self.journal.clear()
 
     # Calls
@@ -92,31 +93,35 @@ class Trace:
     def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
         operands: dict[int, TracedArray] = {}  # by the id of the array
-        real, stored = self._take(args, operands)
+        real, stored = self._unwrap(args, operands)
+        written = [args[i] for i in writes if type(args[i]) is TracedArray]
         named, stored_options = options, options
         if options:
-            parts = self._take(options.values(), operands)
+            parts = self._unwrap(options.values(), operands)
             named, stored_options = [dict(zip(options, part, strict=True)) for part in parts]
-        written = [x for x in (*[args[i] for i in writes], options.get("out")) if type(x) is TracedArray]
-        self._check_call(function, args)
-        self._prepare_writes(written)
+            written += [x for x in (options.get("out"),) if type(x) is TracedArray]
+        name = getattr(function, "__name__", "")
+        if name in _CHECKED:
+            self._check_call(name, args)
+        if written:
+            self._prepare_writes(written)
         result = function(*real, **named)
         single = not isinstance(result, (tuple, list))
         arrays = [result] if single else result
         if not written and not any(map(_is_array, arrays)):
             return result  # of shapes or dtypes
         known = single and (result is None or id(result) in operands)
-        made = [] if known else [self._standing_for(array, operands) for array in arrays]
+        made = [] if known else [self._wrap(array, operands) for array in arrays]
         if made or written:  # else an argument is returned as it is: nothing happened
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
-            call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, locate())
+            call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, user_line())
             self.calls.append(call)
         if single:
             return made[0] if made else operands.get(id(result))
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
 
-    def _standing_for(self, array: Any, operands: dict[int, TracedArray]) -> TracedArray:
-        """Return what stands for a result, which may be an operand, or in the memory of one."""
+    def _wrap(self, array: Any, operands: dict[int, TracedArray]) -> TracedArray:
+        """Return the traced array of a result, which may be an operand, or share the memory of one."""
         if id(array) in operands:
             return operands[id(array)]
         owner = owner_of(array) if isinstance(array, self._array_type) else array
@@ -125,7 +130,7 @@ class Trace:
                 return self._traced(array, x.value.storage)
         return self._traced(array, Storage("temporary"))
 
-    def _take(self, args: Iterable[Any], operands: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
+    def _unwrap(self, args: Iterable[Any], operands: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
         """Return arguments as the function takes them, and as a program has them; add the arrays to `operands`."""
         real, stored = [], []
         for x in args:
@@ -144,9 +149,9 @@ class Trace:
             elif kind is TracingDevice:
                 one = other = x.real
             elif kind is tuple or kind is list:
-                one, other = map(kind, self._take(x, operands))
+                one, other = map(kind, self._unwrap(x, operands))
             elif kind is slice:
-                one, other = [slice(*part) for part in self._take((x.start, x.stop, x.step), operands)]
+                one, other = [slice(*part) for part in self._unwrap((x.start, x.stop, x.step), operands)]
             elif isinstance(x, self._array_type):
                 self.refuse("an array is used that is neither an argument nor made by the step")
             real.append(one)
@@ -154,31 +159,30 @@ class Trace:
         return real, stored
 
     def _prepare_writes(self, written: list[TracedArray]) -> None:
-        """Save what is in memory of the state before it is overwritten."""
+        """Save the content of memory of the state before it is overwritten."""
         for x in written:
             storage = x.value.storage
             storage.writes += 1
             if storage.kind == "constant":
                 storage.kind = "temporary"
                 source = self.constant(self.constants.pop(x.value.number).copy()).value
-                copy = Call(self.real.xp.asarray, (source,), {"copy": True}, results=[x.value], location=locate())
+                copy = Call(self.real.xp.asarray, (source,), {"copy": True}, results=[x.value], line=user_line())
                 self.calls.insert(0, copy)  # before all readers
             elif storage.kind != "temporary" and id(x.array) not in self._saved:
                 self._saved.add(id(x.array))
                 self.journal.insert(0, (operator.setitem, x.array, Ellipsis, x.array.copy()))
 
-    def _check_call(self, function: Callable[..., Any], args: Sequence[Any]) -> None:
+    def _check_call(self, name: str, args: Sequence[Any]) -> None:
         """Refuse shapes that depend on values, and calls that may raise when a replay has written to the state."""
-        name = getattr(function, "__name__", "")
         if name == "getitem" or name == "setitem":
             self._check_key(name, *args)
         elif name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], TracedArray)):
             self.refuse(f"the shape of what {name} returns depends on values")
-        elif self.journal and name in _RAISE and not self.real.backend.asynchronous:
+        elif name in _RAISE and self.journal and not self.real.backend.asynchronous:
             self.refuse(f"{name} may raise an error, and the step has written to tensors before: call it first")
 
     def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
-        """Refuse masks; after a write to the state, check the range of indices: errors must come before it."""
+        """Refuse masks; after a write to the state, check the range of indices before all writes."""
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(part, TracedArray) and "bool" in str(part.dtype) for part in parts):
             if name == "getitem":
@@ -193,9 +197,9 @@ class Trace:
                     self.check(self.device.xp.all((part >= -length) & (part < length)))
 
     def check(self, condition: Any) -> bool:
-        """Return the truth of an array of one bool, which each replay checks."""
+        """Return the truth of an array of one bool, and make it a check of the program."""
         truth = bool(condition.array)
-        self.calls.append(Call(bool, (condition.value,), {}, check=truth, location=locate()))
+        self.calls.append(Call(bool, (condition.value,), {}, check=truth, line=user_line()))
         return truth
 
     # Parameters that optimizers update in place
@@ -230,7 +234,7 @@ class Trace:
 
     def refuse(self, reason: str) -> None:
         """Note why the step cannot be replayed; it runs on."""
-        self.refusals.append(f"{describe(locate())}: {reason}")
+        self.refusals.append(f"{user_line()}: {reason}")
 
     def check_device(self, device: Device, action: str) -> None:
         """Refuse the capture unless a device is that of the trace."""
@@ -283,7 +287,7 @@ class Trace:
         return from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
 
     def admit_key(self, key: Tensor, device: Device) -> Any:
-        """Return the array of a key of an index on a device, if the key or what it indexes is foreign; else None."""
+        """Return the array of an index on a device, if the index or the indexed array is foreign; else None."""
         if device is self.real and key._placement.device is self.device:
             self.refuse(f"a tensor is indexed {_FOREIGN}: pass it as an argument, or name it in state=")
             return key._data.array

@@ -1,4 +1,4 @@
-"""Traced arrays, and the device that they are on: operators, functions and kernels record what they are called with."""
+"""Traced arrays and their device: operators, functions and kernels record their calls."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class TracingNamespace:
 
 
 class TracingBackend:
-    """A backend whose functions record their calls, and refuse the capture where values leave the device."""
+    """A backend with functions that record their calls, and refuse the capture where values leave the device."""
 
     def __init__(self, real: Any) -> None:
         self.real, self.kernels = real, dict[str, Any]()
@@ -159,12 +159,12 @@ class TracingBackend:
         return x.value.storage is y.value.storage
 
     def from_dlpack(self, x: Any, index: int) -> Any:
-        """Return what another library shares, which refuses the capture."""
+        """Return an array of another library, which refuses the capture."""
         tracing.get().refuse("an array of another library is taken through DLPack: pass a tensor as an argument")
         return tracing.get().constant(self.real.from_dlpack(x, index))
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
-        """Return an array to be given away, which refuses the capture."""
+        """Return an array for another library, which refuses the capture."""
         return self.real.export_buffer(x.read(), read_only=read_only, copy=copy)
 
 
@@ -193,7 +193,7 @@ class TracingDevice(Device):
         return self
 
     def as_array(self, x: Any) -> Any:
-        """Return an array of what a rule made: a traced scalar, or a constant."""
+        """Return the result of a rule as an array: a traced scalar, or a constant."""
         if isinstance(x, TracedArray):
             return record(self.real.as_array, (x,))
         if type(x) is Number:

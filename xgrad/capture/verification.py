@@ -15,7 +15,7 @@ from xgrad.support import trees
 
 
 def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:
-    """Return what a step returns, after comparing a replay with it.
+    """Return the result of a step, after the comparison of a replay with it.
 
     `slots` are those of the step's state; `replay` returns the result, and whether it is that of a replay, not of a
     trace or of the step itself. Raises `CaptureError` if a result or a tensor of the state differs; the state is then
@@ -35,7 +35,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
         if slot.kind == "array" and (slot.read() is value or id(slot.owner) in packed):
             slot.read()[...] = copy
         elif slot.kind in ("array", "grad", "number"):
-            call, *operands = slot.writing(value if copy is None else copy)
+            call, *operands = slot.setter(value if copy is None else copy)
             call(*operands)
     result = step()
     for name, value in _values(slots, result).items():
@@ -74,7 +74,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _difference(one: Any, other: Any) -> str:
-    """Return what differs, of arrays the first element with its bits."""
+    """Return the difference; of arrays, the first different element with its bits."""
     if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)) or one.shape != other.shape:
         return f"{one!r} against {other!r}"
     bits = [np.ascontiguousarray(x).reshape(-1).view(np.uint8).reshape(x.size, x.itemsize) for x in (one, other)]

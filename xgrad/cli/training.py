@@ -270,7 +270,7 @@ class TrainingRun:
         self.saved = len(self.metrics)
 
     def config(self) -> dict[str, Any]:
-        """Return what is needed to repeat the run and to use the weights."""
+        """Return the settings that repeat the run and describe the weights."""
         return asdict(self.options) | {
             "image_shape": self.data.train.images.shape[1:],
             "classes": self.data.classes,

@@ -68,7 +68,7 @@ def functional_call(
 
 
 def _replace(value: Any, done: dict[int, Any]) -> Any:
-    """Return a value of an attribute with replacements, given by the id of what they replace, or as it is without any.
+    """Return the value of an attribute with replacements, by the id of the replaced object; without any, the value.
 
     Modules, containers and functions are copied. `done` gets the copies, by the id of the original.
     """

@@ -140,7 +140,7 @@ def _drop_letters(term: str, positions: Sequence[int]) -> str:
 
 @lru_cache(256)
 def _path(terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...]) -> list[tuple[int, ...]]:
-    """Return which operands to contract, step by step; results of steps are appended to what is left."""
+    """Return the indices of the operands of each contraction, whose result is appended to the remaining ones."""
     if len(terms) < 3:
         return [tuple(range(len(terms)))]
     lengths, search = dict(sizes), "optimal" if len(terms) <= 4 else "greedy"
@@ -150,7 +150,7 @@ def _path(terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...
 
 
 def _contract_pair(first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]) -> Labelled:
-    """Multiply two operands, and sum over what is in both of them and not kept, in one product of matrices."""
+    """Multiply two operands, and sum over their common axes that are not kept, in one matrix product."""
     (x1, term1), (x2, term2) = first, second
     shared = [letter for letter in term1 if letter in term2]
     batch, summed = [x for x in shared if x in kept], [x for x in shared if x not in kept]

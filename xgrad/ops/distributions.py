@@ -36,7 +36,7 @@ def _boxcox_by_power(xp: Any, logarithm: Any, lmbda: Any) -> Any:
 
 
 def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
-    """The negative of the order below, which SciPy does not have for order 0."""
+    """Derivative of ``expn``: the negative of the order below, which SciPy lacks for order 0."""
     n, x = as_arrays(xp, n, x)
     return -g * xp.where(n == 0, xp.exp(-x) * (1 + 1 / x) / x, xp.special.expn(xp.where(n == 0, 0, n - 1), x))
 

@@ -19,7 +19,7 @@ _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 
 @documented("creation functions")
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
-    """Return a tensor of what another library's array holds, in the same memory where that can be.
+    """Return a tensor of the array of another library, in the same memory if possible.
 
     x : object -- An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
     device : str or Device, optional -- The device of the result. By default that of the memory: on ``cpu`` for that of

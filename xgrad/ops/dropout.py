@@ -25,7 +25,7 @@ def dropout_scale(p: float) -> tuple[int, float]:
 
 
 def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
-    """Return what `dropout` multiplies an array or a tensor by: 0 with probability `p`, else ``1 / (1 - p)``."""
+    """Return the factors of `dropout` for an array or a tensor: 0 with probability `p`, else ``1 / (1 - p)``."""
     threshold, scale = dropout_scale(p)
     bits = device.backend.random_bits(seed, call, 16, math.prod(x.shape), device.index)
     mask = xp.astype((from_array(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)

@@ -17,7 +17,7 @@ __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 
 class FloatLimits(NamedTuple):
-    """What `finfo` returns; all but `bits` and `dtype` are Python floats."""
+    """The result of `finfo`; all but `bits` and `dtype` are Python floats."""
 
     bits: int
     eps: float
@@ -28,7 +28,7 @@ class FloatLimits(NamedTuple):
 
 
 class IntegerLimits(NamedTuple):
-    """What `iinfo` returns."""
+    """The result of `iinfo`."""
 
     bits: int
     max: int
@@ -116,7 +116,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 
 @documented("data type functions")
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
-    """Return the dtype of what an op makes of tensors, dtypes and numbers together.
+    """Return the dtype that tensors, dtypes and numbers promote to.
 
     *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex -- At least one tensor or dtype.
     returns dtype -- What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest

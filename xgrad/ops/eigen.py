@@ -29,7 +29,7 @@ class EigResult(NamedTuple):
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """The result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -83,7 +83,7 @@ def _eigvals(xp: Any, x: Any, /) -> Any:
 
 
 def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[Any, ...]:
-    """Return what a solver finds as complex numbers: NumPy's are real where all eigenvalues are."""
+    """Return the results of a solver as complex numbers; NumPy's are real if all eigenvalues are."""
     check_square(x)
     dtype = xp.complex64 if x.dtype in (xp.float32, xp.complex64) else xp.complex128
     return tuple([part if is_complex(part.dtype) else xp.astype(part, dtype) for part in solve(x)])

@@ -179,7 +179,7 @@ def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
 
 @documented()
 def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
-    """Return a copy of `x` in which ``x[key]`` is `value`: what ``x[key] = value`` makes of `x`.
+    """Return a copy of `x` in which ``x[key]`` is `value`, as after ``x[key] = value``.
 
     x
     key : as in `getitem` -- The elements to replace. Where an index repeats, one of its values stays, the last on

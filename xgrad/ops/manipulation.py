@@ -214,7 +214,7 @@ def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
 
 
 def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
-    """Return the shift along each axis, of which a number alone stands for all."""
+    """Return the shift along each axis; a single number is that of all axes."""
     if isinstance(shift, (tuple, list)):
         return tuple([sign * n for n in shift])
     if not hasattr(shift, "__index__"):

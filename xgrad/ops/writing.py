@@ -92,7 +92,7 @@ def write(x: Tensor, key: Any, value: Any) -> None:
 
 
 def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
-    """Return what ``x += other`` makes of `x`, given the function of the operator."""
+    """Return `x` after ``x += other``, given the function of the operator."""
     new = _checked_result(x, compute, other)
     if has_family(x):
         if new._edge is None and _is_exclusive(x, new):
@@ -139,7 +139,7 @@ def _with_view_history(x: Tensor) -> Tensor:
 
 
 def _is_exclusive(x: Tensor, *operands: Any) -> bool:
-    """Return whether the memory of a constant is used only by its base and views, none of which is an operand."""
+    """Return whether only the base of a constant and its views use its memory, and none of them is an operand."""
     if tracing.get() is not None:
         return False
     family = family_of(x)

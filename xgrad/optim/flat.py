@@ -246,7 +246,7 @@ class FlatParameters:
     def _update_tile(
         self, update: Update, p: Any, g: Any, values: Mapping[str, Any], options: Mapping[str, Any]
     ) -> State:
-        """Call the update rule, check and store what it returns, and return the state that it leaves."""
+        """Call the update rule, check and store its results, and return the new state."""
         device = self.layout.placement.device
         state = State(device, self.layout.placement.dtype, values)
         new = update(device.xp, p, g, state, options)
@@ -263,7 +263,7 @@ class FlatParameters:
         return state
 
     def _gather_gradients(self) -> None:
-        """Copy gradients to the buffer that are elsewhere, such as those that were set by hand."""
+        """Copy gradients outside the buffer, such as assigned ones, into it."""
         foreign = [index for index, leaf in enumerate(self.leaves) if not leaf.slot.contains(leaf.grad)]
         if foreign and self.gradients.exposed:
             self.gradients.reallocate()

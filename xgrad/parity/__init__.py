@@ -1,4 +1,4 @@
-"""One device held against another: every op, trainings, random numbers, and how long each takes.
+"""Comparison of devices, ``xgrad parity``: ops, fused kernels, training runs, seeds and times.
 
-`table` is also what drives the tests of the ops: a new op is one new row. ``xgrad parity`` is the command.
+The op table in `cases` also drives the tests of the ops: a new op is a new case.
 """

@@ -1,203 +1,140 @@
-"""A row of the table on several devices: how far each is from the reference, and where the most."""
+"""Comparison of an op on several devices with a high-precision reference."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xgrad.backend.device import Device
 from xgrad.parity import pytorch
-from xgrad.parity.evaluate import Mismatch, Run, by_pytorch, evaluate, floating, like, quiet
+from xgrad.parity.comparison import DIFFERENCES, PYTORCH, REFERENCE, Comparison, WorstError
+from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.reference import FLOAT64, Differences, differences, reference
-from xgrad.parity.reproducer import Fault, described, reproducer
-from xgrad.parity.row import Op, Sample
-from xgrad.parity.timing import Timing, timed
+from xgrad.parity.reproducer import describe_inputs, reproducer
+from xgrad.parity.run_op import Mismatch, Run, floating, like, quiet, run_op, run_op_pytorch
+from xgrad.parity.timing import timed
 from xgrad.parity.ulp import distance
 
-DIFFERENCES, PYTORCH, REFERENCE = "differences", "PyTorch", "reference"
 PYTORCH_LIMIT = 1e-13
-UNITS = {"ULP": "error in ULP", "relative": "relative error"}
 
 
 def differences_limit() -> float:
-    """Return how far, relatively, a derivative may be from central differences."""
+    """Return the tolerated relative error of a derivative compared with finite differences."""
     return float(1e4 * reference().eps ** 0.8)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The worst error of an op on a device, in one dtype, of one quantity: "value" or "gradient".
+class _Finding(NamedTuple):
+    """An error in the result or gradient `number` of a sample; `unit` is the size of the unit that it is counted in."""
 
-    `device` may also be `DIFFERENCES` or `PYTORCH`, which the reference itself is held against, in relative errors.
-    `error` and `limit` are in `unit`, `sample` and `inputs` say what went in, by shapes and by numbers, and `note` what
-    went wrong where there is no number.
-    """
-
-    device: str
-    dtype: str
-    quantity: str
-    error: float
-    unit: str
-    relative: float
-    limit: float
-    what: str = ""
-    place: tuple[int, ...] = ()
-    sample: str = ""
-    inputs: str = ""
-    got: str = ""
-    expected: str = ""
-    note: str = ""
-    reproducer: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether the error is tolerated."""
-        return self.error <= self.limit
-
-    @property
-    def share(self) -> float:
-        """The part of the tolerance that is used."""
-        return self.error / self.limit if self.limit else math.inf if self.error else 0.0
-
-
-@dataclass
-class Comparison:
-    """What came of one row."""
-
-    op: str
-    tolerance: str
-    samples: int
-    cells: list[Cell] = field(default_factory=list)
-    skipped: dict[str, str] = field(default_factory=dict)
-    timing: list[Timing] = field(default_factory=list)
-
-    @property
-    def compared(self) -> bool:
-        """Whether it was compared on a device, rather than on the reference alone."""
-        return any(cell.device not in (DIFFERENCES, PYTORCH, REFERENCE) for cell in self.cells)
-
-    @property
-    def failures(self) -> list[Cell]:
-        """The cells past their tolerance."""
-        return [cell for cell in self.cells if not cell.passed]
-
-
-class _Found(NamedTuple):
-    """A cell, and what is needed to make it happen again."""
-
-    cell: Cell
+    error: WorstError
     sample: Sample
-    fault: Fault
-    special: bool = False
+    number: int = 0
+    unit: float = 1.0
 
 
-def compare(op: Op, devices: Sequence[Device], dtypes: Sequence[str], time: bool = True) -> Comparison:
-    """Hold devices against the reference on every sample of a row, and the reference against what is not ours."""
-    samples = [(sample, False) for sample in (*op.samples, op.wide_sample()) if sample]
-    samples += [(sample, True) for sample in (op.special_sample(),) if sample]
+def compare(op: OpCase, devices: Sequence[Device], dtypes: Sequence[str], time: bool = True) -> Comparison:
+    """Compare devices with the reference on every sample, and the reference with differences and with PyTorch."""
+    samples = [sample for sample in (*op.samples, op.range_sample(), op.special_sample()) if sample]
     result = Comparison(op.name, op.tolerance.name, len(samples))
-    result.skipped = {str(d): op.not_on[d.type] for d in devices if d.type in op.not_on}
+    result.skipped = {str(d): op.unsupported[d.type] for d in devices if d.type in op.unsupported}
     if missing := op.missing():
         result.skipped = {str(d): f"needs {missing}" for d in devices}
         return result
-    usable = [device for device in devices if device.type not in op.not_on]
-    worst: dict[tuple[str, str, str], _Found] = {}
+    usable = [device for device in devices if device.type not in op.unsupported]
+    worst: dict[tuple[str, str, str], _Finding] = {}
     with quiet():
-        for sample, special in samples:
-            for found in _on_sample(op, sample, special, usable, dtypes):
-                cell = found.cell
-                key = (cell.device, cell.dtype, cell.quantity)
-                if key not in worst or _rank(cell) > _rank(worst[key].cell):
-                    worst[key] = found._replace(special=special)
-        result.cells = [_with_reproducer(op, found) for found in worst.values()]
+        for sample in samples:
+            for finding in _compare_sample(op, sample, usable, dtypes):
+                key = _key(finding.error)
+                if key not in worst or _rank(finding.error) > _rank(worst[key].error):
+                    worst[key] = finding
+        result.cells = [_with_reproducer(op, finding) for finding in worst.values()]
         if time:
             result.timing = [timed(op, device, dtype) for device in usable for dtype in dtypes]
     return result
 
 
-def _rank(cell: Cell) -> tuple[float, float]:
-    return cell.share, cell.relative
+def _key(error: WorstError) -> tuple[str, str, str]:
+    return error.device, error.dtype, error.quantity
 
 
-def _on_sample(
-    op: Op, sample: Sample, special: bool, devices: Sequence[Device], dtypes: Sequence[str]
-) -> Iterator[_Found]:
+def _rank(error: WorstError) -> tuple[float, float]:
+    return error.share, error.relative
+
+
+def _compare_sample(op: OpCase, sample: Sample, devices: Sequence[Device], dtypes: Sequence[str]) -> Iterator[_Finding]:
     """Yield the worst error of each quantity, in each dtype, on each device and of the reference itself."""
     exact = reference().device
     try:
-        run = evaluate(op, sample, exact, FLOAT64)
+        run = run_op(op, sample, exact, FLOAT64)
         used = (op.differentiable and not op.no_derivative) or op.tolerance.conditioned
-        slopes = differences(op, sample, run) if used and not special else None
-        wants = {dtype: evaluate(op, sample, exact, FLOAT64, dtype) for dtype in dtypes}
+        slopes = differences(op, sample, run) if used and not sample.special else None
+        references = {dtype: run_op(op, sample, exact, FLOAT64, dtype) for dtype in dtypes}
     except Exception as error:
         yield _raised(op, sample, REFERENCE, "float64", error)
         return
-    yield from _against_differences(op, sample, run, slopes)
-    yield from _against_pytorch(op, sample, special, run, slopes)
-    for dtype, want in wants.items():
+    yield from _compare_differences(op, sample, run, slopes)
+    yield from _compare_pytorch(op, sample, run, slopes)
+    for dtype, expected in references.items():
         for device in devices:
             try:
-                got = evaluate(op, sample, device, dtype)
-                _check_alike(op, got, want, dtype)
+                got = run_op(op, sample, device, dtype)
+                _check_kinds(op, got, expected, dtype)
             except Exception as error:
                 yield _raised(op, sample, str(device), dtype, error)
             else:
-                yield from _against_reference(op, sample, special, str(device), dtype, got, want, slopes)
+                yield from _compare_device(op, sample, str(device), dtype, got, expected, slopes)
 
 
-def _check_alike(op: Op, got: Run, want: Run, dtype: str) -> None:
-    """Raise `Mismatch` where results are of other shapes or kinds than those of the reference."""
-    ours = [(x.shape, x.dtype) for x in got.values]
+def _check_kinds(op: OpCase, got: Run, expected: Run, dtype: str) -> None:
+    """Raise `Mismatch` for results of other shapes or kinds than those of the reference."""
+    kinds = [(x.shape, x.dtype) for x in got.values]
     floats = np.dtype("float64" if op.function_name == "astype" else dtype)
-    theirs = [(x.shape, like(x.dtype, floats) if x.dtype.kind in "fc" else x.dtype) for x in want.values]
-    if ours != theirs:
-        expected, found = (", ".join(f"{kind} of shape {shape}" for shape, kind in run) for run in (theirs, ours))
-        raise Mismatch(f"expected {expected}, got {found}")
+    wanted = [(x.shape, like(x.dtype, floats) if x.dtype.kind in "fc" else x.dtype) for x in expected.values]
+    if kinds != wanted:
+        texts = [", ".join(f"{kind} of shape {shape}" for shape, kind in each) for each in (wanted, kinds)]
+        raise Mismatch("expected {}, got {}".format(*texts))
 
 
-def _check_shapes(got: Run, want: Run) -> None:
-    """Raise `Mismatch` where results or gradients are of other shapes or kinds than those of PyTorch."""
-    ours, theirs = ([(x.shape, x.dtype.kind) for part in run for x in part] for run in (got, want))
-    if ours != theirs:
-        raise Mismatch(f"expected shapes and kinds {theirs}, got {ours}")
-
-
-def _against_reference(
-    op: Op, sample: Sample, special: bool, device: str, dtype: str, got: Run, want: Run, slopes: Differences | None
-) -> Iterator[_Found]:
+def _compare_device(
+    op: OpCase, sample: Sample, device: str, dtype: str, got: Run, expected: Run, slopes: Differences | None
+) -> Iterator[_Finding]:
     elements = max([x.size for x in sample.inputs if isinstance(x, np.ndarray)], default=1)
-    for quantity, ours, theirs, extra in _quantities(op, special, got, want, slopes):
+    for quantity, results, references, extra in _quantities(op, sample, got, expected, slopes):
         if quantity == "value" and not op.tolerance.conditioned:
-            extra = [0.0] * len(ours)
-        limit = op.tolerance.limit(quantity, 1 if sample.columns else elements)
-        errors = [distance(a, b, a.dtype, c) for a, b, c in zip(ours, theirs, extra, strict=True)]
-        yield _worst(op, sample, (device, dtype, quantity), "ULP", limit, ours, theirs, errors)
+            extra = [0.0] * len(results)
+        limit = op.tolerance.limit(quantity, 1 if sample.elementwise else elements)
+        errors = [distance(a, b, a.dtype, c) for a, b, c in zip(results, references, extra, strict=True)]
+        yield _worst(op, sample, (device, dtype, quantity), "ULP", limit, results, references, errors)
 
 
-def _against_pytorch(op: Op, sample: Sample, special: bool, run: Run, slopes: Differences | None) -> Iterator[_Found]:
-    """Yield how far the reference is from PyTorch's functions and PyTorch's own derivatives."""
+def _compare_pytorch(op: OpCase, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Finding]:
+    """Yield the errors of the reference compared with PyTorch's functions and derivatives."""
     if op.torch is None or not pytorch.installed():
         return
     try:
-        theirs = by_pytorch(op, sample, "float64")
-        _check_shapes(run, theirs)
+        expected = run_op_pytorch(op, sample, "float64")
+        kinds, wanted = ([(x.shape, x.dtype.kind) for part in each for x in part] for each in (run, expected))
+        if kinds != wanted:
+            raise Mismatch(f"expected shapes and kinds {wanted}, got {kinds}")
     except Exception as error:
         yield _raised(op, sample, PYTORCH, "float64", error)
         return
-    limit = max(PYTORCH_LIMIT, op.loose[0] if op.loose else 0.0)
-    for quantity, ours, expected, extra in _quantities(op, special, run, theirs, slopes):
+    limit = max(PYTORCH_LIMIT, op.torch_rtol[0] if op.torch_rtol else 0.0)
+    for quantity, results, torch_results, extra in _quantities(op, sample, run, expected, slopes):
         errors = [
-            distance(a.astype(b.dtype), b, b.dtype, c)[::-1] for a, b, c in zip(ours, expected, extra, strict=True)
+            distance(a.astype(b.dtype), b, b.dtype, c)[::-1]
+            for a, b, c in zip(results, torch_results, extra, strict=True)
         ]
-        yield _worst(op, sample, (PYTORCH, "float64", quantity), "relative", limit, ours, expected, errors)
+        yield _worst(op, sample, (PYTORCH, "float64", quantity), "relative", limit, results, torch_results, errors)
 
 
-def _against_differences(op: Op, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Found]:
-    """Yield how far the gradients that the rules give are from differences of the forward rule."""
+def _compare_differences(op: OpCase, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Finding]:
+    """Yield the errors of the derivative rules compared with finite differences."""
     if slopes is None or op.no_derivative or not run.gradients:
         return
     errors = []
@@ -213,82 +150,76 @@ def _against_differences(op: Op, sample: Sample, run: Run, slopes: Differences |
     yield _worst(op, sample, key, "relative", differences_limit(), run.gradients, slopes.gradients, errors)
 
 
-def _quantities(op: Op, special: bool, got: Run, want: Run, slopes: Differences | None) -> Iterator[tuple[Any, ...]]:
-    """Yield values and gradients, each with what is added to its magnitude."""
-    yield "value", got.values, want.values, slopes.value_changes if slopes else [0.0] * len(got.values)
-    if got.gradients and not (special and not op.special_gradient):
+def _quantities(
+    op: OpCase, sample: Sample, got: Run, expected: Run, slopes: Differences | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield values and gradients, each with an addition to its magnitude."""
+    yield "value", got.values, expected.values, slopes.value_changes if slopes else [0.0] * len(got.values)
+    if got.gradients and not (sample.special and not op.special_gradient):
         extra = slopes.gradient_changes if slopes else [0.0] * len(got.gradients)
-        yield "gradient", got.gradients, want.gradients, extra
+        yield "gradient", got.gradients, expected.gradients, extra
 
 
 def _worst(
-    op: Op,
+    op: OpCase,
     sample: Sample,
     key: tuple[str, str, str],
     unit: str,
     limit: float,
     got: list[np.ndarray],
-    want: list[np.ndarray],
+    expected: list[np.ndarray],
     errors: list[tuple[Any, Any]],
-) -> _Found:
+) -> _Finding:
     """Return the element with the largest error, of several arrays; without elements, an error of 0."""
-    device, dtype, quantity = key
-    best, k = -1.0, 0
-    place: tuple[int, ...] = ()
-    for n, (error, _) in enumerate(errors):
-        if error.size and float(np.max(error)) > best:
-            best, k = float(np.max(error)), n
-            place = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
-    names = floating(op, sample)
-    what = f"the gradient of {names[k]}" if quantity == "gradient" else f"result {k}" if len(got) > 1 else "the result"
-    fault = Fault(device, dtype, quantity, k, place)
-    if best < 0:
-        return _Found(Cell(device, dtype, quantity, 0.0, unit, 0.0, limit, what, (), str(sample)), sample, fault)
-    error, relative = errors[k]
-    expected = str(want[k][place])
-    size = best if unit == "relative" else float(relative[place])
-    cell = Cell(device, dtype, quantity, best, unit, size, limit, what, place, str(sample))
-    cell = replace(cell, inputs=described(op, sample, dtype), got=str(got[k][place]), expected=expected)
-    off = np.longdouble(abs(np.clongdouble(got[k][place]) - np.clongdouble(want[k][place])))
-    scale = float(off / best) if 0 < best < math.inf and 0 < off < math.inf else 1.0
-    return _Found(cell, sample, fault._replace(expected=expected, unit=UNITS[unit], scale=scale))
+    sizes = [float(np.max(error)) if error.size else -1.0 for error, _ in errors]
+    k = int(np.argmax(sizes)) if sizes else 0
+    what = "the result" if len(got) == 1 else f"result {k}"
+    if key[2] == "gradient":
+        what = f"the gradient of {floating(op, sample)[k]}"
+    if not sizes or sizes[k] < 0:
+        return _Finding(WorstError(*key, 0.0, unit, 0.0, limit, what, sample=str(sample)), sample)
+    size, (each, others) = sizes[k], errors[k]
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(each)), each.shape))
+    x, y = got[k][place], expected[k][place]
+    relative = size if unit == "relative" else float(others[place])
+    error = WorstError(
+        *key, size, unit, relative, limit, what, place, str(sample),
+        describe_inputs(op, sample, key[1]), str(x), str(y),
+    )  # fmt: skip
+    off = np.longdouble(abs(np.clongdouble(x) - np.clongdouble(y)))
+    return _Finding(error, sample, k, float(off / size) if 0 < size < math.inf and 0 < off < math.inf else 1.0)
 
 
-def _raised(op: Op, sample: Sample, device: str, dtype: str, error: Exception) -> _Found:
-    note = f"{type(error).__name__}: {error}"
-    cell = Cell(device, dtype, "value", math.inf, "ULP", math.inf, 0.0, "the call", (), str(sample), note=note)
-    cell = replace(cell, inputs=described(op, sample, dtype))
-    return _Found(cell, sample, Fault(device, dtype, "error", 0, ()))
+def _raised(op: OpCase, sample: Sample, device: str, dtype: str, exception: Exception) -> _Finding:
+    error = WorstError(
+        device, dtype, "value", math.inf, "ULP", math.inf, 0.0, "the call", sample=str(sample),
+        inputs=describe_inputs(op, sample, dtype), note=f"{type(exception).__name__}: {exception}",
+    )  # fmt: skip
+    return _Finding(error, sample)
 
 
-def _with_reproducer(op: Op, found: _Found) -> Cell:
-    """Return a cell with the code that shows its error, on one column of the inputs if that has it, too."""
-    cell, sample, fault, _ = found
-    if not cell.error or (cell.passed and cell.unit == "relative"):  # those are of more precision than a device has
-        return cell
-    if sample.columns and cell.place:
-        smaller = _shrunk(op, found)
-        if smaller is not None:
-            cell, sample, fault, _ = smaller
-    on = "cpu" if cell.device in (DIFFERENCES, PYTORCH, REFERENCE) else cell.device
-    title = f"{op} on {on}, {cell.dtype}: {cell.what}, held against {_opponent(cell.device)}"
-    code = reproducer(op, sample, fault._replace(device=on), title, by_differences=cell.device == DIFFERENCES)
-    return replace(cell, reproducer=code)
+def _with_reproducer(op: OpCase, finding: _Finding) -> WorstError:
+    """Return an error with a program that reproduces it, with one element of each input if these suffice."""
+    error = finding.error
+    if not error.error or (error.passed and error.unit == "relative"):  # those are of more precision than a device has
+        return error
+    if finding.sample.elementwise and error.place:
+        finding = _shrunk(op, finding)
+        error = finding.error
+    compared = {DIFFERENCES: "central differences", PYTORCH: "PyTorch"}.get(error.device, "the reference")
+    device = "cpu" if error.device in (DIFFERENCES, PYTORCH, REFERENCE) else error.device
+    title = f"{op} on {device}, {error.dtype}: {error.what}, compared with {compared}"
+    return replace(error, reproducer=reproducer(op, finding.sample, error, *finding[2:], device, title))
 
 
-def _opponent(device: str) -> str:
-    return {DIFFERENCES: "central differences", PYTORCH: "PyTorch"}.get(device, "the reference")
-
-
-def _shrunk(op: Op, found: _Found) -> _Found | None:
-    """Return the same fault on the one column where it is, if it is there as well without the others."""
-    cell, sample, _, special = found
-    column = slice(cell.place[0], cell.place[0] + 1)
-    small = replace(sample, inputs=tuple([x[column] for x in sample.inputs]), start=cell.place[0])
-    devices = [] if cell.device in (DIFFERENCES, PYTORCH) else [Device(cell.device)]
-    for again in _on_sample(op, small, special, devices, [cell.dtype]):
-        new = again.cell
-        same = (new.device, new.dtype, new.quantity) == (cell.device, cell.dtype, cell.quantity)
-        if same and (new.passed, new.error >= 0.8 * cell.error) == (cell.passed, True):
+def _shrunk(op: OpCase, finding: _Finding) -> _Finding:
+    """Return the same error for one element of each input, if it occurs there as well."""
+    error, sample = finding.error, finding.sample
+    element = slice(error.place[0], error.place[0] + 1)
+    small = replace(sample, inputs=tuple([x[element] for x in sample.inputs]), start=error.place[0])
+    devices = [] if error.device in (DIFFERENCES, PYTORCH) else [Device(error.device)]
+    for again in _compare_sample(op, small, devices, [error.dtype]):
+        passed, large = again.error.passed, again.error.error >= 0.8 * error.error
+        if _key(again.error) == _key(error) and (passed, large) == (error.passed, True):
             return again
-    return None
+    return finding

@@ -1,17 +1,19 @@
-"""The ops as PyTorch spells them: an oracle that is not ours, loaded when it is first asked."""
+"""PyTorch's functions and derivatives, an independent reference; imported at first use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 
 class _PyTorch:
-    """PyTorch, imported when a function of it is first used: the table is also used without it."""
+    """The module ``torch``, imported at the first use of an attribute."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # introspection, as by doctest, which must not need PyTorch
@@ -32,92 +34,46 @@ def installed() -> bool:
     return True
 
 
-def spelled(name: str) -> Callable[..., Any]:
-    """Return a function of PyTorch's, such as ``nn.functional.linear``."""
-    found: Any = torch
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found  # type: ignore[no-any-return]
+def function(name: str) -> Any:
+    """Return a function by name, such as ``nn.functional.linear``: array-api-compat's if it has one, or PyTorch's."""
+    with suppress(AttributeError):
+        return attrgetter(name)(import_module("array_api_compat.torch"))
+    return attrgetter(name)(torch)
 
 
-# What is not a function of one name there. `axis` and `keepdims` it takes as they are.
+# Functions of PyTorch that differ from those of the standard, of SciPy or of xgrad.
 
 
-def binary(name: str) -> Callable[..., Any]:
-    """Give PyTorch 0-d tensors for scalars, which few of its functions take on either side."""
-
-    def call(x1: Any, x2: Any) -> Any:
-        dtype = x1.dtype if torch.is_tensor(x1) else x2.dtype
-        return spelled(name)(*[x if torch.is_tensor(x) else torch.tensor(x, dtype=dtype) for x in (x1, x2)])
-
-    return call
+def with_scalars(name: str) -> Callable[..., Any]:
+    """Return a function of two inputs that takes scalars on either side."""
+    return lambda x1, x2: function(name)(like(x1, x2), like(x2, x1))
 
 
-def axes(x: Any, axis: Any) -> Any:
-    """Return the axes to reduce, all of them for None."""
+def like(x: Any, other: Any) -> Any:
+    """Return a tensor, or a scalar as one of the dtype of another tensor."""
+    return x if torch.is_tensor(x) else torch.tensor(x, dtype=other.dtype)
+
+
+def all_axes(x: Any, axis: Any) -> Any:
+    """Return the axes of a reduction, all of them for None."""
     return tuple(range(x.ndim)) if axis is None else axis
 
 
-def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Multiply along several axes, of which PyTorch takes one."""
-    where = sorted(i % x.ndim for i in ((axis,) if isinstance(axis, int) else axes(x, axis))) if x.ndim else []
-    for i in reversed(where):
-        x = torch.prod(x, dim=i, keepdim=keepdims)
-    return x
-
-
-def extremum(name: str) -> Callable[..., Any]:
-    """Return ``amax`` or ``amin``, which share the gradient of a tie as ours do."""
-    return lambda x, axis=None, keepdims=False: spelled(name)(x, dim=axes(x, axis) if x.ndim else (), keepdim=keepdims)
-
-
-def reduction(name: str) -> Callable[..., Any]:
-    """Return a function that reduces; the correction of its variances is ours."""
-
-    def call(x: Any, axis: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
-        options = {"correction": correction} if name in ("var", "std") else {}
-        return spelled(name)(x, dim=axes(x, axis) if x.ndim else 0, keepdim=keepdims, **options)
-
-    return call
-
-
-def cumulative_sum(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
-    """Add up, with or without the zero at the start."""
-    return _cumulative(torch.cumsum, 0, x, axis or 0, include_initial)
-
-
-def cumulative_prod(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
-    """Multiply, with or without the one at the start."""
-    return _cumulative(torch.cumprod, 1, x, axis or 0, include_initial)
-
-
-def _cumulative(of: Any, start: float, x: Any, axis: int, include_initial: bool) -> Any:
-    first = x.new_full([1 if i == axis % x.ndim else n for i, n in enumerate(x.shape)], start)
-    return torch.cat([first, of(x, axis)], axis) if include_initial else of(x, axis)
-
-
-def sort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """Return the values alone."""
-    return torch.sort(x, dim=axis, descending=descending, stable=stable).values
-
-
-def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
-    """Return the stable permutation."""
-    return torch.argsort(x, dim=axis, descending=descending, stable=True)
+def logsumexp(x: Any, b: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Weighted by `b`, if it is given."""
+    if b is None:
+        return torch.logsumexp(x, all_axes(x, axis), keepdim=keepdims)
+    terms = b * torch.exp(x)
+    return torch.log(torch.sum(terms, dim=all_axes(terms, axis), keepdim=keepdims))
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
-    """Roll by one number along several axes, too."""
+    """With one shift for several axes."""
     return torch.roll(x, (shift,) * len(axis) if isinstance(axis, tuple) and isinstance(shift, int) else shift, axis)
 
 
-def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Count by a sum, which can keep axes."""
-    return torch.sum(x != 0, dim=axes(x, axis), keepdim=keepdims)
-
-
 def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Search among numbers of another kind, too."""
+    """With promotion."""
     x2 = torch.as_tensor(x2)
     dtype = torch.promote_types(x1.dtype, x2.dtype)
     sorter = None if sorter is None else torch.as_tensor(sorter)
@@ -125,7 +81,7 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
 
 
 def unique_all(x: Any) -> Any:
-    """Return what PyTorch says of values, NaNs as one each, and the first places and their elements."""
+    """With each NaN as a value of its own, and the first indices."""
     flat = x.reshape(-1)
     _, inverse, counts = torch.unique(flat, return_inverse=True, return_counts=True)
     numbers = torch.arange(len(flat))
@@ -133,39 +89,23 @@ def unique_all(x: Any) -> Any:
     return flat[indices], indices, inverse.reshape(x.shape), torch.clamp(counts, min=1)
 
 
-def round(x: Any) -> Any:
-    """Round each part of complex numbers."""
-    return torch.complex(torch.round(x.real), torch.round(x.imag)) if x.is_complex() else torch.round(x)
-
-
-def sign(x: Any) -> Any:
-    """Return the sign, of complex numbers too."""
-    return torch.sgn(x) if x.is_complex() else torch.sign(x)
-
-
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """Clip to tensors and scalars, which PyTorch does not take together."""
-    if torch.is_tensor(min) or torch.is_tensor(max):
-        like = [v if v is None or torch.is_tensor(v) else torch.tensor(v, dtype=x.dtype) for v in (min, max)]
-        return torch.clamp(x, *like)
-    return x + 0 if min is None and max is None else torch.clamp(x, min, max)
+    """With a tensor and a scalar as limits."""
+    if min is None and max is None:
+        return x + 0
+    return torch.clamp(x, *[limit if limit is None else like(limit, x) for limit in (min, max)])
 
 
 def expand_dims(x: Any, axis: Any) -> Any:
-    """Insert several axes one after the other."""
+    """With several axes."""
     axes = axis if isinstance(axis, tuple) else (axis,)
-    for a in sorted(a % (x.ndim + len(axes)) for a in axes):
-        x = torch.unsqueeze(x, a)
+    for i in sorted(i % (x.ndim + len(axes)) for i in axes):
+        x = torch.unsqueeze(x, i)
     return x
 
 
-def flip(x: Any, axis: Any = None) -> Any:
-    """Reverse all axes, or some."""
-    return torch.flip(x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis)
-
-
 def getitem(x: Any, key: Any) -> Any:
-    """Index with negative steps through flips, which PyTorch has and slices of them it has not."""
+    """With negative steps."""
     parts = list(key) if isinstance(key, tuple) else [key]
     if Ellipsis in [p for p in parts if not isinstance(p, np.ndarray)]:
         i = next(i for i, p in enumerate(parts) if p is Ellipsis)
@@ -176,73 +116,21 @@ def getitem(x: Any, key: Any) -> Any:
         if part is None:
             continue
         if isinstance(part, slice) and (part.step or 1) < 0:
-            picked = torch.tensor(list(range(*part.indices(x.shape[axis]))), dtype=torch.int64)
-            x, parts[n] = x.index_select(axis, picked), slice(None)
+            indices = torch.tensor(list(range(*part.indices(x.shape[axis]))), dtype=torch.int64)
+            x, parts[n] = x.index_select(axis, indices), slice(None)
         axis += 1
     return x[tuple(torch.as_tensor(p) if isinstance(p, np.ndarray) else p for p in parts)]
 
 
-def setitem(x: Any, value: Any, key: Any) -> Any:
-    """Assign to a copy."""
-    x = x * 1
-    x[key] = value
-    return x
-
-
-def index_add(x: Any, value: Any, key: Any) -> Any:
-    """Add where indices may repeat."""
-    return torch.index_put(x, tuple(map(torch.as_tensor, key)), value, accumulate=True)
-
-
-def scatter(x: Any, key: Any) -> Any:
-    """Add into four zeros."""
-    return torch.zeros(4, dtype=x.dtype).index_add(0, torch.as_tensor(key[0]), x)
-
-
-def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
-    """Give the axes by its name."""
-    return torch.tensordot(x1, x2, dims=axes)
-
-
-def vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
-    """Give the axis by its name."""
-    return torch.linalg.vecdot(x1, x2, dim=axis)
-
-
-def cross(x1: Any, x2: Any, axis: int = -1) -> Any:
-    """Broadcast before, since it adds no axes."""
-    return torch.linalg.cross(*torch.broadcast_tensors(x1, x2), dim=axis)
-
-
-def matrix_power(x: Any, n: int) -> Any:
-    """Keep the power of 0, too, in the graph."""
-    return torch.linalg.matrix_power(x, n) if n else torch.linalg.matrix_power(x, 0) + 0 * x
-
-
 def solve(x1: Any, x2: Any) -> Any:
-    """Leave no doubt of what is a vector."""
+    """With the standard's distinction of vectors and matrices."""
     if x2.ndim == 1:
         return torch.linalg.solve(x1, x2[:, None])[..., 0]
     return torch.linalg.solve(x1, x2[None] if x2.ndim < x1.ndim else x2)
 
 
-def matrix_norm(x: Any, ord: Any = "fro", keepdims: bool = False) -> Any:
-    """Give the options by their names."""
-    return torch.linalg.matrix_norm(x, ord, keepdim=keepdims)
-
-
-def vector_norm(x: Any, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Any:
-    """Give the options by their names."""
-    return torch.linalg.vector_norm(x, ord, dim=axis, keepdim=keepdims)
-
-
-def det3(x: Any) -> Any:
-    """Expand 3 by 3 determinants: PyTorch's own have the gradient 0 where they are exactly 0, which is wrong."""
-    return (x[..., 0, :] * torch.linalg.cross(x[..., 1, :], x[..., 2, :])).sum(-1)
-
-
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Any:
-    """Pad with a constant by its own function, and else by the indices that NumPy's gives: its own has limits."""
+    """With all modes, by the indices that NumPy's function gives."""
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode == "constant":
         return torch.nn.functional.pad(x, [n for pair in reversed(widths) for n in pair], value=constant_values)
@@ -253,23 +141,22 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     return x
 
 
-def solve_triangular(x1: Any, x2: Any, upper: bool, unitriangular: bool = False) -> Any:
-    """Take a vector as a column."""
-    out = torch.linalg.solve_triangular(
-        x1, x2[:, None] if x2.ndim == 1 else x2, upper=upper, unitriangular=unitriangular
-    )
-    return out[..., 0] if x2.ndim == 1 else out
+def solve_triangular(x1: Any, x2: Any, **options: bool) -> Any:
+    """With vectors."""
+    if x2.ndim == 1:
+        return torch.linalg.solve_triangular(x1, x2[:, None], **options)[..., 0]
+    return torch.linalg.solve_triangular(x1, x2, **options)
 
 
 def cholesky_solve(x: Any, factor: Any, upper: bool = False) -> Any:
-    """Take a vector as a column, and give the triangle alone a gradient."""
+    """With vectors, and a gradient of the triangle alone."""
     factor = torch.triu(factor) if upper else torch.tril(factor)
     out = torch.cholesky_solve(x[:, None] if x.ndim == 1 else x, factor, upper)
     return out[..., 0] if x.ndim == 1 else out
 
 
 def lstsq(x1: Any, x2: Any) -> Any:
-    """Return the solution, and the squared distance in a graph."""
+    """With differentiable residuals."""
     columns = x2[:, None] if x2.ndim == 1 else x2
     out = torch.linalg.pinv(x1) @ columns
     residuals = torch.sum(torch.abs(x1 @ out - columns) ** 2, -2)
@@ -277,7 +164,7 @@ def lstsq(x1: Any, x2: Any) -> Any:
 
 
 def sqrtm(x: Any) -> Any:
-    """Take the roots of eigenvalues: there is no such function."""
+    """The same by eigenvalues, which PyTorch lacks."""
     values, vectors = torch.linalg.eig(x)
     out = vectors @ torch.diag_embed(torch.sqrt(values)) @ torch.linalg.inv(vectors)
     return out if x.is_complex() else out.real

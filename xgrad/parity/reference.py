@@ -1,4 +1,4 @@
-"""What devices are compared with: the op in more precision, and its derivative without its rule."""
+"""The reference: the op in higher precision, and its derivative by finite differences."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ import numpy as np
 from xgrad.backend import Backend
 from xgrad.backend.device import Device
 from xgrad.backend.registry import open_backend
-from xgrad.parity.evaluate import Run, evaluate, like, weights
-from xgrad.parity.exact_linalg import ExactLinalg
-from xgrad.parity.multiprecision import Multiprecision
-from xgrad.parity.row import Op, Sample
+from xgrad.parity.mpmath_reference import DOUBLE, LONG, LinearAlgebra, SpecialFunctions
+from xgrad.parity.op_case import OpCase, Sample
+from xgrad.parity.run_op import Run, like, run_op, weights
 
 FLOAT64 = np.dtype("float64")
-_EXTENDED = {FLOAT64: np.dtype(np.longdouble), np.dtype("complex128"): np.dtype(np.clongdouble)}
 
 
 class _Namespace:
-    """That of NumPy's backend, but for linear algebra and the special functions."""
+    """The namespace of the backend of NumPy, with linear algebra and special functions by mpmath."""
 
     def __init__(self, xp: Any) -> None:
-        self._xp, self.linalg, self.special = xp, ExactLinalg(xp.linalg), Multiprecision()
+        self._xp, self.linalg, self.special = xp, LinearAlgebra(xp.linalg), SpecialFunctions()
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._xp, name)
@@ -35,10 +33,7 @@ class _Namespace:
 
 
 class ExtendedBackend(Backend):
-    """NumPy with ``long double`` in the place of float64: 11 bits more on x86, and the C library's functions.
-
-    Special functions, of which SciPy has none in long double, are mpmath's.
-    """
+    """NumPy with ``long double`` in place of float64, which has 11 more bits of mantissa on x86."""
 
     library = "numpy"
     array_type = np.ndarray
@@ -60,17 +55,17 @@ class ExtendedBackend(Backend):
         return np.asarray
 
     def dtype(self, dtype: Any) -> Any:
-        return _EXTENDED.get(np.dtype(dtype), np.dtype(dtype))
+        return LONG.get(np.dtype(dtype), np.dtype(dtype))
 
     def numpy_dtype(self, dtype: Any) -> Any:
-        return {extended: usual for usual, extended in _EXTENDED.items()}.get(dtype, np.dtype(dtype))
+        return DOUBLE.get(dtype, np.dtype(dtype))
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return self._numpy.index_add(x, key, values)
 
 
 class Reference(NamedTuple):
-    """Where references are computed, in what, and how fine that is."""
+    """The device of the reference, its description and its machine epsilon."""
 
     device: Device
     description: str
@@ -79,31 +74,31 @@ class Reference(NamedTuple):
 
 @cache
 def reference() -> Reference:
-    """Return the finest reference that this machine has."""
+    """Return the reference of the highest precision on this machine."""
     eps = float(np.finfo(np.longdouble).eps)
     if eps < np.finfo(FLOAT64).eps:
         bits = np.finfo(np.longdouble).nmant + 1
         text = (
-            f"the same op through NumPy's long double, {bits} bits of mantissa, special functions through mpmath, from "
-            "the same rounded inputs"
+            f"the same op in NumPy's long double, {bits} bits of mantissa, special functions and decompositions in "
+            "mpmath, from the same rounded inputs"
         )
         return Reference(Device.of("extended", ExtendedBackend()), text, eps)
-    text = "the same op on cpu in float64 (long double is no finer here), from the same rounded inputs"
+    text = "the same op on cpu in float64 (long double has no more precision here), from the same rounded inputs"
     return Reference(Device("cpu"), text, float(np.finfo(FLOAT64).eps))
 
 
 class Differences(NamedTuple):
-    """Derivatives by central differences, and how far relative changes of the inputs move results and gradients.
+    """Derivatives by central differences, one for each floating input, and the sensitivity to rounded inputs.
 
     Attributes
     ----------
     gradients : list of array
-        What the rules should give, one for each floating input; of complex ones ``dL/dRe z + i dL/dIm z``.
+        The gradients; of complex inputs ``dL/dRe z + i dL/dIm z``.
     noise : list of array
-        How far rounding may take them off; infinite where the function has a kink or a jump within two steps.
+        Their error by rounding; infinite where the function has a kink or a jump within two steps.
     value_changes, gradient_changes : list of array
-        The sum of the derivatives' magnitudes times those of the inputs: for each relative change of the inputs, and
-        of the gradient that arrives, no result and no gradient moves by more.
+        The sums of the derivatives' magnitudes times those of the inputs, which bound the change of each result and
+        gradient for a relative change of the inputs and of the output gradient.
     """
 
     gradients: list[np.ndarray]
@@ -112,58 +107,57 @@ class Differences(NamedTuple):
     gradient_changes: list[np.ndarray]
 
 
-def differences(op: Op, sample: Sample, run: Run) -> Differences:
-    """Return the derivatives of a sample without the rules of the op, given its results.
+def differences(op: OpCase, sample: Sample, run: Run) -> Differences:
+    """Return the derivatives of a sample by the five-point formula, given its results.
 
-    By the five-point formula, whose error is of fourth order in the step: the step is the fifth root of the precision,
-    which balances it with rounding.
+    The error of the formula is of fourth order in the step, and is balanced with rounding where the step is the fifth
+    root of the precision.
     """
     device, _, eps = reference()
     step = 2.0 ** round(np.log2(eps) / 5)
     floats = [j for j, value in enumerate(run.values) if value.dtype.kind in "fc"]
     seeds = {j: weights(run.values[j].shape, like(run.values[j].dtype, FLOAT64), sample.start) for j in floats}
     value_changes = [np.zeros(value.shape) for value in run.values]
-    found: list[Any] = [np.zeros(g.shape, like(g.dtype, FLOAT64)) for g in run.gradients]
+    gradients: list[Any] = [np.zeros(g.shape, like(g.dtype, FLOAT64)) for g in run.gradients]
     noise, gradient_changes = ([np.zeros(g.shape) for g in run.gradients] for _ in range(2))
-    together: Any = (lambda v: v) if sample.columns else np.sum
+    total: Any = (lambda v: v) if sample.elementwise else np.sum
+
+    def shifted(i: int, index: Any, by: complex, gradient: bool) -> Run:
+        inputs = list(sample.inputs)
+        inputs[i] = inputs[i].copy()
+        inputs[i][index] += by
+        return run_op(op, replace(sample, inputs=tuple(inputs)), device, FLOAT64, gradient=gradient)
+
     for k, i in enumerate(i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
         x = sample.inputs[i]
-        indices: list[Any] = [...] if sample.columns else list(np.ndindex(x.shape))
-        units: tuple[Any, ...] = (1, 1j) if x.dtype.kind == "c" else (1,)
-        for where, unit in itertools.product(indices, units):
-
-            def moved(by: float, gradient: bool, i: int = i, x: Any = x, where: Any = where, unit: Any = unit) -> Run:
-                shifted = x.copy()
-                shifted[where] += by * unit
-                inputs = (*sample.inputs[:i], shifted, *sample.inputs[i + 1 :])
-                return evaluate(op, replace(sample, inputs=inputs), device, FLOAT64, gradient=gradient)
-
-            up, down = moved(step, True), moved(-step, True)
-            up2, down2 = moved(2 * step, False), moved(-2 * step, False)
-            magnitude = np.abs(x[where])
+        indices: list[Any] = [...] if sample.elementwise else list(np.ndindex(x.shape))
+        for index, unit in itertools.product(indices, (1, 1j) if x.dtype.kind == "c" else (1,)):
+            up, down = (shifted(i, index, sign * step * unit, True) for sign in (1, -1))
+            up2, down2 = (shifted(i, index, 2 * sign * step * unit, False) for sign in (1, -1))
+            magnitude = np.abs(x[index])
             for j, w in seeds.items():
                 near = (up.values[j] - down.values[j]) / (2 * step)
                 far = (up2.values[j] - down2.values[j]) / (4 * step)
-                rough = 4 * eps * (np.abs(up2.values[j]) + np.abs(down2.values[j])) / step
-                kink = _kinked([r.values[j] for r in (run, up, down, up2, down2)], step, rough)
+                rounding = 4 * eps * (np.abs(up2.values[j]) + np.abs(down2.values[j])) / step
+                kink = _kinked([r.values[j] for r in (run, up, down, up2, down2)], step, rounding)
                 slope = np.where(kink, 0, (4 * near - far) / 3)
                 value_changes[j] += np.abs(slope) * magnitude
                 if run.gradients:
-                    found[k][where] += together(np.real(np.conj(w) * slope)) * unit
-                    noise[k][where] += together(np.where(kink, np.inf, np.abs(w) * rough))
-                    gradient_changes[k][where] += together(np.abs(w * slope))
+                    gradients[k][index] += total(np.real(np.conj(w) * slope)) * unit
+                    noise[k][index] += total(np.where(kink, np.inf, np.abs(w) * rounding))
+                    gradient_changes[k][index] += total(np.abs(w * slope))
             for change, a, b in zip(gradient_changes, up.gradients, down.gradients, strict=True):
                 change += np.abs(a - b) / (2 * step) * magnitude
-    return Differences(found, noise, value_changes, gradient_changes)
+    return Differences(gradients, noise, value_changes, gradient_changes)
 
 
-def _kinked(values: list[np.ndarray], step: float, rough: Any) -> Any:
-    """Return where a function is not smooth, given its values at a place, a step up and down, and two up and down.
+def _kinked(values: list[np.ndarray], step: float, rounding: Any) -> Any:
+    """Return where a function is not smooth, given its values at a point, one step up and down, and two up and down.
 
     There, slopes over one step and over two differ, or second differences do not grow with the square of the step.
     """
     value, up, down, up2, down2 = values
     near, far = (up - down) / (2 * step), (up2 - down2) / (4 * step)
-    bent, bent2 = up + down - 2 * value, up2 + down2 - 2 * value
-    tolerated = 1e-2 * np.abs(near) + rough
-    return (np.abs(near - far) > tolerated + 1e-4) | (np.abs(bent2 - 4 * bent) / step > tolerated + 1e-3)
+    bend, bend2 = up + down - 2 * value, up2 + down2 - 2 * value
+    tolerance = 1e-2 * np.abs(near) + rounding
+    return (np.abs(near - far) > tolerance + 1e-4) | (np.abs(bend2 - 4 * bend) / step > tolerance + 1e-3)

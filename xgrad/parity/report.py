@@ -1,26 +1,30 @@
-"""Everything that is compared, in one report that text, JSON and the page are made of."""
+"""The report of all comparisons, the source of its text, JSON and HTML."""
 
 from __future__ import annotations
 
 import json
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import product
 from typing import Any
 
 import xgrad
 from xgrad.backend.device import Device
-from xgrad.parity import fused, pytorch, seeds, training
-from xgrad.parity.compare import PYTORCH_LIMIT, Comparison, compare, differences_limit
-from xgrad.parity.fused import Fused
+from xgrad.parity import fused_parity, pytorch, seed_parity, training_parity
+from xgrad.parity.compare import PYTORCH_LIMIT, compare, differences_limit
+from xgrad.parity.comparison import Comparison
+from xgrad.parity.fused_parity import FusedKernel
+from xgrad.parity.op_case import OpCase
 from xgrad.parity.reference import reference
-from xgrad.parity.row import Op
-from xgrad.parity.seeds import Seed
+from xgrad.parity.seed_parity import SeededDraw
 from xgrad.parity.tolerance import CLASSES
-from xgrad.parity.training import Training
+from xgrad.parity.training_parity import TrainingRun
+from xgrad.support import trees
 
 SCHEMA = 1
 PARTS = ("ops", "fused", "training", "seeds", "timing")
@@ -30,10 +34,10 @@ PACKAGES = ("numpy", "array-api-compat", "array-api-strict", "torch", "cupy-cuda
 
 @dataclass
 class Report:
-    """What was compared, with what, and what came of it.
+    """The comparisons of devices, and their environment.
 
-    `missing` names devices that were asked for and cannot be used, `absent` those that nobody asked for, both with the
-    reason. `command` is what makes the report again.
+    `missing` has the devices that were requested and are not usable, `absent` those that were not requested, both with
+    the reason. `command` repeats the report.
     """
 
     devices: dict[str, str]
@@ -43,10 +47,10 @@ class Report:
     missing: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     ops: list[Comparison] = field(default_factory=list)
-    fused: list[Fused] = field(default_factory=list)
-    training: list[Training] = field(default_factory=list)
+    fused: list[FusedKernel] = field(default_factory=list)
+    training: list[TrainingRun] = field(default_factory=list)
     baseline: dict[str, list[float]] = field(default_factory=dict)
-    seeds: list[Seed] = field(default_factory=list)
+    seeds: list[SeededDraw] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     platform: str = ""
     date: str = ""
@@ -54,13 +58,13 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether anything is past its tolerance."""
-        runs = [f.passed for f in self.fused], [t.passed for t in self.training], [s.equal for s in self.seeds]
-        return not all(map(all, ([not op.failures for op in self.ops], *runs)))
+        """Whether anything is out of tolerance."""
+        failed = [not kernel.passed for kernel in self.fused] + [not run.passed for run in self.training]
+        return any(failed) or any(op.failures for op in self.ops) or not all(draw.equal for draw in self.seeds)
 
     @property
     def compared(self) -> int:
-        """The number of rows of ops that were compared on a device."""
+        """The number of op cases that were compared on a device."""
         return sum(op.compared for op in self.ops)
 
     @property
@@ -74,15 +78,15 @@ class Report:
 
 
 def run(
-    ops: Sequence[Op],
+    ops: Sequence[OpCase],
     devices: Sequence[Device],
     dtypes: Sequence[str] = DTYPES,
     parts: Sequence[str] = PARTS,
     *,
     progress: Callable[[str], None] = lambda text: None,
-    steps: int = training.STEPS,
+    steps: int = training_parity.STEPS,
 ) -> Report:
-    """Compare devices, and return what came of it; `progress` is told what is being done."""
+    """Compare devices, and return the report; `progress` is called with a description of each step."""
     report = Report({str(d): d.backend.describe(d.index) for d in devices}, list(dtypes), list(parts))
     start = datetime.now(UTC)
     report.date, report.platform = start.isoformat(timespec="seconds"), platform.platform()
@@ -93,53 +97,54 @@ def run(
             report.ops.append(compare(op, devices, dtypes, time="timing" in parts))
     if "fused" in parts:
         progress("fused kernels")
-        report.fused = [found for device in devices for dtype in dtypes for found in fused.compare_fused(device, dtype)]
+        for device, dtype in product(devices, dtypes):
+            report.fused += fused_parity.compare_fused(device, dtype)
     if "training" in parts:
-        for dtype in dtypes:
-            for optimizer in training.OPTIMIZERS:
-                progress(f"training: {optimizer} in {dtype}")
-                ours = training.isolated(training.train, Device("cpu"), dtype, optimizer, steps)
-                report.baseline[f"{optimizer} {dtype}"] = ours.losses.tolist()
-                report.training += [training.trajectory(device, dtype, optimizer, ours) for device in devices]
+        for dtype, optimizer in product(dtypes, training_parity.OPTIMIZERS):
+            progress(f"training: {optimizer} in {dtype}")
+            baseline = training_parity.isolated(training_parity.train, Device("cpu"), dtype, optimizer, steps)
+            report.baseline[f"{optimizer} {dtype}"] = baseline.losses.tolist()
+            report.training += [training_parity.compare_training(d, dtype, optimizer, baseline) for d in devices]
     if "seeds" in parts:
         progress("seeds")
-        report.seeds = [seed for device in devices for dtype in dtypes for seed in seeds.compare_seeds(device, dtype)]
+        for device, dtype in product(devices, dtypes):
+            report.seeds += seed_parity.compare_seeds(device, dtype)
     report.seconds = (datetime.now(UTC) - start).total_seconds()
     return report
 
 
 def _versions() -> dict[str, str]:
-    found = {"xgrad": xgrad.__version__, "python": platform.python_version()}
+    versions = {"xgrad": xgrad.__version__, "python": platform.python_version()}
     for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions
 
 
 def notes() -> dict[str, str]:
-    """Return how things are compared, in a sentence each."""
-    oracle = (
-        f"and its values and gradients with PyTorch's own, to {PYTORCH_LIMIT:g}"
+    """Return the methods of comparison, in a paragraph each."""
+    with_pytorch = (
+        f"and its values and gradients with those of PyTorch, to {PYTORCH_LIMIT:g}"
         if pytorch.installed()
-        else "and would be with PyTorch's own functions, which are not installed here: values of an op that is more "
-        "than a function of the array library are compared between devices alone"
+        else "and would be with PyTorch, which is not installed here: the values of an op that is more than a function "
+        "of the array library are compared between devices only"
     )
     return {
-        "reference": f"Every device is held against {reference().description}.",
-        "rules": "The devices share their rules. So the gradients of the reference are held against central "
-        f"differences of its values, by the five-point formula, to {differences_limit():.1g} relatively; {oracle}.",
-        "units": "An error is counted in units: one ULP of the reference value. For sums, and for all gradients, it is "
-        "one ULP of the value and of what a change of every input by one ULP comes to, together; below the smallest "
-        "normal number it is that number's. NaNs and infinities must be at the same places. The sign of a zero is not "
-        "compared, and a float32 result of 0 counts as exact for a subnormal number, which GPUs flush.",
-        "fused": "The fused kernels of a device are held against the generic rules that they replace, on that device. "
-        f"{fused.REASON}",
-        "training": f"An MLP {'-'.join(map(str, training.SIZES))} on the digits that come with xgrad, batches of "
-        f"{training.BATCH}, from one seed, held against the same training on cpu. {training.REASON}",
-        "seeds": "What a seed determines must have the same bits on every device as on cpu.",
-        "timing": "The median of a few calls with the way back, on this machine as it was: not judged.",
+        "reference": f"Every device is compared with {reference().description}.",
+        "rules": "The devices share their derivative rules. Therefore the gradients of the reference are compared with "
+        f"central differences of its values, by the five-point formula, to a relative error of "
+        f"{differences_limit():.1g}; {with_pytorch}.",
+        "units": "Errors are counted in units of one ULP of the reference value. For sums and for all gradients, the "
+        "unit is one ULP of the magnitude of the value plus the effect of a relative change of every input; below the "
+        "smallest normal number, it is the ULP of that number. NaNs and infinities must be at the same places. The "
+        "sign of zero is not compared, and a float32 result of 0 is exact for a subnormal number, which GPUs flush.",
+        "fused": "The fused kernels of a device are compared with the generic rules that they replace, on that device. "
+        f"{fused_parity.REASON}",
+        "training": f"An MLP {'-'.join(map(str, training_parity.SIZES))} on the digits that come with xgrad, in "
+        f"batches of {training_parity.BATCH}, from one seed, compared with the same training run on cpu. "
+        f"{training_parity.REASON}",
+        "seeds": "Seeded draws must be bit-identical on every device and on cpu.",
+        "timing": "The median of a few calls with the backward pass, on this machine as it was; not judged.",
     }
 
 
@@ -150,16 +155,12 @@ def as_json(report: Report) -> str:
     content["notes"] = notes()
     content["tolerances"] = [asdict(tolerance) for tolerance in CLASSES]
     content["limits"] = {
-        "differences": differences_limit(), "pytorch": PYTORCH_LIMIT, "training": training.LIMITS
+        "differences": differences_limit(), "pytorch": PYTORCH_LIMIT, "training": training_parity.LIMITS
     }  # fmt: skip
     return json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+def _plain(content: Any) -> Any:
+    values = [value for _, value in trees.leaves(content)]
+    plain = (str(value) if isinstance(value, float) and not math.isfinite(value) else value for value in values)
+    return trees.rebuild(content, plain)

@@ -1,4 +1,4 @@
-"""How long an op takes with its gradient: beside the errors, and never judged."""
+"""Times of an op with its gradient, which are shown and not judged."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 import xgrad
 from xgrad.backend.device import Device
-from xgrad.parity.evaluate import options, outputs, tensors, weights
-from xgrad.parity.row import Op, Sample
+from xgrad.parity.op_case import OpCase, Sample
+from xgrad.parity.run_op import options, outputs, tensors, weights
 
 LARGE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Microseconds of a call and its way back; `large` on 65 536 elements, for ops that work element by element."""
+    """Microseconds of a call and its backward pass; `large` on 65 536 elements, for elementwise ops."""
 
     device: str
     dtype: str
@@ -26,31 +26,27 @@ class Timing:
     large: float | None = None
 
 
-def timed(op: Op, device: Device, dtype: str) -> Timing:
-    """Return the medians of a few calls on the largest of the small samples, and on a large one."""
+def timed(op: OpCase, device: Device, dtype: str) -> Timing:
+    """Return the medians of a few calls on the largest sample of the case, and on a large one."""
     small = max((s for s in op.samples if s.layout == "plain"), key=_elements)
-    large = op.wide_sample(LARGE)
-    return Timing(
-        str(device),
-        dtype,
-        _microseconds(op, small, device, dtype, 7),
-        None if large is None else _microseconds(op, large, device, dtype, 3),
-    )
+    large = op.range_sample(LARGE)
+    slow = None if large is None else _microseconds(op, large, device, dtype, 3)
+    return Timing(str(device), dtype, _microseconds(op, small, device, dtype, 7), slow)
 
 
 def _elements(sample: Sample) -> int:
     return max((x.size for x in sample.inputs if isinstance(x, np.ndarray)), default=0)
 
 
-def _microseconds(op: Op, sample: Sample, device: Device, dtype: str, calls: int) -> float:
-    inputs, given = tensors(sample, device, dtype, op.differentiable), options(sample, device)
+def _microseconds(op: OpCase, sample: Sample, device: Device, dtype: str, calls: int) -> float:
+    inputs, keywords = tensors(sample, device, dtype, op.differentiable), options(sample, device)
     seeds = None
-    taken = []
+    times = []
     try:
         for _ in range(1 + calls):  # the first is not counted: it may compile
             device.synchronize()
             start = time.perf_counter()
-            outs = outputs(op.fn(*inputs, **given))
+            outs = outputs(op.fn(*inputs, **keywords))
             if any(out.requires_grad for out in outs):
                 if seeds is None:
                     seeds = [
@@ -59,7 +55,7 @@ def _microseconds(op: Op, sample: Sample, device: Device, dtype: str, calls: int
                     ]
                 xgrad.autograd.backward(outs, seeds)
             device.synchronize()
-            taken.append(time.perf_counter() - start)
-    except Exception:  # which the comparison reports
+            times.append(time.perf_counter() - start)
+    except Exception:  # reported by the comparison
         return float("nan")
-    return 1e6 * median(taken[1:])
+    return 1e6 * median(times[1:])

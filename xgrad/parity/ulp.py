@@ -12,7 +12,7 @@ Reals = np.ndarray[Any, Any]
 def ulp(x: Reals, dtype: np.dtype) -> Reals:
     """Return the distance between neighbouring numbers of a dtype at the magnitude of `x`.
 
-    Subnormal numbers, and zero, have that of the smallest normal number; what overflows, that of the largest.
+    It is that of the smallest normal number for subnormal numbers and zero, and that of the largest for overflow.
 
     Examples
     --------
@@ -32,20 +32,20 @@ def distance(got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.
     Parameters
     ----------
     got : array
-        What a device computed.
+        The result of a device.
     want : array
-        The reference, in at least the precision of `dtype`. What overflows in `dtype` is wanted to be infinite.
+        The reference, in at least the precision of `dtype`; numbers that overflow in `dtype` count as infinite.
     dtype : dtype
-        Of `got`. Of integers and bools the errors are 0 where they are equal, else infinite; of complex numbers they
-        are distances in the plane.
+        The dtype of `got`. Errors of integers and bools are 0 or infinite; those of complex numbers are distances in
+        the plane.
     extra : array or float
-        What is added to the magnitude of the reference before its ULP is taken.
+        An addition to the magnitude of the reference, before its ULP is taken.
 
     Returns
     -------
     tuple of array
-        Both are infinite where only one is a NaN, or both are not the same infinity; 0 where both are. A float32 of 0
-        has no error where the reference is subnormal: GPUs flush such results.
+        Both are 0 for equal infinities and for two NaNs, and infinite for other NaNs and infinities. A float32 of 0 has
+        no error where the reference is subnormal, because GPUs flush subnormal results.
 
     Examples
     --------

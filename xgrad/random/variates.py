@@ -30,7 +30,7 @@ def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
 
 
 def normal(words: np.ndarray) -> np.ndarray:
-    """Return normal numbers, float64, one for each word of 64 bits, of which the number is even.
+    """Return normal numbers in float64, one for each word of 64 bits; their count is even.
 
     The method is that of Box and Muller [1]_. The square of a pair's radius is -2 log(u) for u of 53 bits, above 0
     and up to 1, so that no number is beyond 8.6.

@@ -251,7 +251,7 @@ def _jacobian(title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: boo
 def _transformed(
     title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: bool, derive: Callable[[TransformCall], Any]
 ) -> Callable[..., Any]:
-    """Return the function that calls another, and returns what `derive` makes of the call."""
+    """Return a function that calls another, and passes the call to `derive`."""
     _check_form(title, fn, argnums)
 
     @wraps(fn, updated=())

@@ -1,0 +1,38 @@
+"""The op table, which drives the tests and ``xgrad parity``: a file for each subject, a case for each op."""
+
+from __future__ import annotations
+
+from xgrad.parity.cases import (
+    distributions,
+    elementwise,
+    extensions,
+    fft,
+    indexing,
+    linalg,
+    manipulation,
+    nn,
+    searching,
+    special,
+    statistical,
+)
+from xgrad.parity.op_case import OpCase
+
+_SUBJECTS = (
+    elementwise,
+    statistical,
+    manipulation,
+    indexing,
+    searching,
+    linalg,
+    nn,
+    fft,
+    special,
+    distributions,
+    extensions,
+)
+OP_CASES: list[OpCase] = [case for subject in _SUBJECTS for case in subject.CASES]
+
+
+def find(name: str) -> OpCase:
+    """Return the case of a name; KeyError if there is none."""
+    return {case.name: case for case in OP_CASES}[name]

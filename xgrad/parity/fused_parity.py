@@ -1,0 +1,179 @@
+"""Comparison of the fused kernels of a backend with the generic rules that they replace, on the same device.
+
+The op table leads to the kernels of ops and of their gradients, on short inputs, and seeded draws to those of random
+numbers. Here are the updates of optimizers, and reductions of rows that are too long for finite differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from xgrad import ops
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import OVERRIDABLE
+from xgrad.ops.nn import _cross_entropy
+from xgrad.optim.adam import adam_step
+from xgrad.optim.sgd import sgd_step
+from xgrad.support import trees
+
+LENGTH = 1500  # of rows, which a block of threads reduces instead of a warp
+ELEMENTS = 1003  # of parameters
+LIMIT = 32
+REASON = (
+    "An update rounds each operation of the generic rule in the same order, and must be bit-identical, whether its "
+    "factors are numbers or read from memory. Rows are summed in another order: their largest error may be "
+    f"{LIMIT} times the precision of the largest result, of a sum of {LENGTH} terms of one size."
+)
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """The largest difference between a kernel and its generic rule, in units of the precision of the largest result."""
+
+    device: str
+    what: str
+    dtype: str
+    error: float
+    limit: float
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is within tolerance."""
+        return self.error <= self.limit
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """A call of a kernel by name, with NumPy arrays that it may change, numbers, and keyword arguments.
+
+    `generic` is the rule, by default that of the overridable function; `factors` tells whether the floats may also be
+    arrays, and `residual` whether the kernel also returns a residual, which is not compared.
+    """
+
+    kernel: str
+    arguments: Callable[[str], tuple[Any, ...]]
+    options: dict[str, Any] = field(default_factory=dict)
+    limit: float = 0.0
+    generic: Callable[..., Any] | None = None
+    factors: bool = False
+    residual: bool = False
+
+
+def _sgd(
+    momentum: float, decay: float, *, first: bool = False, nesterov: bool = False, maximize: bool = False
+) -> KernelCase:
+    def arguments(dtype: str) -> tuple[Any, ...]:
+        p, g, buffer = _numbers(3, (ELEMENTS,), dtype)
+        state = None if first or not momentum else buffer
+        return p, g, state, 0.1, decay, momentum, 1.0 if nesterov else 0.7, nesterov, maximize
+
+    return KernelCase(sgd_step.__name__, arguments, factors=bool(momentum))
+
+
+def _adam(shrink: float, decay: float, *, amsgrad: bool = False, maximize: bool = False) -> KernelCase:
+    def arguments(dtype: str) -> tuple[Any, ...]:
+        p, g, m, v, largest = _numbers(5, (ELEMENTS,), dtype)
+        state = np.abs(largest) if amsgrad else None
+        return p, g, m, np.abs(v), state, 0.9, 0.999, shrink, decay, 1e-8, 1e-3, maximize
+
+    return KernelCase(adam_step.__name__, arguments, factors=True)
+
+
+def _softmax(name: str) -> dict[str, KernelCase]:
+    forward = getattr(ops, name).function.forward
+
+    def arguments(dtype: str) -> tuple[Any, ...]:
+        return tuple(_numbers(1, (3, LENGTH), dtype))
+
+    def gradient_arguments(dtype: str) -> tuple[Any, ...]:
+        x, g = _numbers(2, (3, LENGTH), dtype)
+        return g, forward(Device("cpu").xp, x, axis=-1), -1
+
+    return {
+        f"{name} of long rows": KernelCase(name, arguments, {"axis": -1}, LIMIT, forward),
+        f"the gradient of {name} of long rows": KernelCase(f"{name}_gradient", gradient_arguments, {}, LIMIT),
+    }
+
+
+def _losses(dtype: str) -> tuple[Any, ...]:
+    return *_numbers(1, (3, LENGTH), dtype), np.array([0, LENGTH - 1, 7])
+
+
+def _gradients_of_losses(dtype: str) -> tuple[Any, ...]:
+    x, target = _losses(dtype)
+    _, scale = _LOSS.forward(Device("cpu").xp, x, target, reduction="mean", label_smoothing=0.1)
+    return np.array(0.7, dtype), x, target, "mean", 0.1, scale
+
+
+def _numbers(count: int, shape: tuple[int, ...], dtype: str) -> Iterator[np.ndarray]:
+    generator = np.random.default_rng(0)
+    return (generator.normal(size=shape).astype(dtype) for _ in range(count))
+
+
+_LOSS = _cross_entropy.function  # type: ignore[attr-defined]
+_LOSS_OPTIONS = {"reduction": "none", "label_smoothing": 0.1}
+
+KERNEL_CASES: dict[str, KernelCase] = {
+    "SGD": _sgd(0.0, 0.01),
+    "SGD with momentum, the first step": _sgd(0.9, 0.01, first=True, maximize=True),
+    "SGD with momentum": _sgd(0.9, 0.0),
+    "SGD with Nesterov's momentum": _sgd(0.9, 0.01, nesterov=True),
+    "Adam": _adam(1.0, 0.01),
+    "Adam with amsgrad": _adam(1.0, 0.0, amsgrad=True, maximize=True),
+    "AdamW": _adam(0.99, 0.0),
+    **_softmax("softmax"),
+    **_softmax("log_softmax"),
+    "cross_entropy of long rows": KernelCase(
+        "cross_entropy", _losses, _LOSS_OPTIONS, LIMIT, _LOSS.forward, residual=True
+    ),
+    "the gradient of cross_entropy of long rows": KernelCase("cross_entropy_gradient", _gradients_of_losses, {}, LIMIT),
+}
+
+
+def compare_fused(device: Device, dtype: str) -> list[FusedKernel]:
+    """Compare every kernel of a device with its generic rule."""
+    kernels = device.backend.kernels
+    return [_compare_kernel(what, case, device, dtype) for what, case in KERNEL_CASES.items() if case.kernel in kernels]
+
+
+def _compare_kernel(what: str, case: KernelCase, device: Device, dtype: str) -> FusedKernel:
+    kernel, rule = device.backend.kernels[case.kernel], case.generic or OVERRIDABLE[case.kernel].generic
+    try:
+        with device.active():
+            expected = _run(partial(rule, device.xp), case, device, dtype)
+            runs = [_run(kernel, case, device, dtype, arrays) for arrays in (False, True)[: 1 + case.factors]]
+    except Exception as error:
+        return FusedKernel(str(device), what, dtype, np.inf, case.limit, f"{type(error).__name__}: {error}")
+    errors = [_error(got, wanted) for run in runs for got, wanted in zip(run, expected, strict=True)]
+    return FusedKernel(str(device), what, dtype, max(errors), case.limit)
+
+
+def _run(
+    function: Callable[..., Any], case: KernelCase, device: Device, dtype: str, arrays: bool = False
+) -> list[np.ndarray]:
+    """Return the results of a call and the arguments that it may have changed; with `arrays`, floats are arrays."""
+
+    def to_device(value: Any) -> Any:
+        if isinstance(value, np.ndarray) or (arrays and type(value) is float):
+            return device.xp.asarray(device.backend.from_host(np.array(value), device.index), copy=True)
+        return value
+
+    arguments = [to_device(value) for value in case.arguments(dtype)]
+    result = function(*arguments, **case.options)
+    outputs = trees.leaves((result[0] if case.residual else result, arguments))
+    return [device.backend.to_host(x) for _, x in outputs if getattr(x, "shape", ())]
+
+
+def _error(got: np.ndarray, expected: np.ndarray) -> float:
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return np.inf
+    if expected.dtype.kind != "f":
+        return 0.0 if np.array_equal(got, expected) else np.inf
+    off = float(np.max(np.abs(got - expected)) / np.max(np.abs(expected)) / np.finfo(expected.dtype).eps)
+    return off if np.isfinite(off) else np.inf

@@ -1,0 +1,135 @@
+"""Plots of a report by matplotlib, as data URIs of SVG, in colours that are legible on light and dark pages."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import product
+from typing import Any, NamedTuple
+
+from xgrad.parity.compare import PYTORCH_LIMIT, differences_limit
+from xgrad.parity.comparison import DIFFERENCES, PYTORCH
+from xgrad.parity.report import Report
+
+COLORS = ("#3d86e0", "#d8781f", "#a06be0", "#26a195", "#d0589a")  # of devices
+OTHER, INK, FAILED = "#7d899b", "#808a99", "#e0483e"  # references; text and axes; errors out of tolerance
+INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+STYLE = {**dict.fromkeys(INKED, INK), "axes.facecolor": "none", "figure.facecolor": "none", "legend.framealpha": 0}
+
+
+class Point(NamedTuple):
+    """The size of an error or a time, the name of the op, and whether it failed or is that of a gradient."""
+
+    size: float
+    op: str
+    failed: bool = False
+    gradient: bool = False
+
+
+class Strip(NamedTuple):
+    """A row of points, with the tolerance if they have one."""
+
+    name: str
+    color: str
+    points: list[Point]
+    limit: float | None = None
+
+
+def colors(report: Report) -> dict[str, str]:
+    """Return the colour of each device."""
+    return {device: COLORS[i % len(COLORS)] for i, device in enumerate(report.devices)}
+
+
+def device_errors(report: Report) -> str:
+    """Return the worst errors of all ops, a strip for each device and dtype."""
+    strips = [
+        Strip(f"{device} {dtype}", color, _errors(report, device, dtype))
+        for device, color in colors(report).items()
+        for dtype in report.dtypes
+    ]
+    return _strips(strips, "worst error of an op, in ULP")
+
+
+def rule_errors(report: Report) -> str:
+    """Return the errors of the rules compared with finite differences and PyTorch; empty if there are none."""
+    limits = {DIFFERENCES: differences_limit(), PYTORCH: PYTORCH_LIMIT}
+    strips = [Strip(name, OTHER, _errors(report, name, "float64"), limit) for name, limit in limits.items()]
+    return _strips([strip for strip in strips if strip.points], "worst relative error of the reference")
+
+
+def _errors(report: Report, device: str, dtype: str) -> list[Point]:
+    pairs = [(op, error) for op in report.ops for error in op.cells if (error.device, error.dtype) == (device, dtype)]
+    return [Point(error.error, op.op, not error.passed, error.quantity == "gradient") for op, error in pairs]
+
+
+def timing(report: Report, size: str) -> str:
+    """Return the times of ops as multiples of those on the first device; empty if there are none."""
+    first, *others = report.devices
+    strips = {(name, t): Strip(f"{name} {t}", colors(report)[name], []) for name in others for t in report.dtypes}
+    for op in report.ops:
+        times = {(t.device, t.dtype): getattr(t, size) for t in op.timing}
+        for (device, dtype), strip in strips.items():
+            base, other = times.get((first, dtype)), times.get((device, dtype))
+            if base and other and math.isfinite(other / base):
+                strip.points.append(Point(other / base, op.op))
+    return _strips([strip for strip in strips.values() if strip.points], f"time of an op relative to {first}")
+
+
+def training(report: Report) -> str:
+    """Return the losses of training runs, and their differences from those on cpu."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots(len(report.baseline), 2, squeeze=False)
+        for (name, losses), (left, right) in zip(report.baseline.items(), axes, strict=True):
+            left.plot(losses, color=OTHER, label="cpu, the first run")
+            left.set(title=f"{name}: loss", xlabel="step", ylim=(0, None))
+            right.set(title=f"{name}: difference from cpu", xlabel="step", ylabel="relative to the largest loss")
+            for run in (run for run in report.training if f"{run.optimizer} {run.dtype}" == name):
+                color = colors(report)[run.device]
+                left.plot(run.losses, color=color, linestyle="--", label=run.device)
+                off = [abs(a - b) / max(losses) or math.nan for a, b in zip(run.losses, losses, strict=False)]
+                if not all(map(math.isnan, off)):
+                    right.semilogy(off, ".-", markersize=3, color=color, label=run.device)
+            if not right.lines:
+                right.text(0.5, 0.5, "bit-identical on all devices", ha="center", transform=right.transAxes)
+            left.legend()
+
+    return _data_uri(2.6 * len(report.baseline), draw)
+
+
+def _strips(strips: Sequence[Strip], label: str) -> str:
+    """Return strips of points on a logarithmic axis; points below it, such as 0, are at its start."""
+    sizes = [point.size for strip in strips for point in strip.points if 1e-20 < point.size < math.inf] or [1.0]
+    low, high = min(sizes) / 3, max(sizes) * 3
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        for row, (_, color, points, limit) in enumerate(strips):
+            for failed, gradient in product((False, True), repeat=2):
+                group = [(k, p.size) for k, p in enumerate(points) if (p.failed, p.gradient) == (failed, gradient)]
+                x = [min(max(size, low), high) for _, size in group]
+                y = [row + 0.6 * ((k * 0.618034) % 1 - 0.5) for k, _ in group]  # spread evenly
+                fill, shown = "none" if gradient else "full", FAILED if failed else color
+                axes.plot(x, y, "o", markersize=5 if failed else 3, color=shown, alpha=0.8, fillstyle=fill)
+            if limit:
+                axes.vlines(limit, row - 0.4, row + 0.4, color=FAILED)
+            largest = max(points, key=lambda point: point.size, default=Point(0.0, ""))
+            if largest.size > 0:
+                axes.text(min(largest.size, high), row - 0.38, largest.op, fontsize=8, ha="right")
+        axes.set(xscale="log", xlim=(low / 1.5, high * 1.5), ylim=(len(strips) - 0.4, -0.6), xlabel=label)
+        axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
+        axes.grid(axis="x", alpha=0.3)
+
+    return _data_uri(0.55 * len(strips) + 1, draw) if strips else ""
+
+
+def _data_uri(height: float, draw: Callable[[Any], None]) -> str:
+    file = io.BytesIO()
+    with import_module("matplotlib").rc_context(STYLE):
+        figure = import_module("matplotlib.figure").Figure(figsize=(9, height), layout="constrained")
+        draw(figure)
+        figure.savefig(file, format="svg")
+    return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
