@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from typing import Any
 
@@ -48,6 +49,12 @@ def test_documented_parameters_are_those_of_the_signature() -> None:
     assert checked > 300
 
 
+def test_no_entry_of_a_short_docstring_is_left() -> None:
+    for name, value in public().items():
+        left = re.findall(r"(?m)^(?:raises|returns) [A-Z]\w+(?:, \w+)*$|^.* -- .*$", inspect.getdoc(value) or "")
+        assert not left, name
+
+
 def test_short_docstrings_are_written_out_with_what_functions_share() -> None:
     @documented("some functions", by_name("ValueError -- If they differ in shape."))
     def add(x: Any, y: Any, device: Any) -> None:
@@ -59,7 +66,10 @@ def test_short_docstrings_are_written_out_with_what_functions_share() -> None:
         returns Tensor -- The sum.
         raises ValueError
 
-        Slow.
+        Slow [1]_.
+
+        .. [1] A. Author,
+           "A title".
 
         >>> xgrad.add(1, 2)
         """
@@ -89,8 +99,13 @@ ValueError
 
 Notes
 -----
-Slow.
+Slow [1]_.
 Python array API standard, some functions: ``add``.
+
+References
+----------
+.. [1] A. Author,
+   "A title".
 
 Examples
 --------

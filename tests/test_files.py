@@ -9,9 +9,11 @@ import stat
 import subprocess
 import sys
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
+from xgrad.support import files
 from xgrad.support.files import check_writable, read, write, write_together
 
 if sys.platform != "win32":
@@ -51,6 +53,17 @@ def test_failed_write_changes_nothing(write_one, earlier, call, error, tmp_path,
     assert caught.value is error and contents(tmp_path) == earlier
     write_one(tmp_path / "file", b"new")
     assert contents(tmp_path) == {"file": b"new"}
+
+
+def test_without_locks_a_temporary_file_is_closed_before_it_is_renamed(write_one, tmp_path, monkeypatch):
+    opened, create = [], files._create
+    monkeypatch.setattr(files, "_create", lambda name: opened.append(create(name)) or opened[-1])
+    monkeypatch.setattr(files, "sys", SimpleNamespace(platform="win32"))
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda *names: replace(*names) if opened[-1].closed else pytest.fail("open"))
+    for content in (b"old", b"new"):
+        write_one(tmp_path / "file", content)
+        assert contents(tmp_path) == {"file": content}
 
 
 def test_missing_folder_folder_and_circle_of_links_are_refused(write_one, tmp_path):

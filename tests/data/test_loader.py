@@ -238,7 +238,7 @@ def test_sampler_of_tensors_is_checked_and_gathered_on_the_device(device):
     for dataset in (pairs(5), Images(5)):
         with pytest.raises(IndexError):
             list(DataLoader(dataset, sampler=[5], num_workers=1))
-        with pytest.raises(TypeError, match="DataLoader: expected indices of samples from the sampler, got a mask"):
+        with pytest.raises(TypeError, match="DataLoader: expected indices of samples from the sampler, got bools"):
             list(DataLoader(dataset, sampler=[True, False]))
 
 

@@ -142,7 +142,6 @@ def digits() -> TrainTestImages:
 _SHARED = by_name(
     "folder : str or os.PathLike, optional -- The only folder to search.",
     "download : bool, default True -- Whether missing files may be downloaded into the cache.",
-    "TrainTestImages -- With 10 classes and a `scale` of 255.",
     "DataNotFoundError -- If a file is not found, and the download fails or is not allowed.",
     "DataError -- If a file is damaged, or belongs to another data set.",
 )
@@ -159,7 +158,7 @@ def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True
     are not in the cache are downloaded into it. Each call verifies the SHA-256 of the contents of all files.
 
     folder, download
-    returns TrainTestImages
+    returns TrainTestImages -- With 10 classes and a `scale` of 255.
     raises DataNotFoundError, DataError
 
     >>> try:
@@ -178,7 +177,7 @@ def fashion_mnist(folder: str | os.PathLike[str] | None = None, *, download: boo
     ``FashionMNIST/raw``. Each call verifies the MD5 of the contents of all files.
 
     folder, download
-    returns TrainTestImages
+    returns TrainTestImages -- With 10 classes and a `scale` of 255.
     raises DataNotFoundError, DataError
 
     >>> try:
@@ -197,7 +196,7 @@ def kmnist(folder: str | os.PathLike[str] | None = None, *, download: bool = Tru
     compressed as published. Each call verifies the SHA-256 of the compressed files.
 
     folder, download
-    returns TrainTestImages
+    returns TrainTestImages -- With 10 classes and a `scale` of 255.
     raises DataNotFoundError, DataError
 
     >>> try:

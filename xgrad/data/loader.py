@@ -23,12 +23,12 @@ from xgrad.support.hints import shown
 class DataLoader:
     """Iterable of the batches of a dataset, in order or shuffled anew at each iteration.
 
-    Batches of a `TensorDataset`, or of a `Subset` of one, are gathered on the device of its tensors, without workers.
-    Samples of any other dataset are read by index, or by iteration if it has no indices, and `collate_fn` makes a batch
-    of them. Equal seeds give equal batches on every device and with any number of workers, also if the dataset draws
-    numbers from `xgrad.random`: each batch is loaded in a copy of the context with a seed of its own, derived from a
-    number that each iteration draws from `generator`. (Numbers of NumPy's and Python's global generators depend on the
-    order in which threads draw them.)
+    Batches of a `TensorDataset`, or of a `Subset` of one, are tuples of tensors, gathered on their device, without
+    workers. Samples of any other dataset are read by index, or by iteration if it has no indices, and `collate_fn`
+    makes a batch of them. Equal seeds give equal batches on every device and with any number of workers, also if the
+    dataset draws numbers from `xgrad.random`: each batch is loaded in a copy of the context with a seed of its own,
+    derived from a number that each iteration draws from `generator`. (Numbers of NumPy's and Python's global generators
+    depend on the order in which threads draw them.)
 
     dataset : TensorDataset, Dataset, sequence, or iterable -- Any object with ``__len__`` and ``__getitem__``, such as
         a `Dataset` or a list; else an iterable.
@@ -150,7 +150,7 @@ class DataLoader:
             order = iter(range(len(self.dataset)))
         while indices := list(islice(order, self.batch_size)):
             if any(isinstance(i, bool) for i in indices):
-                raise TypeError("DataLoader: expected indices of samples from the sampler, got a mask of bools")
+                raise TypeError("DataLoader: expected indices of samples from the sampler, got bools: give indices")
             if len(indices) == self.batch_size or not self.drop_last:
                 yield indices
 

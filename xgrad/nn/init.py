@@ -1,4 +1,7 @@
-"""Initialization: functions that fill a tensor in place, without a record in the graph, and return it."""
+"""Initialization: functions that fill a tensor in place, without a record in the graph, and return it.
+
+Equal seeds give equal numbers on every device.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ hints.install(__name__)
 @no_grad()
 @documented()
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> Tensor:
-    """Scale gradients down so that their norm, as one vector, is at most `max_norm`.
+    """Scale gradients down so that their norm, as one vector, is at most `max_norm` [1]_.
 
     parameters : Tensor or iterable of Tensor -- On one device. Those without a gradient are ignored.
     max_norm : float -- The maximal Euclidean norm.
@@ -30,8 +30,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     raises ValueError -- If `max_norm` is negative.
     raises DeviceError -- If the gradients are on several devices.
 
-    R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks", ICML 2013,
-    algorithm 1.
+    .. [1] R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks", ICML 2013,
+       algorithm 1.
 
     >>> x = xgrad.Tensor([3.0, 4.0], requires_grad=True)
     >>> (x * x / 2).sum().backward()

@@ -19,6 +19,8 @@ from xgrad.support.docstrings import write_out
 
 P = ParamSpec("P")
 Axis = int | tuple[int, ...] | None
+Unary = Callable[[Any], Tensor]
+Binary = Callable[[Any, Any], Tensor]
 
 
 def derivative(

@@ -9,7 +9,7 @@ from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import as_arrays, call_op, derivative, elementwise
+from xgrad.ops.declare import Binary, Unary, as_arrays, call_op, derivative, elementwise
 from xgrad.ops.tensor_conversion import astype
 from xgrad.support.docstrings import documented
 
@@ -196,7 +196,7 @@ logaddexp = elementwise("logaddexp",
     lambda g, xp, x1, x2: _logistic_weight(g, xp, x1 - x2), lambda g, xp, x1, x2: _logistic_weight(g, xp, x2 - x1),
     doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
     kind=FLOATING, forward=_logaddexp)
-pow = elementwise("pow", _pow_base, _pow_exponent,
+pow: Binary = elementwise("pow", _pow_base, _pow_exponent,
     doc="Raise the first to the power of the second.", example="[1.0, 2.0], 3 -> [1., 8.]", forward=_pow,
     notes="Differentiable to any order; by the exponent at a base of 0 the derivative is 0, or infinite where the power is.")
 sqrt = elementwise("sqrt", lambda g, out: g / (2 * out),
@@ -240,13 +240,13 @@ atanh = elementwise("atanh", lambda g, x: g / (1 - x * x),
 
 # Activations
 
-sigmoid = elementwise("sigmoid", overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
+sigmoid: Unary = elementwise("sigmoid", overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
     doc="Return ``1 / (1 + exp(-x))``, of real numbers between 0 and 1, without overflow.",
     example="[-1e4, 0.0, 1e4] -> [0. , 0.5, 1. ]", kind=FLOATING, forward=_sigmoid, standard=False)
-relu = elementwise("relu", overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
+relu: Unary = elementwise("relu", overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
     doc="Return positive elements, and 0 for the others; its derivative at 0 is 0.", example="[-1.0, 2.0] -> [0., 2.]",
     highest=FLOATING, forward=lambda xp, x, /: xp.maximum(x, 0), standard=False)
-softplus = elementwise("softplus", overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
+softplus: Unary = elementwise("softplus", overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
     doc="Return ``log(1 + exp(x))``, which is positive, without overflow.", example="[-1e4, 0.0, 1e4] -> [0.00...e+00, 6.93...e-01, 1.00...e+04]",
     kind=FLOATING, highest=FLOATING, forward=lambda xp, x, /: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), standard=False)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import as_arrays
+from xgrad.ops.declare import Binary, Unary, as_arrays
 from xgrad.ops.special import kernel
 
 
-def _xlog(name: str, log: str, pole: float, *, doc: str, example: str, notes: str) -> Callable[..., Tensor]:
+def _xlog(name: str, log: str, pole: float, *, doc: str, example: str, notes: str) -> Binary:
     """Declare the product of a number and a logarithm, whose pole is given."""
 
     def forward(xp: Any, x: Any, y: Any, /) -> Any:
@@ -51,7 +49,7 @@ def _entr(xp: Any, x: Any, /) -> Any:
     return xp.where(x < 0, -math.inf, 0 - x * xp.log(xp.where(x <= 0, 1, x)))
 
 
-entr = kernel(
+entr: Unary = kernel(
     "entr",
     "x",
     lambda g, xp, x: -g * (xp.log(x) + 1),
@@ -96,7 +94,7 @@ def _rel_entr_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
 
 
-rel_entr = kernel(
+rel_entr: Binary = kernel(
     "rel_entr",
     "x y",
     lambda g, xp, x, y: _x_gradient(g, xp, x, y, 1),
@@ -118,7 +116,7 @@ def _kl_div_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
 
 
-kl_div = kernel(
+kl_div: Binary = kernel(
     "kl_div",
     "x y",
     lambda g, xp, x, y: _x_gradient(g, xp, x, y, 0),
@@ -137,7 +135,7 @@ def _log_expit(xp: Any, x: Any, /) -> Any:
     return xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))
 
 
-log_expit = kernel(
+log_expit: Unary = kernel(
     "log_expit",
     "x",
     lambda g, xp, x: g / (1 + xp.exp(x)),

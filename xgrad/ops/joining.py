@@ -153,7 +153,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     repeats : int or Tensor -- The number of copies of each element; one number for all, or integers of shape (n,) where
         there are n elements along `axis`. The shape of the result then depends on values, which synchronizes with a
         GPU.
-    axis : int, optional -- The axes; by default all elements in row order, as one axis.
+    axis : int, optional -- The axis; by default all elements in row order, as one axis.
     returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
     raises TypeError -- If `repeats` are not integers.
     raises ValueError -- If one is negative, or there are not as many as elements.

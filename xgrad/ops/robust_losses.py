@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.ops.declare import as_arrays
+from xgrad.ops.declare import Binary, as_arrays
 from xgrad.ops.special import kernel
 
 
@@ -26,7 +26,7 @@ def _huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     return g * xp.maximum(xp.minimum(r, delta), -delta)
 
 
-huber = kernel(
+huber: Binary = kernel(
     "huber",
     "delta r",
     _huber_delta,
@@ -63,7 +63,7 @@ def _pseudo_huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
     return g * (delta / _root(xp, delta, r) * r)
 
 
-pseudo_huber = kernel(
+pseudo_huber: Binary = kernel(
     "pseudo_huber",
     "delta r",
     _pseudo_huber_delta,

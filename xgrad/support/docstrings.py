@@ -8,7 +8,8 @@ The short form is a summary, a block of entries, notes and examples, with empty 
         on in indented lines.
     raises DeviceError
 
-An entry without a description stands for that in `SHARED`, or in what the functions of a module share.
+Paragraphs that begin with ``.. [`` are references. An entry without a description stands for that in `SHARED`, or in
+what the functions of a module share.
 """
 
 from __future__ import annotations
@@ -72,8 +73,11 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     """Return the docstring of a function, given its short form."""
     # No regular expressions, and no lists: `import xgrad` writes out some 80 docstrings.
     text, _, example = text.partition("\n\n>>> ")
-    summary, notes, sections, word = "", "", dict.fromkeys(_TITLES, ""), ""
+    summary, notes, references, sections, word = "", "", "", dict.fromkeys(_TITLES, ""), ""
     for paragraph in text.split("\n\n"):
+        if paragraph.startswith(".. ["):
+            references += f"\n\n{paragraph}"
+            continue
         if " -- " not in paragraph:
             if paragraph and any(sections.values()):
                 notes += f"\n\n{paragraph}"
@@ -97,5 +101,7 @@ def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str
     written = "".join([f"{_TITLES[word]}{body}\n\n" for word, body in sections.items() if body])
     if notes:
         written += f"Notes\n-----{notes[1:]}\n\n"
+    if references:
+        written += f"References\n----------{references[1:]}\n\n"
     imported = "" if example.startswith(("import ", "from ")) else "import xgrad\n>>> "
     return f"{summary}{written}Examples\n--------\n>>> {imported}{example}\n"

@@ -161,8 +161,8 @@ def _temporary(target: str) -> str:
     return os.path.join(folder, os.urandom(8).hex().join(TEMPORARY))
 
 
-def _stage(temporary: str, target: str, content: bytes) -> BinaryIO:
-    """Write the content of a target to a temporary file, and return that file, locked until it is closed.
+def _stage(temporary: str, target: str, content: bytes) -> ExitStack:
+    """Write the content of a target to a temporary file, and return a context at the end of which its lock ends.
 
     The caller removes the file, since a signal may arrive before this returns.
     """
@@ -180,9 +180,9 @@ def _stage(temporary: str, target: str, content: bytes) -> BinaryIO:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-        if sys.platform != "win32":  # where an open file cannot be renamed
-            stack.pop_all()
-        return file
+        if sys.platform == "win32":  # where an open file cannot be renamed
+            stack.close()
+        return stack.pop_all()
 
 
 def _create(temporary: str) -> BinaryIO:

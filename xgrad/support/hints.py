@@ -242,7 +242,8 @@ def install(module: str, lazy: str = "") -> None:
 
     def missing(name: str) -> Any:
         if lazy and name in here.__all__:
-            return getattr(import_module(lazy), name)
+            vars(here)[name] = value = getattr(import_module(lazy), name)
+            return value
         raise MissingNameError(module, name)
 
     here.__getattr__, here.__dir__ = missing, lambda: sorted(here.__all__)

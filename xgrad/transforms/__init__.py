@@ -135,10 +135,10 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     raises TypeError -- As `grad`, and if the containers or the dtypes do not fit.
     raises ValueError -- If a shape or a device does not fit.
 
-    By reverse mode applied twice: the gradient is linear in the incoming one, and its derivative by that is the
+    By reverse mode applied twice [1]_: the gradient is linear in the incoming one, and its derivative by that is the
     transpose of a transpose. It takes a call of `fn` and two backward passes, for any number of inputs.
 
-    J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
+    .. [1] J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
 
     >>> xgrad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (Tensor(8.), Tensor(12.))
