@@ -138,7 +138,7 @@ def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
 
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:
-    """Return values that are no array of a backend as a NumPy array, Python's floats in the default dtype."""
+    """Return values other than backend arrays as a NumPy array, with floats of Python in the default dtype."""
     try:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:

@@ -104,7 +104,7 @@ class FlatParameters:
         """The device of the parameters."""
         return self.layout.placement.device
 
-    # Where the parameters are
+    # Layout of the parameters
 
     def intact(self) -> bool:
         """Return whether the parameters are still packed here: not moved to another device, dtype, shape or buffer."""
