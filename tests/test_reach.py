@@ -15,7 +15,7 @@ from benchmarks.harness import Options, Worker
 from benchmarks.peers.xgrad_peer import pullback
 from benchmarks.reach import unlisted
 from benchmarks.reach.needs import recorded
-from benchmarks.reach.path import FLOWS, constant, exactly, normal, path, verdict
+from benchmarks.reach.path import FLOWS, OTHER_VALUES, constant, exactly, normal, path, verdict
 from benchmarks.reach.verdicts import SUBJECTS
 
 OPTIONS = Options().filled(threads=1)
@@ -35,6 +35,7 @@ def test_gradients_flow_or_the_list_has_a_reason(subject: str) -> None:
         worker.close()
     assert {name: reason for name, reason in verdicts.items() if reason != FLOWS and name not in stops} == {}
     assert {name for name in stops if verdicts[name] == FLOWS} == set(), "these flow: remove their reasons"
+    assert {name for name in stops if verdicts[name] == OTHER_VALUES} == set(), "no reason excuses another value"
 
 
 # The check itself
@@ -52,7 +53,7 @@ def detached(x: Any) -> Any:
         (lambda x: (1 + 2j) * x, [normal(3)], FLOWS),
         (lambda x: x * detached(x), [normal(3)], "wrong: "),
         (detached, [normal(3)], "no graph: the result has no gradient"),
-        (lambda x: x * 2 if hasattr(x, "detach") else x, [normal(3)], "other values than with NumPy"),
+        (lambda x: x * 2 if hasattr(x, "detach") else x, [normal(3)], OTHER_VALUES),
         (lambda x: np.asarray(x), [normal(3)], "RuntimeError: NumPy conversion: this tensor needs a gradient"),
     ],
 )

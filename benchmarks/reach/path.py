@@ -15,6 +15,7 @@ Pullback = Callable[..., tuple[list[Array], list[Array] | None]]
 
 STEP = 1e-4  # of the differences; inputs and curvatures are of the order of 1
 FLOWS = "flows"
+OTHER_VALUES = "other values than with NumPy"
 
 # Reasons for paths without a gradient.
 NUMPY = "its code converts to NumPy, which tensors with a gradient refuse"
@@ -99,7 +100,7 @@ def verdict(subject: Path, pullback: Pullback) -> str:
             return f"{type(error).__name__}: {first_sentence(str(error))}"
     for got, right in zip(outputs, expected, strict=True):
         if got.shape != right.shape or not np.allclose(got, right, rtol=1e-6, atol=1e-9):
-            return "other values than with NumPy"
+            return OTHER_VALUES
     if gradients is None:
         return "no graph: the result has no gradient"
     derivative = sum(float(np.sum(g * d)) for g, d in zip(gradients, directions, strict=True))
