@@ -194,8 +194,8 @@ class Lowering:
         """Lower a call that writes to its arguments."""
         function, target, out = call.function, call.writes[0], call.options.get("out")
         ufunc: Any = _IN_PLACE.get(function) if out is None else _OPERATORS.get(function, function)
-        x = getattr(call.args[-1], "number", None) if function is operator.setitem else None
-        if self._facts.targets.get(x) is target and self._slots.get(x) is self._slots[target.number]:  # type: ignore[arg-type]
+        x: Any = getattr(call.args[-1], "number", None) if function is operator.setitem else None
+        if self._facts.targets.get(x) is target and self._slots.get(x) is self._slots[target.number]:
             return  # the value was computed there
         if function is functions.matmul and out is not None and {len(x.shape) for x in call.args} == {2}:
             self._emit(np.ndarray.dot, *self._operand(call.args), self._operand(out))
