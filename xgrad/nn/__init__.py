@@ -1,10 +1,15 @@
 """Neural networks: modules with parameters, layers, losses, and initialization."""
 
 from xgrad.nn import functional, init, utils
-from xgrad.nn.layers import MLP, Dropout, Flatten, Identity, Linear, ModuleList, ReLU, Sequential, Sigmoid, Tanh
+from xgrad.nn.activations import ReLU, Sigmoid, Tanh
+from xgrad.nn.containers import ModuleList, Sequential
+from xgrad.nn.dropout import Dropout
+from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
+from xgrad.nn.mlp import MLP
 from xgrad.nn.module import IncompatibleKeys, Module
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.shapes import Flatten, Identity
 from xgrad.support import hints
 
 __all__ = [

@@ -1,0 +1,113 @@
+"""The table of modules and losses: one line for each set of options and shapes.
+
+Each case names a class of `xgrad.nn` and of `torch.nn`. Tests compare them in training and evaluation mode, in both
+dtypes, on every device, check gradients by finite differences, and capture a step: see `test_modules.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Input = tuple[int, ...] | np.ndarray
+
+
+@dataclass(frozen=True)
+class ModuleCase:
+    """One case.
+
+    Attributes
+    ----------
+    name : str
+        The class.
+    args : tuple
+        Its positional arguments, in both libraries.
+    inputs : tuple of (tuple of int or ndarray)
+        The arguments of the call: shapes, of normal random numbers that require gradients, or arrays of other numbers.
+    options : mapping
+        Its keyword arguments.
+    torch_options : mapping
+        Those that PyTorch calls otherwise, such as ``dim``, and None for the name that they replace.
+    call : mapping
+        Keyword arguments of the call, in both libraries; arrays become tensors.
+    """
+
+    name: str
+    args: tuple[Any, ...]
+    inputs: tuple[Input, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    torch_options: Mapping[str, Any] = field(default_factory=dict)
+    call: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [*map(str, self.args), *(f"{key}={value}" for key, value in self.options.items())]
+        shapes = ",".join(str(x if isinstance(x, tuple) else x.shape) for x in self.inputs)
+        return f"{self.name}({','.join(parts)}) of {shapes}".replace(" ", "")
+
+    def named_for_torch(self) -> dict[str, Any]:
+        """Return the keyword arguments of PyTorch's class."""
+        options = {**self.options, **self.torch_options}
+        return {key: value for key, value in options.items() if key not in self.torch_options or value is not None}
+
+
+def case(
+    name: str,
+    *args: Any,
+    of: tuple[Input, ...],
+    torch: Mapping[str, Any] | None = None,
+    call: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ModuleCase:
+    return ModuleCase(name, args, of, options, torch or {}, call or {})
+
+
+def classes(count: int, *shape: int) -> np.ndarray:
+    """Return random integers below `count`."""
+    return np.random.default_rng(1).integers(0, count, shape)
+
+
+LINEAR = [
+    case("Linear", 3, 2, of=((5, 3),)),
+    case("Linear", 3, 2, of=((2, 4, 3),), bias=False),
+    case("Identity", of=((2, 3),)),
+    case("Dropout", 0.0, of=((2, 3),)),
+]
+SHAPES = [
+    case("Flatten", of=((2, 3, 4),)),
+    case(
+        "Flatten",
+        of=((2, 3, 4, 2),),
+        start_axis=0,
+        end_axis=2,
+        torch={"start_axis": None, "end_axis": None, "start_dim": 0, "end_dim": 2},
+    ),
+]
+ACTIVATIONS = [case(name, of=((2, 3),)) for name in ("ReLU", "Sigmoid", "Tanh")]
+NORMALIZATION: list[ModuleCase] = []
+EMBEDDING: list[ModuleCase] = []
+CONVOLUTION: list[ModuleCase] = []
+POOLING: list[ModuleCase] = []
+RECURRENT: list[ModuleCase] = []
+ATTENTION: list[ModuleCase] = []
+LOSSES = [
+    *[
+        case("CrossEntropyLoss", of=((4, 3), classes(3, 4)), **options)
+        for options in ({}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1})
+    ],
+    *[case("MSELoss", of=((4, 3), (4, 3)), reduction=reduction) for reduction in ("mean", "sum", "none")],
+]
+CASES = [
+    *LINEAR,
+    *SHAPES,
+    *ACTIVATIONS,
+    *NORMALIZATION,
+    *EMBEDDING,
+    *CONVOLUTION,
+    *POOLING,
+    *RECURRENT,
+    *ATTENTION,
+    *LOSSES,
+]

@@ -1,0 +1,17 @@
+"""Checks of the input of layers."""
+
+from __future__ import annotations
+
+from xgrad.core.arguments import as_tensor
+from xgrad.core.tensor import Tensor
+
+
+def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
+    """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight: nothing is promoted."""
+    input = as_tensor(layer, "input", input)
+    if input._placement is not weight._placement and input.dtype != weight.dtype:
+        hint = f"use input.astype(xgrad.{weight.dtype})"
+        if input.dtype.kind in "fc":
+            hint += f", or model.to(dtype=xgrad.{input.dtype})"
+        raise TypeError(f"{layer}: expected input of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
+    return input

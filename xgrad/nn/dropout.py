@@ -1,0 +1,38 @@
+"""Dropout layers."""
+
+from __future__ import annotations
+
+from xgrad.core.tensor import Tensor
+from xgrad.nn.functional import dropout
+from xgrad.nn.module import Module
+from xgrad.ops.dropout import check_probability
+from xgrad.support.docstrings import documented
+
+
+@documented()
+class Dropout(Module):
+    """Random zeros in training mode, and the input as it is in evaluation mode: see `functional.dropout`.
+
+    p : float, default 0.5 -- The probability with which each element is replaced by 0, from 0 to 1. The others are
+        divided by ``1 - p``.
+    raises ValueError -- If `p` is below 0 or above 1.
+    raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
+
+    >>> layer = xgrad.nn.Dropout(0.75)
+    >>> sorted(set(layer(xgrad.ones(100)).tolist()))
+    [0.0, 4.0]
+    >>> layer.eval()(xgrad.ones(2))
+    Tensor([1., 1.])
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        check_probability("Dropout", p)
+        self.p = p
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        return dropout(input, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"

@@ -1,0 +1,75 @@
+"""The linear layer."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any
+
+from xgrad.backend.device import Device
+from xgrad.core.tensor import Tensor
+from xgrad.nn import init
+from xgrad.nn.checks import of_dtype_of
+from xgrad.nn.functional import linear
+from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import empty
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+
+@documented()
+class Linear(Module):
+    """``input @ weight.T + bias``.
+
+    Weight and bias are initialized uniformly over ±1/√in, as in PyTorch.
+
+    in_features, out_features : int -- The lengths of the last axis of the input and of the output.
+    bias : bool, default True -- Whether to add a bias.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute weight : Parameter -- Of shape (out_features, in_features).
+    attribute bias : Parameter or None -- Of shape (out_features,).
+    raises ValueError -- If a length is not an int above 0; in the call, if the input is not of shape (...,
+        in_features).
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    raises DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    >>> layer = xgrad.nn.Linear(3, 2)
+    >>> layer(xgrad.ones((5, 3))).shape
+    (5, 2)
+    >>> layer
+    Linear(in_features=3, out_features=2, bias=True)
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        for name, value in (("in_features", in_features), ("out_features", out_features)):
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"Linear: expected an int above 0 for {name}, got {shown(value)}")
+        self.in_features, self.out_features = int(in_features), int(out_features)
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the weight and the bias again."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features)
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the output, of shape (..., out_features), for an input of shape (..., in_features)."""
+        return linear(of_dtype_of(self.weight, input, type(self).__name__), self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
