@@ -31,7 +31,8 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Tensor])
 Number = bool | int | float | complex | Tensor
 
-_DOC = """{summary}
+_DOC = write_out(
+    """{summary}
 
 {parameters}
 dtype : dtype, optional -- By default {dtype}.
@@ -41,10 +42,11 @@ returns Tensor -- Of shape {shape}.
 raises TypeError -- If there is no such dtype, or gradients are wanted of one that is not floating.
 raises DeviceError -- If the device is unknown or cannot be used.
 
-{notes}
+{notes}Python array API standard, creation functions: ``{name}``.
 
->>> xgrad.{example}
-"""
+>>> xgrad.{example}""",
+    "{name}",
+)
 
 
 def _creation(
@@ -60,11 +62,18 @@ def _creation(
     """
 
     def declare(function: F) -> F:
-        summary, _, parameters = dedent(function.__doc__ or "").partition("\n\n")
-        words = {"summary": summary, "parameters": parameters, "shape": shape, "dtype": dtype, "device": device}
-        text = _DOC.format(**words, notes=notes, example=example.replace(" -> ", "\n"))
         if function.__doc__:  # None under -OO
-            function.__doc__ = write_out(text, function.__name__, "creation functions")
+            summary, _, parameters = dedent(function.__doc__).partition("\n\n")
+            function.__doc__ = _DOC.format(
+                name=function.__name__,
+                summary=summary,
+                parameters=parameters.replace(" -- ", "\n    "),
+                shape=shape,
+                dtype=dtype,
+                device=device,
+                notes=notes and f"{notes}\n",
+                example=example.replace(" -> ", "\n"),
+            )
         return explained(function)
 
     return declare
@@ -109,7 +118,7 @@ def zeros(
 ) -> Tensor:
     """Return zeros.
 
-    shape
+    shape : int or tuple of int -- The length of each axis.
     """
     return _create("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -120,7 +129,7 @@ def ones(
 ) -> Tensor:
     """Return ones.
 
-    shape
+    shape : int or tuple of int -- The length of each axis.
     """
     return _create("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -131,7 +140,7 @@ def empty(
 ) -> Tensor:
     """Return uninitialized memory.
 
-    shape
+    shape : int or tuple of int -- The length of each axis.
     """
     return _create("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -153,7 +162,7 @@ def full(
 ) -> Tensor:
     """Return one value, repeated.
 
-    shape
+    shape : int or tuple of int -- The length of each axis.
     fill_value : scalar or 0-d Tensor -- The value.
     """
     if isinstance(fill_value, Tensor):
@@ -370,7 +379,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 
-_TRIANGLE = """Return the {which} triangle of matrices, and zeros elsewhere.
+_TRIANGLE = write_out(
+    """Return the {which} triangle of matrices, and zeros elsewhere.
 
 x : Tensor -- Of shape (..., m, n) and any dtype.
 k : int, default 0 -- The last diagonal of the triangle, above the main one if positive.
@@ -380,8 +390,10 @@ raises ValueError -- If `x` has fewer than two axes.
 Differentiable to any order.
 
 >>> xgrad.{name}(xgrad.ones((2, 2)))
-{shown}
-"""
+{shown}""",
+    "{name}",
+    "creation functions",
+)
 
 
 def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
@@ -394,7 +406,7 @@ def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
 
     function = Function.of(name, forward, (lambda g, xp, k: getattr(xp, name)(g, k=k),))
     text = _TRIANGLE.format(name=name, which=which, shown=shown)
-    return make_callable(function, write_out(text, name, "creation functions"), __name__)
+    return make_callable(function, text, __name__)
 
 
 tril = _triangle("tril", "lower", "Tensor([[1., 0.],\n        [1., 1.]])")

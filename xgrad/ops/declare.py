@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from sys import intern
 from typing import Any, Concatenate, ParamSpec
 
@@ -112,24 +111,19 @@ _KINDS = {
     (FLOATING, COMPLEX): "numbers; integers count as float32",
 }
 
-_ELEMENTWISE = """{summary}
+_ELEMENTWISE = write_out(
+    """{summary}
 
 {names} : Tensor -- Of any shape{broadcast}, on one device; {kind}.{scalar}
 returns Tensor -- {result}
-RAISES
-raises DeviceError
+raises DeviceError -- If the tensors are on several devices.{raises}
 
-{gradient}
+{gradient}{section}
 
 >>> xgrad.{name}({call})
-Tensor({value})
-"""
-
-
-@cache
-def _template(raises: str, section: str) -> str:
-    """Return the docstring of elementwise functions, to be formatted: one for all that raise the same errors."""
-    return write_out(_ELEMENTWISE.replace("RAISES\n", raises), "{name}", section)
+Tensor({value})""",
+    "{name}",
+)
 
 
 def elementwise(
@@ -157,7 +151,7 @@ def elementwise(
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
     function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
-    text = _document(function, names, doc, example, notes, "elementwise functions" if standard else "")
+    text = _document(function, names, doc, example, notes, standard)
     return make_callable(function, text, "xgrad.ops.elementwise")
 
 
@@ -175,14 +169,16 @@ def _binary(name: str) -> Callable[..., Any]:
     return binary
 
 
-def _document(function: Function, names: str, summary: str, example: str, notes: str, section: str) -> str:
+def _document(function: Function, names: str, summary: str, example: str, notes: str, standard: bool) -> str:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
-    raises = "raises ValueError -- If the shapes do not broadcast.\n" if binary else ""
+    raises = "\nValueError\n    If the shapes do not broadcast." if binary else ""
     if function.highest < COMPLEX:
-        raises += f"raises TypeError -- If an input is not of {NAMES[function.highest]}.\n"
+        raises += f"\nTypeError\n    If an input is not of {NAMES[function.highest]}."
     gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
-    return _template(raises, section).format(
+    return _ELEMENTWISE.format(
+        raises=raises,
+        section=f"\nPython array API standard, elementwise functions: ``{function.name}``." if standard else "",
         name=function.name,
         names=names,
         summary=summary,
@@ -227,17 +223,20 @@ _TAKES = {
     FLOATING: "Integers and bools count as float32",
 }
 
-_ALONG_AXES = """{summary}
+_ALONG_AXES = write_out(
+    """{summary}
 
 x : Tensor -- {takes}.
 {options}
-returns Tensor -- {returns}
-{raises}
+returns Tensor -- {returns}{raises}
+
 {notes}
 
 >>> xgrad.{name}(xgrad.asarray({data}){keywords})
-Tensor({value})
-"""
+Tensor({value})""",
+    "{name}",
+    "{section} functions",
+)
 
 
 def along_axes(
@@ -272,17 +271,18 @@ def along_axes(
         name=name,
         summary=doc,
         takes=takes or _TAKES[kind],
-        options="\n".join([entry for entry, _ in options]),
+        options="\n".join([entry.replace(" -- ", "\n    ") for entry, _ in options]),
         returns=returns,
-        raises=f"raises ValueError -- {raises}\n" if raises else "",
+        raises=f"\n\nRaises\n------\nValueError\n    {raises}" if raises else "",
         notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
         data=data + bracket,
         keywords=keywords,
         value=value,
+        section=section,
     )
     defaults = {intern(entry.partition(" ")[0]): default for entry, default in options}  # faster as keywords
     function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, _keywords=defaults, native=not some)
-    return make_callable(function, write_out(text, name, f"{section} functions"), "xgrad.ops." + section)
+    return make_callable(function, text, "xgrad.ops." + section)
 
 
 def reduction(name: str, rule: Rule | None, *more: Option, axis: Option = AXES, **rest: Any) -> Callable[..., Tensor]:
