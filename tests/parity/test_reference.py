@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from xgrad.parity.cases import find
-from xgrad.parity.mpmath_reference import LinearAlgebra
+from xgrad.parity.mpmath_reference import LinearAlgebra, SpecialFunctions
 from xgrad.parity.op_case import Sample
 from xgrad.parity.reference import ExtendedBackend, differences, reference
-from xgrad.parity.run_op import run_op
+from xgrad.parity.run_op import quiet, run_op
 
 needs_long_double = pytest.mark.skipif(
     np.finfo(np.longdouble).eps == np.finfo(np.float64).eps, reason="long double is float64 here"
@@ -49,6 +49,23 @@ def test_decompositions_have_more_digits_than_float64(shape, dtype):
     for got, expected in products:
         assert got.dtype == expected.dtype and got.shape == expected.shape
         assert np.all(np.abs(got - expected) <= 200 * reference().eps * (1 + np.abs(expected)))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("ndtri", (-1e-3,), math.nan), ("ndtri", (0.0,), -math.inf), ("erfcinv", (2.1,), math.nan),
+        ("logit", (-0.1,), math.nan), ("logit", (1.0,), math.inf), ("betainc", (2.5, 1.5, -0.1), math.nan),
+        ("betaincinv", (2.5, 1.5, 1.1), math.nan), ("psi", (0.0,), -math.inf), ("y0", (-1.0,), math.nan),
+    ],
+)  # fmt: skip
+def test_special_functions_at_and_outside_their_bounds_are_those_of_scipy(name, arguments, expected):
+    pytest.importorskip("mpmath", reason="mpmath, the reference, is not installed")
+    special = pytest.importorskip("scipy.special", reason="needs scipy")
+    for function in (getattr(special, name), getattr(SpecialFunctions(), name)):
+        with quiet():
+            value = float(function(*arguments))
+        np.testing.assert_equal(value, expected)
 
 
 def test_inputs_are_rounded_first():

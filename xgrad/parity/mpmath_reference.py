@@ -48,7 +48,11 @@ def _special_functions(mp: Any) -> Any:
             numbers = [int(x) if x == int(x) else float(x) for x in args]  # bdtri takes an int for its trials
             near = mp.mpf(float(getattr(import_module("scipy.special"), name)(*numbers)))
             start = near, near * (1 - mp.mpf(2) ** -40)
-            return mp.findroot(lambda x: getattr(f, function)(*args[:-1], x) - args[-1], start)
+            return (
+                near
+                if not mp.isfinite(near)
+                else mp.findroot(lambda x: getattr(f, function)(*args[:-1], x) - args[-1], start)
+            )
 
         return solve
 
@@ -129,14 +133,21 @@ def _special_functions(mp: Any) -> Any:
 
 
 class SpecialFunctions:
-    """Special functions by SciPy's names, of NumPy arrays of long doubles."""
+    """Special functions by SciPy's names, of NumPy arrays of long doubles; NaN where they are not real."""
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
         function = getattr(_special_functions(_mpmath()), name, None) or getattr(_mpmath(), name)
 
         @lru_cache(1 << 14)  # finite differences repeat arguments
         def call(*numbers: Any) -> Any:
-            return _from_mpmath(function(*map(_to_mpmath, numbers)))
+            try:
+                value = function(*map(_to_mpmath, numbers))
+            except (ValueError, ZeroDivisionError):  # at a pole, or outside the domain
+                value = getattr(import_module("scipy.special"), name)(*map(float, numbers))
+                if np.isfinite(value):
+                    raise
+                return np.longdouble(value)
+            return np.longdouble(np.nan) if getattr(value, "imag", 0) else _from_mpmath(value)
 
         kernel = np.vectorize(call, otypes=[np.longdouble])
         setattr(self, name, kernel)
