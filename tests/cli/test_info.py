@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from importlib import metadata
 
@@ -20,6 +21,13 @@ def test_report_lists_versions_devices_and_data(run, tmp_path):
     assert f"numpy             {np.__version__}" in out and f"xgrad             {xgrad.__version__}" in out
     assert f"  cpu               NumPy {np.__version__}" in out
     assert "XGRAD_DATA        not set" in out and f" in {tmp_path / 'cache' / 'xgrad' / 'mnist'}, " in out
+
+
+def test_every_requirement_of_the_library_has_its_version():
+    of_tests = {"array-api-extra", "einops", "pytest", "pytest-xdist", "scikit-learn", "mypy", "ruff"}
+    of_tests |= {"autograd", "jax", "mygrad"}
+    required = {re.match(r"[\w-]+", line)[0].lower() for line in metadata.requires("xgrad")}
+    assert required - of_tests <= info.versions().keys()
 
 
 def test_report_is_json_on_request(run, small_mnist, monkeypatch):

@@ -19,7 +19,10 @@ from xgrad.cli.arguments import Parser
 from xgrad.data import DataError, mnist
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
-OPTIONAL = "tqdm matplotlib pillow threadpoolctl cupy-cuda12x cupy-cuda13x array-api-strict torch".split()
+OPTIONAL = (
+    "scipy", "tqdm", "matplotlib", "pillow", "threadpoolctl", "jinja2", "mpmath", "cupy-cuda12x", "cupy-cuda13x",
+    "array-api-strict", "torch",
+)  # fmt: skip
 
 
 def run(argv: Sequence[str]) -> int:
