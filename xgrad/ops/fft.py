@@ -9,7 +9,7 @@ from half a spectrum are linear in real and imaginary parts alone: their rules f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -264,7 +264,13 @@ Tensor({value})
 """
 
 
-def _shift(name: str, inverse: str, *, doc: str, example: str) -> Transform:
+class Shift(Protocol):
+    """The type of a shift of frequencies."""
+
+    def __call__(self, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor: ...
+
+
+def _shift(name: str, inverse: str, *, doc: str, example: str) -> Shift:
     """Declare a shift of frequencies."""
 
     def forward(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:

@@ -47,12 +47,10 @@ def _special_functions(mp: Any) -> Any:
         def solve(*args: Any) -> Any:
             numbers = [int(x) if x == int(x) else float(x) for x in args]  # bdtri takes an int for its trials
             near = mp.mpf(float(getattr(import_module("scipy.special"), name)(*numbers)))
+            if not mp.isfinite(near):
+                return near
             start = near, near * (1 - mp.mpf(2) ** -40)
-            return (
-                near
-                if not mp.isfinite(near)
-                else mp.findroot(lambda x: getattr(f, function)(*args[:-1], x) - args[-1], start)
-            )
+            return mp.findroot(lambda x: getattr(f, function)(*args[:-1], x) - args[-1], start)
 
         return solve
 
