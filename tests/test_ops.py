@@ -86,8 +86,7 @@ def test_complex_gradients_agree_with_differences(op: OpCase, device: str) -> No
 
 
 EXTENSIONS = {module: names for module, names in vars(xgrad)["_FUNCTIONS"].items() if module.startswith("ops.")}
-CREATION = {"asarray", "from_dlpack", "zeros", "ones", "empty", "full", "arange", "linspace", "eye"}
-CREATION |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
+CREATION = {"asarray", "from_dlpack", "zeros", "ones", "empty", "empty_like", "full", "arange", "linspace", "eye"}
 OF_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 
 

@@ -59,4 +59,8 @@ CASES: list[OpCase] = [
     op_case("meshgrid", SELECTED, sample((2,), (3,)), sample((2,), (3,), indexing="ij"), sample((2,), (1,), (3,)), sample((0,), (2,)), sample((2,)),
         fn=lambda *xs, indexing="xy": tuple(xgrad.meshgrid(*xs, indexing=indexing)),
         torch=lambda *xs, indexing="xy": torch.meshgrid(*xs, indexing=indexing), complex=True),
+    *[op_case(name, EXACT, sample((2, 3)), sample((0,)), sample((2, 3), layout="transposed"), torch=name, differentiable=False)
+      for name in ("zeros_like", "ones_like")],
+    op_case("full_like", EXACT, sample(()), fn=lambda value: xgrad.full_like(xgrad.zeros((), device=value.device), value, dtype=value.dtype),
+        torch=lambda value: value + 0),
 ]  # fmt: skip
