@@ -126,9 +126,9 @@ def _log_ndtr_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
 
 def _erfcx_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     """2 x erfcx(x) - 2 / sqrt(pi), which cancels for large x: there by a continued fraction, of repeated integrals."""
-    large = x > 2.5
-    above, ratio = xp.where(large, x, 2.5), 0.0
-    for k in range(26, 1, -1):  # enough for float64 above 2.5
+    large = x > 3
+    above, ratio = xp.where(large, x, 3), 0.0
+    for k in range(36, 1, -1):  # enough for float64 above 3
         ratio = 1 / (2 * above + 2 * k * ratio)
     return g * xp.where(large, -2 * ratio * out, 2 * x * out - 2 / _ROOT_PI)
 
