@@ -10,28 +10,22 @@ from typing import Any, ClassVar
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.backend.scipy_kernels import SciPyKernels
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 #: The trace of a captured step in this thread or task, which gets tracing devices: see `xgrad.capture.trace`.
 tracing: ContextVar[Any] = ContextVar("xgrad_tracing", default=None)
 
 
+@documented()
 class Device:
     """A device, on which tensors are stored and ops run. Interned: equality is identity.
 
-    Parameters
-    ----------
-    name : str or Device
-        A backend's name, with an index where it has several devices: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
+    name : str or Device -- A backend's name, with an index where it has several devices: ``"cpu"``, ``"cuda"``,
+        ``"cuda:1"``.
+    raises DeviceError -- If no backend has the name, or its library, driver or device is missing; the message says
+        which.
 
-    Raises
-    ------
-    DeviceError
-        If no backend has the name, or its library, driver or device is missing; the message says which.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.Device("cpu")
     Device('cpu')
     >>> xgrad.Device("cpu:0") is xgrad.Device("cpu")

@@ -9,6 +9,7 @@ from typing import Any
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.registry import PlugInErrors, backend_class, device_count, entry_points, open_backend
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.scopes import Mode
 
@@ -62,6 +63,7 @@ def transfer(x: Any, source: Device, target: Device) -> Any:
     return target.backend.from_host(source.backend.to_host(x), target.index)
 
 
+@documented()
 def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
     """Set whether matrix products of float32 may use TF32, with 10 bits of mantissa in place of 23. Off by default.
 
@@ -69,23 +71,12 @@ def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
     exact as those of float16. Sums, all other ops, and products of two stacks are not affected. It holds for all GPUs
     and threads of this process.
 
-    Parameters
-    ----------
-    enabled : bool
-        Whether TF32 may be used.
-    device : str or Device, default "cuda"
-        A device of the type to set it for.
+    enabled : bool -- Whether TF32 may be used.
+    device : str or Device, default "cuda" -- A device of the type to set it for.
+    raises TypeError -- If `enabled` is no bool.
+    raises DeviceError -- If the device cannot be used, or has no TF32: it takes an NVIDIA GPU of compute capability 8.0
+        or more.
 
-    Raises
-    ------
-    TypeError
-        If `enabled` is no bool.
-    DeviceError
-        If the device cannot be used, or has no TF32: it takes an NVIDIA GPU of compute capability 8.0 or more.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.set_tf32(False, device="cpu")
     >>> xgrad.set_tf32(True, device="cpu")
     Traceback (most recent call last):
@@ -104,17 +95,12 @@ def current_device() -> Device:
     return Device(_default.get() or "cpu")
 
 
+@documented()
 class default_device(Mode[Device | None]):
     """Create tensors on another device, within a ``with`` block or a decorated function of this thread or task.
 
-    Parameters
-    ----------
-    device : str or Device
-        The device for functions called without ``device``.
+    device : str or Device -- The device for functions called without ``device``.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> with xgrad.default_device("cpu"):
     ...     xgrad.zeros(2).device
     Device('cpu')

@@ -31,25 +31,9 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     The kernel is the entry of that name in the backend's `kernels`, and takes the same arguments but the namespace. In
     a pass that is recorded the function itself is called: kernels have no derivative.
 
-    Parameters
-    ----------
-    generic : callable
-        Its first parameter is the namespace, and no parameter has a default. It uses only operators and the namespace,
-        and is the reference for tests of kernels.
-    name : str, optional
-        Its name; by default its own, without leading underscores.
-    changes : tuple of str, optional
-        The arguments that it, and a kernel, changes in place, and no others.
-
-    Returns
-    -------
-    callable
-        With the same parameters.
-
-    Raises
-    ------
-    ValueError
-        If the name is declared already, or an argument does not exist.
+    The first parameter of `generic` is the namespace, and no parameter has a default. It uses only operators and the
+    namespace, and is the reference for tests of kernels. `name` is by default its own, without leading underscores;
+    `changes` are the arguments that it, and a kernel, changes in place, and no others.
 
     Examples
     --------

@@ -16,14 +16,8 @@ class SciPyKernels:
     """The namespace ``xp.special`` of a backend: SciPy's functions by their names, loaded at their first use.
 
     They take arrays of the backend and Python scalars, and return an array of the dtype to which the floating ones
-    promote, on their device. Arrays that are not in host memory are copied there and back.
-
-    Parameters
-    ----------
-    backend : Backend
-        The backend of the arrays.
-    native : mapping of str to callable, optional
-        The library's own functions, which take precedence.
+    promote, on their device. Arrays that are not in host memory are copied there and back. `native` has the library's
+    own functions, which take precedence.
     """
 
     def __init__(self, backend: Backend, native: dict[str, Callable[..., Any]] | None = None) -> None:

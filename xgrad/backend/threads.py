@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.support.docstrings import by_name, documented
+
 __all__ = ["get_num_threads", "set_num_threads"]
 
+_SHARED = by_name(
+    "ImportError -- If threadpoolctl is missing: it comes with the extra ``threads``.",
+    "RuntimeError -- If threadpoolctl finds no BLAS library.",
+)
 
+
+@documented(shared=_SHARED)
 def set_num_threads(n: int) -> None:
     """Set the number of threads of BLAS, which multiplies matrices on the host, for the whole process.
 
@@ -14,23 +22,10 @@ def set_num_threads(n: int) -> None:
     this call: that of NumPy, and those of SciPy and PyTorch if they have been imported. Sums may differ in the last
     bits from those with another number.
 
-    Parameters
-    ----------
-    n : int
-        1 or more.
+    n : int -- 1 or more.
+    raises TypeError, ValueError -- If `n` is not an int, or below 1, or too large for C's int.
+    raises ImportError, RuntimeError
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `n` is not an int, or below 1, or too large for C's int.
-    ImportError
-        If threadpoolctl is missing: it comes with the extra ``threads``.
-    RuntimeError
-        If threadpoolctl finds no BLAS library.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> before = xgrad.get_num_threads()
     >>> xgrad.set_num_threads(1)
     >>> xgrad.get_num_threads()
@@ -44,24 +39,13 @@ def set_num_threads(n: int) -> None:
     _controller("set_num_threads").limit(limits=n)
 
 
+@documented(shared=_SHARED)
 def get_num_threads() -> int:
     """Return the number of threads of BLAS, which multiplies matrices on the host.
 
-    Returns
-    -------
-    int
-        The largest number of all loaded libraries.
+    returns int -- The largest number of all loaded libraries.
+    raises ImportError, RuntimeError
 
-    Raises
-    ------
-    ImportError
-        If threadpoolctl is missing: it comes with the extra ``threads``.
-    RuntimeError
-        If threadpoolctl finds no BLAS library.
-
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.get_num_threads() >= 1
     True
     """

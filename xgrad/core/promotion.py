@@ -25,10 +25,7 @@ def promote(op: Op, raws: list[Any], device: Device, exempt: tuple[int, ...] = (
     it. With ``op.scipy_promotion``, arrays of all kinds decide, by NumPy's table, in which float32 and int64 make
     float64; those at `exempt` do, but are not converted.
 
-    Raises
-    ------
-    TypeError
-        If a kind is higher than the op takes.
+    Raise TypeError if a kind is higher than the op takes.
     """
     what = tuple([getattr(raw, "dtype", type(raw)) for raw in raws])
     highest, casts = _casts(device.backend, what, exempt, op.lowest or BOOLEAN, op.scipy_promotion, defaults())

@@ -35,28 +35,10 @@ def derivative(
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
-    Parameters
-    ----------
-    *rules : callable or None
-        For each of the first parameters after `xp` the rule of its gradient, None where there is none. The
-        names of a rule's parameters choose what is saved, see `Function`. Where the forward rule takes
-        ``*arrays``, one rule returns the gradients of all.
-    kind : int, optional
-        The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
-        promoted. By default dtypes are left alone.
-    highest : int, default COMPLEX
-        The highest kind that the op takes, where `kind` is given.
-    broadcasts : bool, default False
-        Whether the inputs must broadcast against each other, which makes for better errors.
-    holomorphic : bool, default True
-        Whether rules written for real numbers hold for complex ones, up to conjugates: see `Function`.
-    scipy_promotion : bool, default False
-        Whether integer arrays promote floating ones, as in SciPy: float32 and int64 give float64.
-    residual : str, optional
-        The rules' name for a second value that the forward rule returns, an intermediate one that they may use. In a
-        recorded pass it is None, since it has no graph.
-    views : bool or "shared", default False
-        Whether the result is a view of the input, which writes go through: always, or where it shares its memory.
+    `rules` has for each of the first parameters after `xp` the rule of its gradient, or None. The names of a rule's
+    parameters choose what is saved: see `Function`. Where the forward rule takes ``*arrays``, one rule returns the
+    gradients of all. `kind` is the lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several
+    kinds are promoted, unless it is None. The other options are attributes of `Op`.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:

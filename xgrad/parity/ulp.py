@@ -29,23 +29,12 @@ def ulp(x: Reals, dtype: np.dtype) -> Reals:
 def distance(got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.0) -> tuple[Reals, Reals]:
     """Return for each element the error in units, and relative to the same magnitude.
 
-    Parameters
-    ----------
-    got : array
-        The result of a device.
-    want : array
-        The reference, in at least the precision of `dtype`; numbers that overflow in `dtype` count as infinite.
-    dtype : dtype
-        The dtype of `got`. Errors of integers and bools are 0 or infinite; those of complex numbers are distances in
-        the plane.
-    extra : array or float
-        An addition to the magnitude of the reference, before its ULP is taken.
+    `want` is the reference, in at least the precision of `dtype`, that of `got`; numbers that overflow in it count as
+    infinite. `extra` is added to the magnitude of the reference, before its ULP is taken. Errors of integers and bools
+    are 0 or infinite; those of complex numbers are distances in the plane.
 
-    Returns
-    -------
-    tuple of array
-        Both are 0 for equal infinities and for two NaNs, and infinite for other NaNs and infinities. A float32 of 0 has
-        no error where the reference is subnormal, because GPUs flush subnormal results.
+    Both errors are 0 for equal infinities and for two NaNs, and infinite for other NaNs and infinities. A float32 of 0
+    has no error where the reference is subnormal, because GPUs flush subnormal results.
 
     Examples
     --------
