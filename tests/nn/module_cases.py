@@ -86,7 +86,31 @@ SHAPES = [
     ),
 ]
 ACTIVATIONS = [case(name, of=((2, 3),)) for name in ("ReLU", "Sigmoid", "Tanh")]
-NORMALIZATION: list[ModuleCase] = []
+_IMAGES = (3, 4, 3, 2)
+NORMALIZATION = [
+    *[case(name, 4, of=(shape,), **options)
+      for name, shapes in (
+          ("BatchNorm1d", [(5, 4), (3, 4, 2), (0, 4), (1, 4, 3)]), ("BatchNorm2d", [_IMAGES, (0, 4, 2, 2)]))
+      for shape in shapes
+      for options in (
+          {}, {"affine": False}, {"momentum": None}, {"momentum": 0.5, "eps": 0.1}, {"track_running_stats": False})],
+    *[case(name, 4, of=(shape,), **options)
+      for name, shapes in (("InstanceNorm1d", [(2, 4, 3), (4, 3)]), ("InstanceNorm2d", [_IMAGES, (4, 3, 2)]))
+      for shape in shapes
+      for options in ({}, {"affine": True, "eps": 0.1}, {"affine": True, "track_running_stats": True})],
+    *[case("LayerNorm", *args, of=(shape,), **options)
+      for args, shape, options in (
+          ((4,), (5, 4), {}), ((4,), (4,), {}), ((4,), (2, 3, 4), {"eps": 0.5}), ((4,), (2, 4), {"bias": False}),
+          (([3, 4],), (2, 3, 4), {}), (((3, 4),), (3, 4), {"elementwise_affine": False}), ((4,), (0, 4), {}))],
+    *[case("RMSNorm", *args, of=(shape,), **options)
+      for args, shape, options in (
+          ((4,), (5, 4), {}), ((4,), (4,), {"eps": 0.5}), (([3, 4],), (2, 3, 4), {}),
+          ((4,), (2, 3, 4), {"elementwise_affine": False}), ((4,), (0, 4), {}))],
+    *[case("GroupNorm", groups, 4, of=(shape,), **options)
+      for groups, shape, options in (
+          (2, _IMAGES, {}), (1, (2, 4, 3), {}), (4, (2, 4, 3), {"eps": 0.5}), (2, (3, 4), {}),
+          (2, (2, 4, 3), {"affine": False}), (2, (0, 4, 3), {}))],
+]  # fmt: skip
 EMBEDDING: list[ModuleCase] = []
 CONVOLUTION: list[ModuleCase] = []
 POOLING: list[ModuleCase] = []

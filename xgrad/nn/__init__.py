@@ -8,22 +8,38 @@ from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.mlp import MLP
 from xgrad.nn.module import IncompatibleKeys, Module
+from xgrad.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    LayerNorm,
+    RMSNorm,
+)
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.shapes import Flatten, Identity
 from xgrad.support import hints
 
 __all__ = [
     "MLP",
+    "BatchNorm1d",
+    "BatchNorm2d",
     "CrossEntropyLoss",
     "Dropout",
     "Flatten",
+    "GroupNorm",
     "Identity",
     "IncompatibleKeys",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "LayerNorm",
     "Linear",
     "MSELoss",
     "Module",
     "ModuleList",
     "Parameter",
+    "RMSNorm",
     "ReLU",
     "Sequential",
     "Sigmoid",
