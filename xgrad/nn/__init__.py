@@ -9,21 +9,28 @@ from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.mlp import MLP
 from xgrad.nn.module import IncompatibleKeys, Module
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity
 from xgrad.support import hints
 
 __all__ = [
+    "GRU",
+    "LSTM",
     "MLP",
+    "RNN",
     "CrossEntropyLoss",
     "Dropout",
     "Flatten",
+    "GRUCell",
     "Identity",
     "IncompatibleKeys",
+    "LSTMCell",
     "Linear",
     "MSELoss",
     "Module",
     "ModuleList",
     "Parameter",
+    "RNNCell",
     "ReLU",
     "Sequential",
     "Sigmoid",
