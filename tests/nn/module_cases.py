@@ -114,7 +114,20 @@ NORMALIZATION = [
 EMBEDDING: list[ModuleCase] = []
 CONVOLUTION: list[ModuleCase] = []
 POOLING: list[ModuleCase] = []
-RECURRENT: list[ModuleCase] = []
+RECURRENT = [
+    *[case(f"{name}Cell", 3, 4, of=((5, 3),), bias=bias) for name in ("RNN", "GRU", "LSTM") for bias in (True, False)],
+    *[case(f"{name}Cell", 3, 2, of=((3,),)) for name in ("RNN", "GRU", "LSTM")],
+    case("RNNCell", 3, 2, of=((5, 3), (5, 2)), nonlinearity="relu"),
+    case("GRUCell", 3, 2, of=((5, 3), (5, 2))),
+    *[case(name, 3, 2, of=(shape,), **options) for name in ("RNN", "GRU", "LSTM") for shape, options in (
+        ((5, 2, 3), {}), ((1, 2, 3), {}), ((4, 3), {}), ((5, 0, 3), {}), ((2, 4, 3), {"batch_first": True}),
+        ((4, 2, 3), {"bias": False}), ((4, 2, 3), {"bidirectional": True}),
+        ((2, 4, 3), {"num_layers": 2, "bidirectional": True, "batch_first": True}),
+    )],
+    *[case(name, 3, 2, of=((4, 2, 3), (3, 2, 2)), num_layers=3) for name in ("RNN", "GRU")],
+    *[case("RNN", 3, 2, of=((4, 2, 3),), nonlinearity="relu", bidirectional=both) for both in (False, True)],
+    case("GRU", 3, 2, of=((4, 3), (2, 2)), bidirectional=True),
+]  # fmt: skip
 ATTENTION: list[ModuleCase] = []
 LOSSES = [
     *[

@@ -18,21 +18,27 @@ from xgrad.nn.normalization import (
     RMSNorm,
 )
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity
 from xgrad.support import hints
 
 __all__ = [
+    "GRU",
+    "LSTM",
     "MLP",
+    "RNN",
     "BatchNorm1d",
     "BatchNorm2d",
     "CrossEntropyLoss",
     "Dropout",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
     "Identity",
     "IncompatibleKeys",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "LSTMCell",
     "LayerNorm",
     "Linear",
     "MSELoss",
@@ -40,6 +46,7 @@ __all__ = [
     "ModuleList",
     "Parameter",
     "RMSNorm",
+    "RNNCell",
     "ReLU",
     "Sequential",
     "Sigmoid",
