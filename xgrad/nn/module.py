@@ -12,6 +12,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn.calls import CallableModule
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.state_dict import IncompatibleKeys, load_state
+from xgrad.nn.summary import Summary, summarize
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -380,6 +381,26 @@ class Module(CallableModule):
         return state
 
     # The representation
+
+    @documented()
+    def summary(self, *inputs: Any, **options: Any) -> Summary:
+        """Return a table of the layers: output shapes, parameters, and memory.
+
+        This module is called once, in evaluation mode and without gradients; modes and hooks are restored.
+
+        *inputs, **options : object -- The arguments of the call.
+        returns Summary -- Its text is the table. ``.layers`` are the rows, ``.total("parameters")`` sums a column. The
+            activations of a layer are the tensors that it returned, without views of others.
+
+        >>> xgrad.nn.MLP([784, 128, 10]).summary(xgrad.zeros((32, 784)))
+        layer  class   output     parameters    memory  activations
+               MLP     (32, 10)
+        0      Linear  (32, 128)     100,480  401.9 kB      16.4 kB
+        1      ReLU    (32, 128)                            16.4 kB
+        2      Linear  (32, 10)        1,290    5.2 kB       1.3 kB
+        total: 101,770 parameters in 407.1 kB, activations of 34.0 kB
+        """
+        return summarize(self, inputs, options)
 
     def extra_repr(self) -> str:
         """Return the part of the representation besides the name and the modules, by default nothing."""
