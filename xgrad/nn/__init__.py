@@ -2,7 +2,7 @@
 
 from xgrad.nn import functional, init, utils
 from xgrad.nn.activations import ReLU, Sigmoid, Tanh
-from xgrad.nn.containers import ModuleList, Sequential
+from xgrad.nn.containers import ModuleDict, ModuleList, Sequential
 from xgrad.nn.dropout import Dropout
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
@@ -18,8 +18,10 @@ from xgrad.nn.normalization import (
     RMSNorm,
 )
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.parameter_containers import ParameterDict, ParameterList
 from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity
+from xgrad.nn.state_dict import IncompatibleKeys
 from xgrad.support import hints
 
 __all__ = [
@@ -43,8 +45,11 @@ __all__ = [
     "Linear",
     "MSELoss",
     "Module",
+    "ModuleDict",
     "ModuleList",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "RMSNorm",
     "RNNCell",
     "ReLU",
