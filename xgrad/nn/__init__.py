@@ -7,7 +7,7 @@ from xgrad.nn.dropout import Dropout
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.mlp import MLP
-from xgrad.nn.module import IncompatibleKeys, Module
+from xgrad.nn.module import Module
 from xgrad.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
