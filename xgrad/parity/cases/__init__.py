@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xgrad.parity.cases import (
+    convolution,
     distributions,
     elementwise,
     extensions,
@@ -25,6 +26,7 @@ _SUBJECTS = (
     searching,
     linalg,
     nn,
+    convolution,
     fft,
     special,
     distributions,
