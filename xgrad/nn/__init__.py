@@ -3,6 +3,7 @@
 from xgrad.nn import functional, init, utils
 from xgrad.nn.activations import ReLU, Sigmoid, Tanh
 from xgrad.nn.containers import ModuleDict, ModuleList, Sequential
+from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from xgrad.nn.dropout import Dropout
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
@@ -19,6 +20,16 @@ from xgrad.nn.normalization import (
 )
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.parameter_containers import ParameterDict, ParameterList
+from xgrad.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity
 from xgrad.nn.state_dict import IncompatibleKeys
@@ -29,8 +40,18 @@ __all__ = [
     "LSTM",
     "MLP",
     "RNN",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
     "BatchNorm1d",
     "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
     "Flatten",
@@ -44,6 +65,8 @@ __all__ = [
     "LayerNorm",
     "Linear",
     "MSELoss",
+    "MaxPool1d",
+    "MaxPool2d",
     "Module",
     "ModuleDict",
     "ModuleList",
