@@ -29,6 +29,7 @@ def derivative(
     highest: int = COMPLEX,
     broadcasts: bool = False,
     residual: str = "",
+    joint: bool = False,
     holomorphic: bool = True,
     scipy_promotion: bool = False,
     views: Views = False,
@@ -37,14 +38,16 @@ def derivative(
 
     `rules` has for each of the first parameters after `xp` the rule of its gradient, or None. The names of a rule's
     parameters choose what is saved: see `Function`. Where the forward rule takes ``*arrays``, one rule returns the
-    gradients of all. `kind` is the lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several
+    gradients of all; with `joint`, one rule returns those of all inputs, as a tuple, and its `g` has those of all
+    results. `kind` is the lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several
     kinds are promoted, unless it is None. The other options are attributes of `Op`.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
+        more: dict[str, Any] = {"broadcasts": broadcasts, "residual": residual, "views": views, "joint": joint}
         name = forward.__name__.lstrip("_")
-        function = Function.of(name, forward, rules, broadcasts=broadcasts, residual=residual, views=views, **flags)
+        function = Function.of(name, forward, rules, **flags, **more)
         return make_callable(function, forward.__doc__, forward.__module__)
 
     return declare
@@ -70,10 +73,11 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its forward rule."""
+    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its kernel or rule."""
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
-    return op.function.forward(xp, *inputs, **options)
+    kernel = xp.__dict__.get("kernels", {}).get(op.function.name)  # its own: a failed lookup in a namespace is slow
+    return op.function.forward(xp, *inputs, **options) if kernel is None else kernel(*inputs, **options)
 
 
 def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
