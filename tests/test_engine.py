@@ -18,17 +18,6 @@ from xgrad.autograd import backward, grad
 # Gradients
 
 
-@pytest.mark.parametrize(
-    ("f", "expected"),
-    [(lambda x: x, 1), (lambda x: x * x, 6), (lambda x: (lambda a: a * a + a)(x * 2), 2 * (2 * 6) + 2)],
-    ids=["leaf", "operand used twice", "diamond"],
-)
-def test_gradient_is_the_sum_over_all_paths(f: Any, expected: float) -> None:
-    x = leaf(3.0)
-    f(x).backward()
-    assert x.grad.item() == expected
-
-
 def test_gradients_of_several_passes_add_up_until_cleared() -> None:
     x = leaf()
     y = (x * x).sum()

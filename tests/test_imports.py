@@ -36,6 +36,12 @@ def test_import_loads_no_array_library_but_numpy() -> None:
     assert not {name for name in loaded if name.startswith("xgrad.capture.captured")}
 
 
+def test_scipy_is_loaded_by_special_functions_that_need_it() -> None:
+    first = "from xgrad import asarray, fft, special\nx = asarray(0.5)\nspecial.sinc(x); special.xlogy(x, 2.0)"
+    assert "scipy" not in modules_after(first)
+    assert "scipy" in modules_after(f"{first}; special.erf(x)")
+
+
 def test_data_sets_load_no_command_line() -> None:
     loaded = modules_after("import xgrad.data")
     assert not loaded & (HEAVY | {"argparse"}) and not {name for name in loaded if name.startswith("xgrad.cli")}

@@ -41,20 +41,12 @@ def matrix(value: float, shape: tuple[int, ...] = (2, 3, 3), dtype: str = "float
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", SINGULAR_VALUES)
 def test_singular_values_of_nonfinite_matrices_are_refused(name: str, value: float, device: str) -> None:
-    if device not in ("cpu", "strict"):
-        pytest.skip("PyTorch and CuPy have checks of their own")
+    if device not in ("cpu", "strict") and not (device == "torch" and np.isnan(value)):
+        pytest.skip("CuPy has checks of its own, and PyTorch none for infinity")
     for dtype in ("float32", "float64", "complex64", "complex128"):
         x = xgrad.asarray(matrix(value, dtype=dtype), device=device)
-        with pytest.raises(
-            np.linalg.LinAlgError, match=r"expected finite numbers, found NaN or infinity \(got x of shape"
-        ):
+        with pytest.raises(np.linalg.LinAlgError, match=r"(found NaN or infinity|non-finite values).*\(got x of shape"):
             SINGULAR_VALUES[name](x)
-
-
-@pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank"])
-def test_pytorch_refuses_the_same_matrices(name: str, torch: Any) -> None:
-    with pytest.raises(RuntimeError, match="non-finite values"):
-        getattr(torch.linalg, name)(torch.from_numpy(matrix(np.nan)))
 
 
 def test_matrix_for_which_lapack_does_not_end_is_refused() -> None:

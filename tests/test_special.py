@@ -382,19 +382,6 @@ def test_invalid_arguments_of_special_functions_are_refused(
 # Packages
 
 
-def output_of(script: str) -> str:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
-    return done.stdout.strip()
-
-
-def test_scipy_is_loaded_at_its_first_use() -> None:
-    script = (
-        "import sys, xgrad\nfrom xgrad import special, fft\nspecial.sinc(xgrad.asarray(0.5))\n"
-        "special.xlogy(xgrad.asarray(0.5), 2.0)\nprint('scipy' in sys.modules)"
-    )
-    assert output_of(script) == "False"
-
-
 def test_missing_scipy_is_an_error_of_one_line() -> None:
     script = (
         "import sys\nsys.modules['scipy'] = None\nimport xgrad\nfrom xgrad import special\n"
@@ -402,4 +389,5 @@ def test_missing_scipy_is_an_error_of_one_line() -> None:
         "try: special.erf(xgrad.asarray(0.5))\nexcept ImportError as error: print(error)"
     )
     text = "special.erf: the package SciPy, whose kernel it is, is missing: pip install 'xgrad[special]'"
-    assert output_of(script) == text
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == text
