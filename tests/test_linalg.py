@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf64
+from helpers import check_error, host, leaf64
 from xgrad import Tensor, linalg
 from xgrad.autograd import grad
 from xgrad.testing import gradcheck
@@ -71,46 +71,37 @@ def test_matrix_without_a_result_is_an_error_with_its_shape(name: str, fn: Any, 
             fn(x)
 
 
-REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
-    *[(lambda one, name=name, shape=shape: getattr(linalg, name)(one(shape)), ValueError,
-       rf"^{name}: expected square matrices.*{shape[0] if shape else ''}")
-      for name in ("cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "slogdet")
-      for shape in ((2, 3), (2,), ())],
-    *[(lambda one, name=name: getattr(linalg, name)(one(3)), ValueError,
-       rf"^{name}: expected matrices, of shape \(..., m, n\).*\(3,\)")
-      for name in ("diagonal", "matrix_norm", "matrix_rank", "pinv", "qr", "svd", "svdvals")],
-    (lambda one: linalg.matrix_power(one((2, 3)), 2), ValueError,
-     r"matrix_power: expected square matrices.*\(2, 3\)"),
-    (lambda one: linalg.matrix_power(one((2, 2)), 1.5), TypeError, r"^matrix_power: expected an int for n, got 1\.5"),
-    (lambda one: linalg.solve(one((2, 3)), one(2)), ValueError, r"solve: expected square matrices.*\(2, 3\)"),
-    (lambda one: linalg.solve(one((2, 2)), one(3)), ValueError,
-     r"solve: expected a vector of shape \(n,\) or matrices.* x2 .*\(3,\)"),
-    (lambda one: linalg.solve(one((2, 2, 2)), one((3, 2, 2))), ValueError, r"solve: .*x2 of shape \(3, 2, 2\)"),
-    (lambda one: linalg.qr(one((2, 2)), mode="raw"), ValueError,
-     "qr: expected mode 'reduced' or 'complete', got 'raw'"),
-    (lambda one: linalg.matrix_norm(one((2, 2)), ord=3), ValueError, "matrix_norm: expected ord 'fro', .* got 3"),
-    (lambda one: linalg.vector_norm(one(2), ord="fro"), TypeError, "^vector_norm: expected a number for ord"),
-    (lambda one: linalg.vector_norm(one((2, 0)), axis=1, ord=np.inf), ValueError,
-     "vector_norm: expected elements to choose from"),
-    (lambda one: linalg.outer(one((2, 2)), one(2)), ValueError, r"outer: expected two vectors.*\(2, 2\)"),
-    (lambda one: linalg.cross(one(2), one(2)), ValueError, r"cross: expected length 3 along axis -1.*\(2,\)"),
-    (lambda one: linalg.cross(one((3, 3)), one(3), axis=0), ValueError,
-     "cross: expected an axis that both have.*got 0"),
-    (lambda one: xgrad.vecdot(one(2), one(3)), ValueError, r"vecdot: expected one length along axis -1.*\(3,\)"),
-    (lambda one: xgrad.vecdot(one(2), one((2, 2)), axis=-2), ValueError,
-     "vecdot: expected an axis that both have.*got -2"),
-    (lambda one: xgrad.tensordot(one((2, 3)), one((2, 3)), axes=1), ValueError, "tensordot: expected equal lengths"),
-    (lambda one: xgrad.tensordot(one((2, 3)), one(3), axes=2), ValueError, "tensordot: expected axes from 0 to 1"),
-    (lambda one: xgrad.tensordot(one((2, 3)), one(3), axes=-1), ValueError, "tensordot: expected axes from 0 to 1"),
-    (lambda one: xgrad.tensordot(one((2, 2)), one((2, 2)), axes=((5,), (0,))), IndexError,
-     r"^tensordot: expected axes of an input with 2, got \(5,\)"),
+REFUSED = [
+    *[(f"linalg.{f}(one({shape}))", f"ValueError: {f}: expected square matrices … {shape[0] if shape else ''}")
+      for f in "cholesky det eig eigh eigvals eigvalsh inv slogdet".split() for shape in ((2, 3), (2,), ())],
+    *[(f"linalg.{f}(one(3))", f"ValueError: {f}: expected matrices, of shape (..., m, n) … (3,)")
+      for f in "diagonal matrix_norm matrix_rank pinv qr svd svdvals".split()],
+    ("linalg.matrix_power(one((2, 3)), 2)", "ValueError: matrix_power: expected square matrices … (2, 3)"),
+    ("linalg.matrix_power(one((2, 2)), 1.5)", "TypeError: matrix_power: expected an int for n, got 1.5"),
+    ("linalg.solve(one((2, 3)), one(2))", "ValueError: solve: expected square matrices … (2, 3)"),
+    ("linalg.solve(one((2, 2)), one(3))", "ValueError: solve: expected a vector of shape (n,) or matrices … x2 … (3,)"),
+    ("linalg.solve(one((2, 2, 2)), one((3, 2, 2)))", "ValueError: solve: … x2 of shape (3, 2, 2)"),
+    ("linalg.qr(one((2, 2)), mode='raw')", "ValueError: qr: expected mode 'reduced' or 'complete', got 'raw'"),
+    ("linalg.matrix_norm(one((2, 2)), ord=3)", "ValueError: matrix_norm: expected ord 'fro', … got 3"),
+    ("linalg.vector_norm(one(2), ord='fro')", "TypeError: vector_norm: expected a number for ord"),
+    ("linalg.vector_norm(one((2, 0)), axis=1, ord=np.inf)", "ValueError: vector_norm: expected elements to choose"),
+    ("linalg.outer(one((2, 2)), one(2))", "ValueError: outer: expected two vectors … (2, 2)"),
+    ("linalg.cross(one(2), one(2))", "ValueError: cross: expected length 3 along axis -1 … (2,)"),
+    ("linalg.cross(one((3, 3)), one(3), axis=0)", "ValueError: cross: expected an axis that both have … got 0"),
+    ("xp.vecdot(one(2), one(3))", "ValueError: vecdot: expected one length along axis -1 … (3,)"),
+    ("xp.vecdot(one(2), one((2, 2)), axis=-2)", "ValueError: vecdot: expected an axis that both have … got -2"),
+    ("xp.tensordot(one((2, 3)), one((2, 3)), axes=1)", "ValueError: tensordot: expected equal lengths"),
+    ("xp.tensordot(one((2, 3)), one(3), axes=2)", "ValueError: tensordot: expected axes from 0 to 1"),
+    ("xp.tensordot(one((2, 3)), one(3), axes=-1)", "ValueError: tensordot: expected axes from 0 to 1"),
+    ("xp.tensordot(one((2, 2)), one((2, 2)), axes=((5,), (0,)))",
+     "IndexError: tensordot: expected axes of an input with 2, got (5,)"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fn", "error", "message"), REFUSED)
-def test_arguments_that_do_not_fit_are_refused(fn: Any, error: type[Exception], message: str, device: str) -> None:
-    with pytest.raises(error, match=message):
-        fn(lambda shape: xgrad.ones(shape, device=device))
+@pytest.mark.parametrize(("call", "error"), REFUSED)
+def test_arguments_that_do_not_fit_are_refused(call: str, error: str, device: str) -> None:
+    with xgrad.default_device(device):
+        check_error(call, error, linalg=linalg, one=xgrad.ones, np=np)
 
 
 def test_integers_become_float32_where_the_result_is_no_integer(device: str) -> None:

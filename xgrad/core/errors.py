@@ -68,7 +68,8 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
         return np.linalg.LinAlgError(f"{op.name}: {error} (got {got})")
     family = type(error).__module__.partition(".")[0]
     kinds = [k for k in (IndexError, TypeError, ValueError, OverflowError, RuntimeError) if isinstance(error, k)]
-    if not kinds or family not in ("builtins", *{x.device.backend.library for x in inputs if isinstance(x, Tensor)}):
+    libraries = {x.device.backend.library for x in inputs if isinstance(x, Tensor)}
+    if not kinds or family not in ("builtins", "numpy", *libraries):  # CuPy raises errors of NumPy
         error.add_note(f"in {op.name}, applied to {got}")
         return error
     kind = type(error) if type(error) in (*kinds, NotImplementedError) else kinds[0]
