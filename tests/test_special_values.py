@@ -169,6 +169,13 @@ def test_derivatives_at_special_points(name: str, inputs: list[Any], gradients: 
         np.testing.assert_allclose([g.item() for g in computed], gradients, rtol=1e-6, atol=1e-30)
 
 
+@pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
+def test_nan_of_a_step_reaches_all_later_states_of_a_recurrent_layer(nonlinearity: str, device: str) -> None:
+    layer = xgrad.nn.RNN(2, 3, nonlinearity=nonlinearity, device=device)
+    states, _ = layer(xgrad.asarray([[1.0, 2.0], [nan, 0.0], [3.0, 1.0]], device=device))
+    assert xgrad.all(xgrad.isnan(states), axis=1).tolist() == [False, True, True]
+
+
 def test_gradients_of_clip_sum_to_one(device: str) -> None:
     """A shift of all three inputs shifts the result by the same amount."""
     grid = np.stack(np.meshgrid(*[np.array([1.0, 2.0, 3.0])] * 3)).reshape(3, -1)

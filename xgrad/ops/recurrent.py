@@ -152,7 +152,7 @@ def _rnn_steps(xp: Any, x: Any, weight: Any, h: Any, nonlinearity: str, reverse:
     weight, states = xp.matrix_transpose(weight), []
     for t in _times(x, reverse):
         z = x[t, ...] + h @ weight
-        h = xp.tanh(z) if nonlinearity == "tanh" else xp.where(z > 0, z, 0)
+        h = xp.tanh(z) if nonlinearity == "tanh" else xp.maximum(z, 0)
         states.append(h)
     return _in_order_of_time(xp, states, reverse)
 
@@ -162,7 +162,7 @@ def _rnn_gradient(xp: Any, g: Any, weight: Any, h: Any, states: Any, nonlinearit
     dh, gradients = xp.zeros_like(h), []
     for t in _times(states, not reverse):
         dh, state = dh + g[t, ...], states[t, ...]
-        gradients.append(dh * (1 - state * state) if nonlinearity == "tanh" else xp.where(state > 0, dh, 0))
+        gradients.append(dh * (1 - state * state) if nonlinearity == "tanh" else xp.where(state <= 0, 0, dh))
         dh = gradients[-1] @ weight
     return _in_order_of_time(xp, gradients, not reverse), dh
 

@@ -92,6 +92,11 @@ DISTRIBUTIONS = Tolerance(
     "Distribution functions and their inverses. SciPy's kernels for incomplete gamma and beta functions were within "
     "20 units, in float32, where they compute in float32, and in float64.", conditioned=True,
 )
+RECURRENCES = Tolerance(
+    "recurrence", 4, 24,
+    "Each step adds the errors of a product and of saturating functions, and 1 - out**2 and gate * (1 - gate), in the "
+    "rules, cancel where they saturate. Gradients were within 12 in three steps.", conditioned=True,
+)
 TRANSFORMS = Tolerance(
     "transform", 3, 3,
     "A fast Fourier transform of n points is a sum in log2(n) steps of multiplications and additions: errors grow as "
@@ -99,6 +104,6 @@ TRANSFORMS = Tolerance(
 )
 CLASSES = (
     EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS, MATRICES, SPECIAL,
-    DISTRIBUTIONS, TRANSFORMS,
+    DISTRIBUTIONS, RECURRENCES, TRANSFORMS,
 )
 # fmt: on

@@ -8,7 +8,7 @@ import xgrad
 from xgrad.ops import recurrent
 from xgrad.parity.op_case import OpCase, op_case, sample
 from xgrad.parity.pytorch import torch
-from xgrad.parity.tolerance import COMPOSED
+from xgrad.parity.tolerance import RECURRENCES
 
 HIDDEN = 2
 
@@ -44,7 +44,7 @@ def _case(name: str, fn: Any, gates: int, states: int, **options: Any) -> OpCase
     def reference(*inputs: Any, nonlinearity: str = "", **order: bool) -> Any:
         return _with_torch(f"rnn_{nonlinearity}" if nonlinearity else short, *inputs, **order)
 
-    return op_case(name, COMPOSED, *samples, transposed, fn=fn, torch=reference)
+    return op_case(name, RECURRENCES, *samples, transposed, fn=fn, torch=reference)
 
 
 def _gru_of_bias(x: xgrad.Tensor, weight: xgrad.Tensor, h: xgrad.Tensor, bias: xgrad.Tensor) -> xgrad.Tensor:
@@ -56,7 +56,7 @@ CASES: list[OpCase] = [
     _case("gru", recurrent.gru, 3, 1),
     op_case(
         "gru with a bias",
-        COMPOSED,
+        RECURRENCES,
         sample((3, 2, 3 * HIDDEN), (3 * HIDDEN, HIDDEN), (2, HIDDEN), (3 * HIDDEN,)),
         fn=_gru_of_bias,
         torch=lambda x, weight, h, bias: _with_torch("gru", x, weight, h, bias=bias),
