@@ -42,13 +42,14 @@ SHARED = by_name(
     "IndexError -- If there is no such axis.",
 )
 
-#: Titles of sections by the first word of their entries, in order; entries before them are parameters.
+#: Titles of sections by the first word of their entries; other entries are parameters.
 _TITLES = {
-    "\nattribute ": "\n\nAttributes\n----------\n",
-    "\nreturns ": "\n\nReturns\n-------\n",
-    "\nraises ": "\n\nRaises\n------\n",
-    "\nwarns ": "\n\nWarns\n-----\n",
+    "attribute": "\n\nAttributes\n----------",
+    "returns": "\n\nReturns\n-------",
+    "raises": "\n\nRaises\n------",
+    "warns": "\n\nWarns\n-----",
 }
+_PARAMETERS = "\n\nParameters\n----------"
 
 
 def documented(standard: str = "", shared: Mapping[str, str] | None = None) -> Callable[[F], F]:
@@ -70,38 +71,33 @@ def dedent(text: str) -> str:
 
 def write_out(text: str, name: str, standard: str = "", shared: Mapping[str, str] = SHARED) -> str:
     """Return the docstring of a function, given its short form."""
-    # Few steps, on whole texts: `import xgrad` writes out some 50 docstrings.
+    # No regular expressions, and few steps: `import xgrad` writes out some 50 docstrings.
     text, _, example = text.partition("\n\n>>> ")
     text, reference, references = text.partition("\n\n.. [")
     before, dashes, after = text.partition(" -- ")
-    summary, _, first = before.rpartition("\n\n") if dashes else (text, "", "")
+    written, _, first = before.rpartition("\n\n") if dashes else (text, "", "")
     entries, _, notes = f"{first}{dashes}{after}".partition("\n\n")
+    section = ""
+    for line in entries.split("\n") if entries else ():
+        if line[0] == " ":
+            written += f"\n{line}"
+            continue
+        word, _, rest = line.partition(" ")
+        title = _TITLES.get(word)
+        if title is None:
+            title, rest = _PARAMETERS, line
+        if title is not section:
+            written, section = written + title, title
+        heading, dashes, description = rest.partition(" -- ")
+        if dashes or heading[0] == "{":
+            written += f"\n{heading}\n    {description}" if dashes else f"\n{heading}"
+        else:
+            written += "".join([f"\n{shared[key]}" for key in heading.split(", ") if shared[key]])
     if standard:
         notes += ("\n" if notes else "") + f"Python array API standard, {standard}: ``{name}``."
-    written = summary + _sections(entries, shared)
     if notes:
         written += f"\n\nNotes\n-----\n{notes}"
     if references:
         written += f"\n\nReferences\n----------{reference[1:]}{references}"
     imported = "" if example.startswith(("import ", "from ")) else "import xgrad\n>>> "
     return f"{written}\n\nExamples\n--------\n>>> {imported}{example}\n"
-
-
-def _sections(entries: str, shared: Mapping[str, str]) -> str:
-    """Return the sections of parameters, results and errors, given their entries."""
-    if not entries:
-        return ""
-    lines = [f"\n{x}" if " -- " in x or x[0] in " {" else _expand(x, shared) for x in entries.split("\n")]
-    written = "".join(lines).replace(" -- ", "\n    ")
-    if not written.startswith(tuple(_TITLES)):
-        written = f"\n\nParameters\n----------{written}"
-    for word, title in _TITLES.items():
-        written = written.replace(word, title, 1).replace(word, "\n")
-    return written
-
-
-def _expand(line: str, shared: Mapping[str, str]) -> str:
-    """Return the shared entries that a line without a description stands for."""
-    first, _, rest = line.partition(" ")
-    word, names = (f"{first} ", rest) if f"\n{first} " in _TITLES else ("", line)
-    return "".join([f"\n{word}{shared[name]}" for name in names.split(", ") if shared[name]])
