@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import leaf64
+from helpers import check_error, leaf64
 from xgrad import Tensor
 from xgrad.testing import gradcheck, gradgradcheck
 
@@ -65,7 +65,6 @@ def test_bounds_may_be_tensors(device: str) -> None:
     lambda x, y: xgrad.linspace(x, y, 4, endpoint=False) ** 2,
     lambda x, y: xgrad.linspace(x, 3, 1) * y,
     lambda x, y: xgrad.full((2, 3), x) ** 2 + y,
-    lambda x, y: xgrad.full_like(xgrad.zeros(3, dtype=xgrad.float64, device=x.device), x) ** 2 + y,
 ])  # fmt: skip
 def test_bounds_and_fill_values_have_gradients(fn: Callable[..., Tensor], device: str) -> None:
     inputs = (leaf64(0.5, device), leaf64(0.25, device))
@@ -117,36 +116,37 @@ def test_triangle_of_integers_keeps_the_dtype(fn: Callable[[Tensor], Tensor], de
     assert fn(xgrad.ones((2, 2), dtype=xgrad.int64, device=device)).dtype == xgrad.int64
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: xgrad.zeros(2.0), TypeError, r"shape: expected an int, got 2\.0"),
-        (lambda: xgrad.zeros(-1), (ValueError, RuntimeError), "zeros: .*[Nn]egative"),
-        (lambda: xgrad.arange(0, 1, 0), (ZeroDivisionError, RuntimeError), "arange: .*(zero|step)"),
-        (lambda: xgrad.linspace(0, 1, 2.5), TypeError, r"num: expected an int, got 2\.5"),
-        (lambda: xgrad.linspace(0, 1, -1), (ValueError, RuntimeError), "linspace: .*non-negative"),
-        (lambda: xgrad.full(2, 1j, dtype=xgrad.float32), TypeError, "full: expected a complex dtype"),
-        (lambda: xgrad.full(2, xgrad.ones(2)), ValueError, "full: expected a number or a 0-d tensor"),
-        (lambda: xgrad.full(2, 300, dtype=xgrad.int8), OverflowError, "full: .* that int8 holds, got 300"),
-        (lambda: xgrad.zeros_like([1.0]), TypeError, "zeros_like: .* for x, got list"),
-        (lambda: xgrad.asarray([1, 300], dtype=xgrad.int8), OverflowError, "integers that int8 holds, got 1 to 300"),
-        (lambda: xgrad.asarray(-1, dtype=xgrad.uint64), OverflowError, "integers that uint64 holds, got -1 to"),
-        (lambda: xgrad.asarray([leaf64(2.0), leaf64([1.0])]), ValueError,
-         "Tensor: expected numbers of a regular shape, got shapes"),
-        (lambda: xgrad.asarray([leaf64(2.0)], copy=False), ValueError,
-         "copy=False, but tensors must be copied to be put together"),
-        (lambda: xgrad.asarray(xgrad.ones(2), dtype=xgrad.float64, copy=False), ValueError,
-         "copy=False, but another dtype or device needs a copy"),
-        (lambda: xgrad.arange(xgrad.ones(2)), ValueError,
-         r"expected numbers and 0-d tensors as bounds, got shapes \[\(2,\)\]"),
-        (lambda: xgrad.meshgrid(xgrad.ones(2), indexing="yx"), ValueError,
-         "expected an indexing of 'xy' or 'ij', got 'yx'"),
-        (lambda: xgrad.meshgrid(xgrad.ones(2), xgrad.ones(())), ValueError,
-         r"expected arrays with one axis, got shapes \[\(2,\), \(\)\]"),
-        (lambda: xgrad.tril(xgrad.ones(2)), ValueError, "tril: expected matrices, got 1 axes"),
-        (lambda: xgrad.triu(xgrad.ones(2)), ValueError, "triu: expected matrices, got 1 axes"),
-    ],
-)  # fmt: skip
-def test_invalid_arguments_of_creation_are_refused(call: Any, error: Any, message: str, device: str) -> None:
-    with xgrad.default_device(device), pytest.raises(error, match=message):
-        call()
+REGULAR = "ValueError: Tensor: expected numbers of a regular shape, got shapes"
+REFUSED = [
+    ("xp.zeros(2.0)", "TypeError: … shape: expected an int, got 2.0"),
+    ("xp.zeros(-1)", "…Error: zeros: … egative"),
+    ("xp.arange(0, 1, 0)", "…Error: arange: … zero"),
+    ("xp.linspace(0, 1, 2.5)", "TypeError: … num: expected an int, got 2.5"),
+    ("xp.linspace(0, 1, -1)", "…Error: linspace: … non-negative"),
+    ("xp.full(2, 1j, dtype=xp.float32)", "TypeError: full: expected a complex dtype"),
+    ("xp.full(2, xp.ones(2))", "ValueError: full: expected a number or a 0-d tensor"),
+    ("xp.full(2, 300, dtype=xp.int8)", "OverflowError: full: … that int8 holds, got 300"),
+    ("xp.zeros_like([1.0])", "TypeError: zeros_like: … for x, got list"),
+    ("xp.asarray([1, 300], dtype=xp.int8)", "OverflowError: asarray: … integers that int8 holds, got 1 to 300"),
+    ("xp.asarray(-1, dtype=xp.uint64)", "OverflowError: asarray: … integers that uint64 holds, got -1 to"),
+    ("xp.asarray([leaf64(2.0), leaf64([1.0])])", REGULAR),
+    (
+        "xp.asarray([leaf64(2.0)], copy=False)",
+        "ValueError: … copy=False, but tensors must be copied",
+    ),
+    (
+        "xp.asarray(xp.ones(2), dtype='float64', copy=False)",
+        "ValueError: … copy=False, but another dtype or device",
+    ),
+    ("xp.arange(xp.ones(2))", "ValueError: … expected numbers and 0-d tensors as bounds, got shapes [(2,)]"),
+    ("xp.meshgrid(xp.ones(2), indexing='yx')", "ValueError: … expected an indexing of 'xy' or 'ij', got 'yx'"),
+    ("xp.meshgrid(xp.ones(2), xp.ones(()))", "ValueError: … expected arrays with one axis, got shapes [(2,), ()]"),
+    ("xp.tril(xp.ones(2))", "ValueError: tril: expected matrices, got 1 axes"),
+    ("xp.triu(xp.ones(2))", "ValueError: triu: expected matrices, got 1 axes"),
+]
+
+
+@pytest.mark.parametrize(("call", "error"), REFUSED)
+def test_invalid_arguments_of_creation_are_refused(call: str, error: str, device: str) -> None:
+    with xgrad.default_device(device):
+        check_error(call, error, leaf64=leaf64)

@@ -61,6 +61,6 @@ CASES: list[OpCase] = [
         torch=lambda *xs, indexing="xy": torch.meshgrid(*xs, indexing=indexing), complex=True),
     *[op_case(name, EXACT, sample((2, 3)), sample((0,)), sample((2, 3), layout="transposed"), torch=name, differentiable=False)
       for name in ("zeros_like", "ones_like")],
-    op_case("full_like", EXACT, sample(()), fn=lambda value: xgrad.full_like(xgrad.zeros((), device=value.device), value, dtype=value.dtype),
-        torch=lambda value: value + 0),
+    op_case("full_like", SELECTED, sample(()), fn=lambda value: xgrad.full_like(xgrad.zeros((2, 3), dtype=value.dtype, device=value.device), value),
+        torch=lambda value: value.expand(2, 3)),
 ]  # fmt: skip
