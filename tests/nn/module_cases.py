@@ -33,6 +33,8 @@ class ModuleCase:
         Those that PyTorch calls otherwise, such as ``dim``, and None for the name that they replace.
     call : mapping
         Keyword arguments of the call, in both libraries; arrays become tensors.
+    torch_tolerance : float
+        The error of PyTorch in float64, where it is larger than that of float64.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ModuleCase:
     options: Mapping[str, Any] = field(default_factory=dict)
     torch_options: Mapping[str, Any] = field(default_factory=dict)
     call: Mapping[str, Any] = field(default_factory=dict)
+    torch_tolerance: float = 0.0
 
     def __str__(self) -> str:
         parts = [*map(str, self.args), *(f"{key}={value}" for key, value in self.options.items())]
@@ -59,9 +62,10 @@ def case(
     of: tuple[Input, ...],
     torch: Mapping[str, Any] | None = None,
     call: Mapping[str, Any] | None = None,
+    torch_tolerance: float = 0.0,
     **options: Any,
 ) -> ModuleCase:
-    return ModuleCase(name, args, of, options, torch or {}, call or {})
+    return ModuleCase(name, args, of, options, torch or {}, call or {}, torch_tolerance)
 
 
 def classes(count: int, *shape: int) -> np.ndarray:
@@ -85,7 +89,18 @@ SHAPES = [
         torch={"start_axis": None, "end_axis": None, "start_dim": 0, "end_dim": 2},
     ),
 ]
-ACTIVATIONS = [case(name, of=((2, 3),)) for name in ("ReLU", "Sigmoid", "Tanh")]
+ACTIVATIONS = [
+    *[case(name, *args, of=((2, 3, 4),))
+      for name, *args in (
+          ["ReLU"], ["Sigmoid"], ["Tanh"], ["GELU"], ["GELU", "tanh"], ["SiLU"], ["Mish"], ["ELU"], ["ELU", 0.5],
+          ["SELU"], ["CELU"], ["CELU", 0.5], ["LeakyReLU"], ["LeakyReLU", 0.3], ["ReLU6"], ["Hardtanh"],
+          ["Hardtanh", -0.5, 1.5], ["Hardswish"], ["Softplus"], ["Softplus", 2.0],
+          ["Softplus", 2.0, 1.0], ["Softsign"], ["LogSigmoid"], ["Tanhshrink"], ["Softshrink"], ["Softshrink", 0.1],
+          ["Hardshrink"], ["Hardshrink", 0.1], ["Threshold", 0.1, 20.0], ["PReLU"], ["PReLU", 3], ["PReLU", 3, 0.5],
+          ["Softmax", 1], ["LogSoftmax", 1], ["GLU"], ["GLU", 0])],
+    case("Hardsigmoid", of=((2, 3, 4),), torch_tolerance=1e-7),  # its derivative is 1/6 in float32
+    *[case("PReLU", 3, of=((4, 3),)), case("PReLU", of=((),))],
+]  # fmt: skip
 _IMAGES = (3, 4, 3, 2)
 NORMALIZATION = [
     *[case(name, 4, of=(shape,), **options)

@@ -158,8 +158,6 @@ _NAMES: dict[str, dict[str, str]] = {
         "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,), (tangent,))": "functional",
     },
     "xgrad.nn": {
-        "xgrad.nn.functional.log_softmax(x, axis=-1)": "LogSoftmax",
-        "xgrad.nn.functional.softmax(x, axis=-1)": "Softmax",
         "xgrad.nn.Parameter attributes of a xgrad.nn.Module": "ParameterList",
     },
     "xgrad.random": {
