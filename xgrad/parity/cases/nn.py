@@ -58,7 +58,7 @@ CASES: list[OpCase] = [
       for name in ("silu", "mish", "elu", "selu", "leaky_relu", "hardtanh", "relu6", "hardswish", "logsigmoid", "softshrink", "hardshrink")],
     unary("hardsigmoid", COMPOSED, fn=F.hardsigmoid, torch="nn.functional.hardsigmoid", low=-5, high=5, special_values=SPECIAL_VALUES[:-1],
         torch_rtol=(1e-7, "PyTorch's derivative is 1/6 in float32")),
-    unary("softsign", COMPOSED, fn=F.softsign, torch="nn.functional.softsign", special_values=SPECIAL_VALUES[:-3]),
+    unary("softsign", COMPOSED, fn=F.softsign, torch="nn.functional.softsign", special_values=SPECIAL_VALUES[:5]),
     unary("tanhshrink", COMPOSED, fn=F.tanhshrink, torch="nn.functional.tanhshrink", low=1, high=5, special_values=SPECIAL_VALUES[:4]),
     op_case("celu", COMPOSED, sample((2, 3), alpha=0.5), sample((4,), alpha=-2.0), sample(()), fn=F.celu, torch="nn.functional.celu"),
     op_case("prelu", COMPOSED, sample((2, 3, 2), (3,)), sample((4,), (1,)), sample((2, 3), (3,), layout="transposed"), sample((0, 3), (3,)), sample((), (1,)),
