@@ -78,6 +78,8 @@ LINEAR = [
     case("Linear", 3, 2, of=((2, 4, 3),), bias=False),
     case("Identity", of=((2, 3),)),
     case("Dropout", 0.0, of=((2, 3),)),
+    *[case("Dropout1d", 0.0, of=(shape,)) for shape in ((2, 3), (2, 3, 4))],
+    case("Dropout2d", 0.0, of=((2, 3, 4, 1),)),
 ]
 SHAPES = [
     case("Flatten", of=((2, 3, 4),)),
@@ -88,6 +90,10 @@ SHAPES = [
         end_axis=2,
         torch={"start_axis": None, "end_axis": None, "start_dim": 0, "end_dim": 2},
     ),
+    *[
+        case("Unflatten", axis, sizes, of=(shape,))
+        for axis, sizes, shape in ((1, (2, 3), (4, 6)), (-1, (2, -1), (2, 4)), (0, (2, 2), (4,)), (1, (-1, 3), (0, 6)))
+    ],
 ]
 ACTIVATIONS = [
     *[case(name, *args, of=((2, 3, 4),))
@@ -126,7 +132,11 @@ NORMALIZATION = [
           (2, _IMAGES, {}), (1, (2, 4, 3), {}), (4, (2, 4, 3), {"eps": 0.5}), (2, (3, 4), {}),
           (2, (2, 4, 3), {"affine": False}), (2, (0, 4, 3), {}))],
 ]  # fmt: skip
-EMBEDDING: list[ModuleCase] = []
+EMBEDDING = [
+    case("Embedding", 5, 3, *args, of=(classes(4, *shape),))
+    for args in ((), (4,))  # with padding, the gradient is not the derivative: see `test_embedding.py`
+    for shape in ((4,), (2, 6), (), (0, 2))
+]
 CONVOLUTION: list[ModuleCase] = []
 POOLING: list[ModuleCase] = []
 RECURRENT: list[ModuleCase] = []

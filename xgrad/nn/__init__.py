@@ -28,8 +28,9 @@ from xgrad.nn.activations import (
     Tanhshrink,
     Threshold,
 )
-from xgrad.nn.containers import ModuleList, Sequential
-from xgrad.nn.dropout import Dropout
+from xgrad.nn.containers import ModuleList, Residual, Sequential
+from xgrad.nn.dropout import Dropout, Dropout1d, Dropout2d
+from xgrad.nn.embedding import Embedding
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.mlp import MLP
@@ -44,7 +45,7 @@ from xgrad.nn.normalization import (
     RMSNorm,
 )
 from xgrad.nn.parameter import Parameter
-from xgrad.nn.shapes import Flatten, Identity
+from xgrad.nn.shapes import Flatten, Identity, Unflatten
 from xgrad.support import hints
 
 __all__ = [
@@ -58,6 +59,9 @@ __all__ = [
     "BatchNorm2d",
     "CrossEntropyLoss",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Embedding",
     "Flatten",
     "GroupNorm",
     "Hardshrink",
@@ -82,6 +86,7 @@ __all__ = [
     "RMSNorm",
     "ReLU",
     "ReLU6",
+    "Residual",
     "Sequential",
     "SiLU",
     "Sigmoid",
@@ -92,6 +97,7 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Unflatten",
     "functional",
     "init",
     "utils",

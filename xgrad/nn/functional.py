@@ -23,7 +23,8 @@ from xgrad.ops.activations import (
     tanhshrink,
     threshold,
 )
-from xgrad.ops.dropout import dropout
+from xgrad.ops.dropout import dropout, dropout1d, dropout2d
+from xgrad.ops.embedding import embedding
 from xgrad.ops.encoding import one_hot
 from xgrad.ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from xgrad.support import hints
@@ -33,7 +34,10 @@ __all__ = [
     "celu",
     "cross_entropy",
     "dropout",
+    "dropout1d",
+    "dropout2d",
     "elu",
+    "embedding",
     "gelu",
     "glu",
     "group_norm",
