@@ -28,13 +28,14 @@ from xgrad.nn.activations import (
     Tanhshrink,
     Threshold,
 )
-from xgrad.nn.containers import ModuleList, Residual, Sequential
+from xgrad.nn.containers import ModuleDict, ModuleList, Residual, Sequential
+from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from xgrad.nn.dropout import Dropout, Dropout1d, Dropout2d
 from xgrad.nn.embedding import Embedding
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.mlp import MLP
-from xgrad.nn.module import IncompatibleKeys, Module
+from xgrad.nn.module import Module
 from xgrad.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
@@ -45,7 +46,20 @@ from xgrad.nn.normalization import (
     RMSNorm,
 )
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.parameter_containers import ParameterDict, ParameterList
+from xgrad.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
+from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity, Unflatten
+from xgrad.nn.state_dict import IncompatibleKeys
 from xgrad.support import hints
 
 __all__ = [
@@ -53,16 +67,30 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
     "MLP",
+    "RNN",
     "SELU",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
     "BatchNorm1d",
     "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
     "Hardshrink",
     "Hardsigmoid",
@@ -72,18 +100,25 @@ __all__ = [
     "IncompatibleKeys",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
+    "MaxPool1d",
+    "MaxPool2d",
     "Mish",
     "Module",
+    "ModuleDict",
     "ModuleList",
     "PReLU",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "RMSNorm",
+    "RNNCell",
     "ReLU",
     "ReLU6",
     "Residual",

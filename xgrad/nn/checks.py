@@ -10,14 +10,14 @@ from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
 
 
-def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
+def of_dtype_of(weight: Tensor, input: Tensor, layer: str, name: str = "input") -> Tensor:
     """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight: nothing is promoted."""
-    input = as_tensor(layer, "input", input)
+    input = as_tensor(layer, name, input)
     if input._placement is not weight._placement and input.dtype != weight.dtype:
-        hint = f"use input.astype(xgrad.{weight.dtype})"
+        hint = f"use {name}.astype(xgrad.{weight.dtype})"
         if input.dtype.kind in "fc":
             hint += f", or model.to(dtype=xgrad.{input.dtype})"
-        raise TypeError(f"{layer}: expected input of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
+        raise TypeError(f"{layer}: expected {name} of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
     return input
 
 

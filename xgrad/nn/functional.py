@@ -23,15 +23,36 @@ from xgrad.ops.activations import (
     tanhshrink,
     threshold,
 )
+from xgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from xgrad.ops.dropout import dropout, dropout1d, dropout2d
 from xgrad.ops.embedding import embedding
 from xgrad.ops.encoding import one_hot
 from xgrad.ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from xgrad.ops.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
 from xgrad.support import hints
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
     "batch_norm",
     "celu",
+    "conv1d",
+    "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cross_entropy",
     "dropout",
     "dropout1d",
@@ -51,6 +72,8 @@ __all__ = [
     "linear",
     "log_softmax",
     "logsigmoid",
+    "max_pool1d",
+    "max_pool2d",
     "mish",
     "mse_loss",
     "one_hot",

@@ -10,8 +10,9 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from xgrad.core.tensor import Tensor, from_placement
-from xgrad.nn.module import Module, as_state
+from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.state_dict import as_state
 from xgrad.support.docstrings import documented
 
 

@@ -19,6 +19,7 @@ from xgrad.ops.searching import where
 from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
+REAL: dict[str, Any] = {"kind": FLOATING, "highest": FLOATING}
 _SHARED = by_name("x : Tensor -- Of any shape; integers count as float32.")
 
 # Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev interpolants on [-1, 1] of
@@ -38,7 +39,7 @@ _TAIL_64 = (5.0, (
 ))  # fmt: skip
 
 
-@derivative(lambda g, xp, x: g * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))), kind=FLOATING, highest=FLOATING)
+@derivative(lambda g, xp, x: g * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))), **REAL)
 def _normal_probability(xp: Any, x: Any, /) -> Any:
     """Return the probability that a standard normal number is below each element, exact where it is small.
 
@@ -62,7 +63,7 @@ def _gelu_rule(g: Any, xp: Any, x: Any, probability: Any) -> Any:
     return g * (below + x * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))))
 
 
-@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability")
+@derivative(_gelu_rule, **REAL, residual="probability")
 def _gelu(xp: Any, x: Any, /) -> Any:
     probability = call_op(_normal_probability, xp, x)
     return x * probability, probability
@@ -79,7 +80,7 @@ def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
     return g * ((1 + tangent + x * slope) * 0.5)
 
 
-@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent")
+@derivative(_gelu_tanh_rule, **REAL, residual="tangent")
 def _gelu_tanh(xp: Any, x: Any, /) -> Any:
     tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
     return x * (1 + tangent) * 0.5, tangent
@@ -110,7 +111,7 @@ def _silu_rule(g: Any, xp: Any, x: Any, weight: Any) -> Any:
     return g * (weight * (1 + x * (1 - weight)))
 
 
-@derivative(_silu_rule, kind=FLOATING, highest=FLOATING, residual="weight")
+@derivative(_silu_rule, **REAL, residual="weight")
 @documented(shared=_SHARED)
 def silu(xp: Any, x: Any, /) -> Any:
     """Return ``x * sigmoid(x)``, also known as swish.
@@ -148,7 +149,7 @@ def _elu_rule(g: Any, xp: Any, x: Any, alpha: float, scale: float, slope: float)
     return g * xp.where(x <= 0, xp.exp(xp.minimum(x, 0) * slope) * (alpha * scale * slope), scale)
 
 
-@derivative(_elu_rule, kind=FLOATING, highest=FLOATING)
+@derivative(_elu_rule, **REAL)
 def _elu(xp: Any, x: Any, /, alpha: float, scale: float, slope: float) -> Any:
     """Return ``scale * x`` of positive numbers, and ``scale * alpha * (exp(slope * x) - 1)`` of others."""
     return xp.where(x <= 0, xp.expm1(xp.minimum(x, 0) * slope) * (alpha * scale), x * scale)
@@ -205,7 +206,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return _elu(x, alpha, 1.0, 1 / alpha)
 
 
-@derivative(lambda g, xp, x, negative_slope: xp.where(x > 0, g, g * negative_slope), kind=FLOATING, highest=FLOATING)
+@derivative(lambda g, xp, x, negative_slope: xp.where(x > 0, g, g * negative_slope), **REAL)
 @documented(shared=_SHARED)
 def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
     """Return positive numbers as they are, and others times `negative_slope`.
@@ -225,8 +226,7 @@ def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
 @derivative(
     lambda g, xp, x, weight: xp.where(x > 0, g, g * weight),
     lambda g, xp, x: xp.where(x > 0, 0, g * x),
-    kind=FLOATING,
-    highest=FLOATING,
+    **REAL,
     broadcasts=True,
 )
 def _prelu(xp: Any, x: Any, weight: Any, /) -> Any:
@@ -258,11 +258,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     return _prelu(x, weight)
 
 
-@derivative(
-    lambda g, xp, x, min_val, max_val: xp.where((x <= min_val) | (x >= max_val), 0, g),
-    kind=FLOATING,
-    highest=FLOATING,
-)
+@derivative(lambda g, xp, x, min_val, max_val: xp.where((x <= min_val) | (x >= max_val), 0, g), **REAL)
 def _hardtanh(xp: Any, x: Any, /, min_val: float, max_val: float) -> Any:
     return xp.minimum(xp.maximum(x, min_val), max_val)
 
@@ -310,7 +306,7 @@ def hardsigmoid(x: Tensor) -> Tensor:
     return relu6(as_tensor("hardsigmoid", "x", x) + 3) / 6
 
 
-@derivative(lambda g, xp, x: g * xp.where(x <= -3, 0, xp.where(x < 3, x / 3 + 0.5, 1)), kind=FLOATING, highest=FLOATING)
+@derivative(lambda g, xp, x: g * xp.where(x <= -3, 0, xp.where(x < 3, x / 3 + 0.5, 1)), **REAL)
 @documented(shared=_SHARED)
 def hardswish(xp: Any, x: Any, /) -> Any:
     """Return ``x * hardsigmoid(x)``.
@@ -346,7 +342,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return out if threshold == 20 else where(x * beta > threshold, x, out)  # at 20 the two are equal in float32
 
 
-@derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), kind=FLOATING, highest=FLOATING)
+@derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL)
 @documented(shared=_SHARED)
 def softsign(xp: Any, x: Any, /) -> Any:
     """Return ``x / (1 + abs(x))``.
@@ -373,7 +369,7 @@ def logsigmoid(x: Tensor) -> Tensor:
     return -elementwise.softplus(-as_tensor("logsigmoid", "x", x))
 
 
-@derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), kind=FLOATING, highest=FLOATING)
+@derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), **REAL)
 @documented(shared=_SHARED)
 def tanhshrink(xp: Any, x: Any, /) -> Any:
     """Return ``x - tanh(x)``.
