@@ -209,12 +209,44 @@ POOLING = [
     case("AdaptiveMaxPool2d", 4, of=((2, 3, 6, 3),)),
 ]
 ATTENTION: list[ModuleCase] = []
+WEIGHTS = np.array([0.5, 2.0, 1.5])
 LOSSES = [
     *[
         case("CrossEntropyLoss", of=((4, 3), classes(3, 4)), **options)
         for options in ({}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1})
     ],
-    *[case("MSELoss", of=((4, 3), (4, 3)), reduction=reduction) for reduction in ("mean", "sum", "none")],
+    *[
+        case(name, of=(shape, classes(3, *shape[:1], *shape[2:])), reduction=reduction, **options)
+        for name in ("CrossEntropyLoss", "NLLLoss")
+        for shape in ((4, 3), (2, 3, 2))
+        for reduction in ("mean", "sum", "none")
+        for options in ({"weight": WEIGHTS}, {"ignore_index": 1}, {"weight": WEIGHTS, "ignore_index": 0})
+    ],
+    *[
+        case("CrossEntropyLoss", of=((4, 3), target), label_smoothing=0.2, reduction=reduction, **options)
+        for target in (np.array([0, -100, 2, 1]), (4, 3))
+        for reduction in ("mean", "sum", "none")
+        for options in ({}, {"weight": WEIGHTS})
+    ],
+    *[
+        case(name, of=((4, 3), (4, 3)), reduction=reduction, **options)
+        for reduction in ("mean", "sum", "none")
+        for name, options in (
+            ("MSELoss", {}),
+            ("L1Loss", {}),
+            ("SmoothL1Loss", {}),
+            ("SmoothL1Loss", {"beta": 0.3}),
+            ("SmoothL1Loss", {"beta": 0.0}),
+            ("HuberLoss", {}),
+            ("HuberLoss", {"delta": 0.3}),
+            ("BCEWithLogitsLoss", {}),
+            ("BCEWithLogitsLoss", {"pos_weight": WEIGHTS, "weight": WEIGHTS}),
+        )
+    ],
+    *[
+        case("KLDivLoss", of=((4, 3), (4, 3)), reduction=reduction, log_target=True)
+        for reduction in ("batchmean", "sum", "none")  # PyTorch warns of the mean
+    ],
 ]
 CASES = [
     *LINEAR,

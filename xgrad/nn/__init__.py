@@ -33,7 +33,16 @@ from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2
 from xgrad.nn.dropout import Dropout, Dropout1d, Dropout2d
 from xgrad.nn.embedding import Embedding
 from xgrad.nn.linear import Linear
-from xgrad.nn.losses import CrossEntropyLoss, MSELoss
+from xgrad.nn.losses import (
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+    SmoothL1Loss,
+)
 from xgrad.nn.mlp import MLP
 from xgrad.nn.module import Module
 from xgrad.nn.normalization import (
@@ -78,6 +87,7 @@ __all__ = [
     "AdaptiveMaxPool2d",
     "AvgPool1d",
     "AvgPool2d",
+    "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "Conv1d",
@@ -96,10 +106,13 @@ __all__ = [
     "Hardsigmoid",
     "Hardswish",
     "Hardtanh",
+    "HuberLoss",
     "Identity",
     "IncompatibleKeys",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "KLDivLoss",
+    "L1Loss",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
@@ -113,6 +126,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "NLLLoss",
     "PReLU",
     "Parameter",
     "ParameterDict",
@@ -125,6 +139,7 @@ __all__ = [
     "Sequential",
     "SiLU",
     "Sigmoid",
+    "SmoothL1Loss",
     "Softmax",
     "Softplus",
     "Softshrink",
