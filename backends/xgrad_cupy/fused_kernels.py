@@ -19,8 +19,8 @@ import numpy as np
 
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, softplus
+from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout, dropout_scale
-from xgrad.ops.nn import _cross_entropy
 from xgrad_cupy import cuda_source
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))

@@ -201,7 +201,7 @@ def test_losses_match_pytorch(reduction, device, torch):
     others = [torch.tensor(a) for a in (x, y, target)]
     assert_close(nn.MSELoss(reduction)(*tensors[:2]), torch.nn.MSELoss(reduction=reduction)(*others[:2]))
     for smoothing in (0.0, 0.3):
-        a = nn.CrossEntropyLoss(reduction, label_smoothing=smoothing)(tensors[0], tensors[2])
+        a = nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(tensors[0], tensors[2])
         b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(others[0], others[2])
         assert_close(a, b)
 

@@ -17,11 +17,10 @@ from xgrad.ops.writing import put
 from xgrad.support import hints
 
 if TYPE_CHECKING:
-    from xgrad.ops.nn import cross_entropy, linear, log_softmax, mse_loss, softmax
+    from xgrad.ops.nn import linear, log_softmax, softmax
 
 __all__ = [
-    "cross_entropy", "getitem", "index_add", "linear", "log_softmax", "mse_loss", "put", "scatter", "setitem",
-    "softmax",
+    "getitem", "index_add", "linear", "log_softmax", "put", "scatter", "setitem", "softmax",
 ]  # fmt: skip
 #: The functions of the namespace that are loaded with it.
 STANDARD = [name for name, value in globals().items() if callable(value) and name[0] != "_" and name not in __all__]

@@ -1,0 +1,263 @@
+"""The cross-entropy of classes, and the losses of logarithms of probabilities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend.overridable import overridable
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING, int64
+from xgrad.core.tensor import Tensor
+from xgrad.ops.creation import ones_like
+from xgrad.ops.declare import derivative
+from xgrad.ops.embedding import check_numbers
+from xgrad.ops.indexing import take, take_along_axis
+from xgrad.ops.loss_reductions import check_reduction, reduced
+from xgrad.ops.manipulation import expand_dims, reshape, squeeze
+from xgrad.ops.nn import log_softmax, softmax
+from xgrad.ops.searching import where
+from xgrad.ops.statistical import sum
+from xgrad.ops.tensor_conversion import astype
+from xgrad.support.docstrings import documented
+
+
+def _one_hot(xp: Any, target: Any, x: Any) -> Any:
+    """Return where along the class axis of `x` the target is."""
+    axis, ndim = _class_axis(x), len(x.shape)
+    target = xp.astype(target, xp.int64, copy=False)  # the range of uint8 may be too short for the classes
+    classes = xp.arange(x.shape[axis], dtype=xp.int64, device=x.device)
+    if axis == ndim - 1:
+        return xp.expand_dims(target, axis=-1) == classes
+    return xp.expand_dims(target, axis=axis) == xp.reshape(classes, (-1,) + (1,) * (ndim - axis - 1))
+
+
+def _class_axis(x: Any) -> int:
+    return 0 if len(x.shape) == 1 else 1
+
+
+@overridable
+def _cross_entropy_gradient(
+    xp: Any, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any
+) -> Any:
+    """The derivative of the loss of one row: its probabilities, less 1 at the target."""
+    axis = _class_axis(input)
+    wanted = xp.astype(_one_hot(xp, target, input), input.dtype)
+    if label_smoothing:
+        wanted = wanted * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+    if reduction == "mean":
+        g = g / math.prod(target.shape)
+    elif reduction == "none":
+        g = xp.expand_dims(g, axis=axis)
+    probabilities = softmax(input, axis=axis) if scale is None else xp.exp(input - scale[0]) / scale[1]
+    return (probabilities - wanted) * g
+
+
+@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale")
+def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
+    axis = _class_axis(input)
+    if not input.shape[axis] and 0 not in target.shape:
+        raise IndexError("expected classes, got none")
+    top = xp.max(input, axis=axis, keepdims=True)
+    x = input - top
+    total = xp.sum(xp.exp(x), axis=axis, keepdims=True)
+    if len(x.shape) == 2:
+        chosen = x[xp.arange(x.shape[0], device=x.device), xp.astype(target, xp.int64, copy=False)]
+    else:
+        chosen = xp.squeeze(xp.take_along_axis(x, xp.expand_dims(target, axis=axis), axis=axis), axis=axis)
+    logs = xp.log(xp.squeeze(total, axis=axis))
+    losses = logs - chosen
+    if label_smoothing:
+        losses = losses * (1 - label_smoothing) + label_smoothing * (logs - xp.mean(x, axis=axis))
+    return reduced(xp, losses, reduction), (top, total)
+
+
+def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float) -> Tensor | None:
+    """Return the cross-entropy of classes by one op; None if some classes are negative, which may be -100."""
+    raw, device, shape = target._data, target.device, input._data.shape
+    kind = target.dtype.kind
+    checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
+    with device.active():
+        # Negative classes would count from the end; unsigned ones, cast to int64, may wrap around.
+        if kind == "i":
+            wrong = not checked and device.backend.check_true(device.xp.min(raw) < 0)
+        else:
+            checked = checked or np.iinfo(device.backend.numpy_dtype(raw.dtype)).max <= last
+            wrong = not checked and device.backend.check_true(device.xp.max(raw) > last)
+    try:
+        if not wrong:
+            return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
+    except IndexError:
+        if checked:
+            raise
+    if wrong and kind == "i":  # -100 among them, or a wrong one
+        return None
+    with device.active():
+        low, high = int(device.xp.min(raw)), int(device.xp.max(raw))
+    raise IndexError(
+        f"cross_entropy: expected target from 0 to {last}, got {low if low < 0 else high}: the input has {last + 1} "
+        "classes"
+    ) from None
+
+
+@documented()
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return the cross-entropy between softmax probabilities and classes or probabilities, in nats.
+
+    input : Tensor -- Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
+    target : Tensor -- The number of the right class, from 0; integers, of the shape of `input` without its class axis.
+        Or probabilities, floating, of the shape of `input`.
+    weight : Tensor, optional -- Of each class, of shape (classes,); the mean is a weighted one.
+    ignore_index : int, optional -- The class of targets that do not count; by default -100, which on ``cuda`` has to be
+        given.
+    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses of the rows.
+    label_smoothing : float, default 0 -- The part of the target probability that is distributed uniformly over all
+        classes, from 0 to 1.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `input` without its class axis.
+    raises ValueError -- If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above, or
+        `ignore_index` is given for probabilities.
+    raises TypeError -- If `target` is neither of integers nor floating.
+    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+
+    >>> logits = xgrad.asarray([[0.0, 0.0], [1e4, -1e4]])
+    >>> xgrad.nn.functional.cross_entropy(logits, xgrad.asarray([0, 1]), reduction="none")
+    Tensor([6.931472e-01, 2.000000e+04])
+    """
+    op = "cross_entropy"
+    check_reduction(op, reduction)
+    input, target = as_tensor(op, "input", input), as_tensor(op, "target", target)
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
+    if target.dtype.kind == "f":
+        return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
+    _check_classes(op, input, target)
+    if weight is None and ignore_index in (None, -100):
+        unchecked = input.device.backend.asynchronous and ignore_index is not None
+        out = None if unchecked else _plain(input, target, reduction, label_smoothing)
+        if out is not None:
+            return out
+    logs = log_softmax(input, axis=_class_axis(input))
+    out = _of_logarithms(op, logs, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return out
+    axis = _class_axis(logs)
+    ignored, _, weights = _targets(op, logs, target, weight, ignore_index)
+    spread = -sum(logs if weight is None else logs * _along(weight, logs, axis), axis=axis)
+    spread = where(ignored, 0, spread)
+    if reduction != "none":
+        spread = sum(spread) / sum(weights) if reduction == "mean" else sum(spread)
+    return out * (1 - label_smoothing) + spread * (label_smoothing / input.shape[axis])
+
+
+def _check_classes(op: str, input: Tensor, target: Tensor) -> None:
+    shape, classes = input._data.shape, target._data.shape
+    if target.dtype.kind not in "iu":
+        raise TypeError(f"{op}: expected target of integers, got {target.dtype}: use argmax or astype")
+    if not shape or classes != (shape[1:] if len(shape) == 1 else shape[:1] + shape[2:]):
+        raise ValueError(
+            f"{op}: expected input of shape (batch, classes, ...) and target of shape (batch, ...), got "
+            f"{input.shape} and {target.shape}"
+        )
+
+
+def _along(weight: Tensor, x: Tensor, axis: int) -> Tensor:
+    return reshape(weight, (-1,) + (1,) * (x.ndim - axis - 1))
+
+
+def _targets(
+    op: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return where the target is ignored, its classes, 0 where it is, and its weights, 0 where it is."""
+    count = input.shape[_class_axis(input)]
+    if weight is not None and as_tensor(op, "weight", weight).shape != (count,):
+        raise ValueError(f"{op}: expected weight of shape {(count,)}, got {weight.shape}")
+    target = astype(target, int64, copy=False)
+    ignored = target == (-100 if ignore_index is None else ignore_index)
+    classes = where(ignored, 0, target)
+    check_numbers(op, "target", classes, count)
+    if weight is None:
+        weights = ones_like(classes, dtype=input.dtype)
+    else:
+        weights = reshape(take(weight, reshape(classes, (classes.size,)), axis=0), classes.shape)
+    return ignored, classes, where(ignored, 0, weights)
+
+
+@documented()
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative logarithm of the probability of classes.
+
+    input : Tensor -- Logarithms of probabilities, of shape (classes,), (batch, classes) or (batch, classes, ...).
+    target : Tensor -- The number of the right class, from 0; integers, of the shape of `input` without its class axis.
+    weight : Tensor, optional -- Of each class, of shape (classes,); the mean is a weighted one.
+    ignore_index : int, optional -- The class of targets that do not count; by default -100.
+    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses of the rows.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
+    raises ValueError -- If the shapes do not fit, or `reduction` is none of the above.
+    raises TypeError -- If `target` is not of integers.
+    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+
+    >>> logs = xgrad.asarray([[-1.0, -2.0], [-3.0, -4.0]])
+    >>> xgrad.nn.functional.nll_loss(logs, xgrad.asarray([0, 1]))
+    Tensor(2.5)
+    """
+    check_reduction("nll_loss", reduction)
+    input, target = as_tensor("nll_loss", "input", input), as_tensor("nll_loss", "target", target)
+    _check_classes("nll_loss", input, target)
+    return _of_logarithms("nll_loss", input, target, weight, ignore_index, reduction)
+
+
+def _of_logarithms(
+    op: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None, reduction: str
+) -> Tensor:
+    ignored, classes, weights = _targets(op, input, target, weight, ignore_index)
+    axis = _class_axis(input)
+    chosen = squeeze(take_along_axis(input, expand_dims(classes, axis=axis), axis=axis), axis=axis)
+    losses = where(ignored, 0, -chosen * weights)
+    if reduction == "none":
+        return losses
+    return sum(losses) / sum(weights) if reduction == "mean" else sum(losses)
+
+
+def _of_probabilities(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int | None,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor:
+    if ignore_index is not None:
+        raise ValueError("cross_entropy: expected no ignore_index for a target of probabilities")
+    if not input.ndim or target.shape != input.shape:
+        raise ValueError(
+            f"cross_entropy: expected a target of probabilities of the shape of input, got {input.shape} and "
+            f"{target.shape}"
+        )
+    axis = _class_axis(input)
+    count = input.shape[axis]
+    if weight is not None and as_tensor("cross_entropy", "weight", weight).shape != (count,):
+        raise ValueError(f"cross_entropy: expected weight of shape {(count,)}, got {weight.shape}")
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / count
+    terms = log_softmax(input, axis=axis) * target
+    losses = -sum(terms if weight is None else terms * _along(weight, input, axis), axis=axis)
+    if reduction == "none":
+        return losses
+    return sum(losses) / losses.size if reduction == "mean" else sum(losses)
