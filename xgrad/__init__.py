@@ -94,7 +94,7 @@ _FUNCTIONS = {
     "backend.threads": ("get_num_threads", "set_num_threads"),
     "random": ("manual_seed",),
     "serialization": ("load", "save"),
-    "transforms": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
+    "transforms": ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap"),
 }
 
 

@@ -31,7 +31,6 @@ REFUSED = {
     "allclose": "the value of a tensor is read",
     "expm": "the value of a tensor is read",  # how often to square
     "sqrtm": "the value of a tensor is read",  # whether the iteration has converged
-    "special.multigammaln": "the value of a tensor is read",  # whether it is in the domain
 }
 
 

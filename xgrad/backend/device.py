@@ -15,6 +15,8 @@ from xgrad.support.hints import shown
 
 #: The trace of a captured step in this thread or task, which gets tracing devices: see `xgrad.capture.trace`.
 tracing: ContextVar[Any] = ContextVar("xgrad_tracing", default=None)
+#: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
+batching: ContextVar[Any] = ContextVar("xgrad_batching", default=None)
 
 
 @documented()
@@ -43,6 +45,8 @@ class Device:
     device_context: Callable[[], AbstractContextManager[Any]] | None
     native: Any
     placements: Placements
+    level = 0  # of nested calls of `vmap`, whose tensors have devices of their own, which stand for a `root`
+    root: Device
 
     def __new__(cls, name: str | Device) -> Device:
         device, trace = cls._find(name), tracing.get()
@@ -71,7 +75,7 @@ class Device:
     def of(cls, kind: str, backend: Backend, index: int = 0) -> Device:
         """Return a device of a backend that need not be installed, without a name by which to find it."""
         device = object.__new__(cls)
-        device.type, device.index, device.backend = kind, index, backend
+        device.type, device.index, device.backend, device.root = kind, index, backend, device
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
             device.xp.special = SciPyKernels(backend)

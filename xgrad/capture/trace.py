@@ -272,7 +272,7 @@ class Trace:
 
     def admit(self, name: str, inputs: Sequence[Any]) -> list[Any] | None:
         """Return inputs of an op with constants for foreign tensors, which refuses the capture; None without any."""
-        foreign = [x for x in inputs if isinstance(x, Tensor) and x._placement.device is not self.device]
+        foreign = [x for x in inputs if isinstance(x, Tensor) and x._placement.device.root is not self.device]
         if not foreign:
             return None
         first, here = foreign[0], {id(x) for x in foreign if x._placement.device is self.real}

@@ -186,6 +186,7 @@ class TracingDevice(Device):
     def _make(cls, real: Device) -> TracingDevice:
         self = object.__new__(cls)
         vars(self).update(vars(real), real=real, backend=TracingBackend(real.backend), array_type=TracedArray)
+        self.root = self
         self.xp = TracingNamespace(real.xp, kernels=self.backend.kernels)  # where `overridable` looks for them
         self.placements = Placements(self)
         del self.as_array

@@ -21,11 +21,17 @@ _lock = Lock()
 
 
 def run_backward(
-    gradients: dict[Edge, Tensor], wanted: Collection[Edge] | None, *, retain_graph: bool, create_graph: bool
+    gradients: dict[Edge, Tensor],
+    wanted: Collection[Edge] | None,
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    stop: bool = False,
 ) -> dict[Edge, Tensor]:
     """Carry `gradients`, given for the edges of results, back through the graph, newest node first.
 
     Return those of the `wanted` edges that the results depend on; None adds to the ``.grad`` of every leaf instead.
+    With `stop`, wanted edges are taken as independent of each other: the pass ends at each, before its hooks.
     In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors, and
     are recorded themselves.
     """
@@ -45,6 +51,9 @@ def run_backward(
         while queue:
             node: Any = heappop(queue)[1]
             g = pending.pop(node)
+            if stop and wanted is not None and node in wanted:
+                results[node] = _tensor(node, g)
+                continue
             if node.hooks:
                 g = _run_hooks(node, g, create_graph)
             if wanted is not None and node in wanted:
@@ -69,7 +78,7 @@ def run_backward(
                 errors.check_unchanged(node)
             if node.placement.device is not device:
                 device = node.placement.device
-                if (trace := tracing.get()) is not None and device is not trace.device:
+                if (trace := tracing.get()) is not None and device.root is not trace.device:
                     trace.refuse("a graph from before the step is walked")
                 previous, context = context, None
                 if previous is not None:

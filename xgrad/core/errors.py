@@ -31,7 +31,14 @@ def _describe(op: Op, inputs: Sequence[Any]) -> str:
 
 
 def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
-    """Raise DeviceError; while a step is traced, return inputs in which foreign tensors are constants of the trace."""
+    """Raise DeviceError, or return inputs on one device.
+
+    In a `vmap` the tensors from outside are the same for the whole batch. While a step is traced, foreign tensors are
+    constants of the trace.
+    """
+    top = max([x.device for x in inputs if isinstance(x, Tensor)], key=lambda device: device.level)
+    if top.level:
+        return [top.lift(x) if isinstance(x, Tensor) and x.device is not top else x for x in inputs]  # type: ignore[attr-defined]
     trace = tracing.get()
     admitted: Sequence[Any] | None = None if trace is None else trace.admit(op.name, inputs)
     if trace is None and any(hasattr(x._placement.device, "real") for x in inputs if isinstance(x, Tensor)):

@@ -82,10 +82,10 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
     with device.active():
         # Negative classes would count from the end; unsigned ones, cast to int64, may wrap around.
         if kind == "i":
-            wrong = not checked and device.backend.check_true(device.xp.min(raw) < 0)
+            wrong = not checked and not device.backend.check_true(device.xp.min(raw) >= 0)
         else:
             checked = checked or np.iinfo(device.backend.numpy_dtype(raw.dtype)).max <= last
-            wrong = not checked and device.backend.check_true(device.xp.max(raw) > last)
+            wrong = not checked and not device.backend.check_true(device.xp.max(raw) <= last)
     try:
         if not wrong:
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
@@ -95,10 +95,10 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
     if wrong and kind == "i":  # -100 among them, or a wrong one
         return None
     with device.active():
-        low, high = int(device.xp.min(raw)), int(device.xp.max(raw))
+        low, high = device.xp.min(raw), device.xp.max(raw)
+        got = "others" if device.level else int(low) if low < 0 else int(high)
     raise IndexError(
-        f"cross_entropy: expected target from 0 to {last}, got {low if low < 0 else high}: the input has {last + 1} "
-        "classes"
+        f"cross_entropy: expected target from 0 to {last}, got {got}: the input has {last + 1} classes"
     ) from None
 
 

@@ -21,9 +21,12 @@ def check_numbers(op: str, name: str, numbers: Tensor, count: int) -> None:
         return
     with numbers.device.active():
         low, high = xp.min(raw), xp.max(raw)
-        wrong = low if backend.check_true(low < 0) else high if backend.check_true(high >= count) else None
+        wrong = None if backend.check_true(low >= 0) else low
+        if wrong is None:
+            wrong = None if backend.check_true(high < count) else high
     if wrong is not None:
-        raise IndexError(f"{op}: expected {name} from 0 to {count - 1}, got {int(wrong)}")
+        got = "others" if numbers.device.level else int(wrong)
+        raise IndexError(f"{op}: expected {name} from 0 to {count - 1}, got {got}")
 
 
 def front_index(op: str, index: int | None, count: int) -> int | None:

@@ -44,12 +44,11 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
         )
     x = namespace.astype(x, namespace.int64, copy=False)  # the range of uint8 may be too short for the classes
     backend = x.device.backend
-    outside = namespace.any((x < 0) | (x >= num_classes))
-    if not backend.asynchronous and backend.check_true(outside._data):
-        raise IndexError(
-            f"one_hot: expected x below {num_classes}, and not below 0, got values from {namespace.min(x).item()} to "
-            f"{namespace.max(x).item()}"
-        )
+    inside = namespace.all((x >= 0) & (x < num_classes))
+    if not backend.asynchronous and not backend.check_true(inside._data):
+        bounds = [namespace.min(x), namespace.max(x)]
+        got = "others" if x.device.level else "values from {} to {}".format(*[bound.item() for bound in bounds])
+        raise IndexError(f"one_hot: expected x below {num_classes}, and not below 0, got {got}")
     classes = namespace.arange(num_classes, dtype=namespace.int64, device=x.device)
     hits = namespace.expand_dims(x, axis=-1) == classes
     return namespace.astype(namespace.moveaxis(hits, -1, axis), namespace.float32 if dtype is None else dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device, batching, tracing
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.core.function import Function
@@ -41,6 +41,8 @@ def _native_key_part(key: Any, device: Device) -> Any:
         numbers = namespace.asarray(list(key), device=None if any(isinstance(part, Tensor) for part in key) else device)
         key = numbers if numbers.size else namespace.astype(numbers, np.int64)
     if isinstance(key, Tensor):
+        if key.device is not device and device.level > key.device.level:
+            key = device.lift(key)  # type: ignore[attr-defined]
         if key.device is not device:
             trace = tracing.get()
             raw = None if trace is None else trace.admit_key(key, device)
@@ -67,6 +69,14 @@ def _indices(key: Any, device: Device) -> Any:
     if dtype.kind not in "biu":
         raise IndexError(f"indexing: expected integers or bools, got an array of {dtype}")
     return key if dtype in (np.bool_, np.int64) else device.xp.astype(key, device.backend.dtype(np.int64))
+
+
+def _lifted(x: Tensor, key: Any, value: Any = None) -> Tensor:
+    """Return a tensor as one of a `vmap`, the same for the whole batch, if the key or the value is of one."""
+    for part in (*(key if type(key) is tuple else (key,)), value):
+        if isinstance(part, Tensor) and part.device.level > x.device.level:
+            x = part.device.lift(x)  # type: ignore[attr-defined]
+    return x
 
 
 def _slice_bound(part: Any) -> int | None:
@@ -111,6 +121,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     Tensor([2., 0., 1.])
     """
     x = as_tensor("getitem", "x", x)
+    if batching.get() is not None:
+        x = _lifted(x, key)
     raw = _native_key(key, x.device)
     made = _getitem(x, key=raw)
     kind = type(raw)
@@ -140,6 +152,7 @@ def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     >>> xgrad.ops.scatter(xgrad.ones(3), [0, 0, 2], (3,))
     Tensor([2., 0., 1.])
     """
+    x = _lifted(x, key)
     return _scatter(x, key=_native_key(key, x.device), shape=shape)
 
 
@@ -201,7 +214,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
 
 def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
     """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
-    x = as_tensor("setitem", "x", x)
+    x = _lifted(as_tensor("setitem", "x", x), key, value)
     if not isinstance(value, (np.number, np.bool_, *SCALARS)):
         value = as_tensor("setitem", "value", value)
     kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
@@ -257,7 +270,7 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     >>> xgrad.ops.index_add(xgrad.zeros(3), [0, 0, 2], 1.0)
     Tensor([2., 0., 1.])
     """
-    x = as_tensor("index_add", "x", x)
+    x = _lifted(as_tensor("index_add", "x", x), key, value)
     key, value = _native_key(key, x.device), as_operand("index_add", "value", value, x)
     return x + _scatter(namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape)
 

@@ -235,4 +235,4 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     Device('cpu')
     """
     x, target = as_tensor("to_device", "x", x), Device(device)
-    return x if x.device is target else _to_device(x, device=target)
+    return x if x.device == target else _to_device(x, device=target)

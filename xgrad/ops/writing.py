@@ -84,10 +84,11 @@ def write(x: Tensor, key: Any, value: Any) -> None:
         )
     recorded = grad_enabled.get() and getattr(value, "_edge", None) is not None
     if x._edge is None and not recorded and _is_exclusive(x, value, *(key if isinstance(key, tuple) else (key,))):
-        x, raw, new = assignment_operands(x, key, value)
+        target, raw, new = assignment_operands(x, key, value)
         with suppress(Exception), x.device.active():  # the op explains what is wrong
-            assign_to(x.device.xp, x._data, getattr(new, "_data", new), raw)
-            return
+            if target is x:
+                assign_to(x.device.xp, x._data, getattr(new, "_data", new), raw)
+                return
     assign(x, _checked_result(x, setitem, key, value))
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device, batching, tracing
 from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import float32, float64, get_default_dtype, int64, standard
@@ -61,7 +62,14 @@ class Generator:
 
     def _next_call(self) -> tuple[int, int]:
         """Return the seed and the number of this call."""
+        if batching.get() is not None:
+            raise RuntimeError(
+                "vmap: random numbers are drawn in the function: draw them before, and pass them as an argument with "
+                "an axis of the batch, or with in_axes=None for the same numbers"
+            )
         seed, call = self._state
+        if (draws := _draws.get()) is not None:
+            draws.setdefault(self, (seed, call))
         if (trace := tracing.get()) is not None:
             trace.check_generator(seed)
         self._state = seed, call + 1
@@ -194,6 +202,32 @@ class Generator:
         times = self._from_host(variates.exponential, weights.size, weights.shape, weights.device)
         times = xp.where(some, times / xp.where(some, weights, 1), math.inf)
         return xp.argsort(times, axis=-1)[:, :count]
+
+
+#: The generators that are drawn from within `replaying`, and their states before.
+_draws: ContextVar[dict[Generator, tuple[int, int]] | None] = ContextVar("xgrad_random_draws", default=None)
+
+
+@contextmanager
+def replaying(states: dict[Generator, tuple[int, int]] | None = None) -> Iterator[dict[Generator, tuple[int, int]]]:
+    """Collect the states of generators before they are drawn from; given these, draw the same numbers again.
+
+    In the second case the generators continue afterwards as if they had not been drawn from.
+    """
+    before = {generator: generator._state for generator in states or ()}
+    draws: dict[Generator, tuple[int, int]] = {}
+    outer = _draws.get()
+    try:
+        _draws.set(draws)
+        for generator, state in (states or {}).items():
+            generator._state = state
+        yield draws
+    finally:
+        _draws.set(outer)
+        for generator, state in before.items():
+            generator._state = state
+        if outer is not None and states is None:
+            outer.update(draws | outer)
 
 
 context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)

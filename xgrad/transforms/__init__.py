@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from xgrad.core.tensor import Tensor
-from xgrad.ops import zeros_like
 from xgrad.support.docstrings import by_name, documented
 from xgrad.support.trees import rebuild
 from xgrad.transforms.call import Argnums, TransformCall, pull_back
+from xgrad.transforms.forward import forward_jacobian
+from xgrad.transforms.mapping import vmap
+from xgrad.transforms.scanning import scan
 
-__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap"]
 
 _SHARED = by_name(
     "argnums : int or sequence of int, default 0 -- "
@@ -147,10 +149,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     primals, tangents = _as_arguments(primals), _as_arguments(tangents)
     call = TransformCall("jvp", fn, primals, {}, range(len(primals)), has_aux)
     vectors = call.match("tangent", primals, tangents)
-    weights = [call.add_input(zeros_like(out)) for out in call.outputs]  # the gradients are linear in them
-    transposed = pull_back(call.outputs, weights, call.inputs, create=True)
-    products = pull_back(transposed, vectors, weights, create=call.is_recorded(vectors))
-    tangent = rebuild(call.result, map(call.visible, products))
+    tangent = rebuild(call.result, map(call.visible, call.push_forward(vectors)))
     return (call.result, tangent, call.aux) if has_aux else (call.result, tangent)
 
 
@@ -172,6 +171,33 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
             [0., 4.]])
     """
     return _jacobian("jacobian", fn, argnums, has_aux)
+
+
+@documented(shared=_SHARED)
+def jacfwd(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return the function that computes all derivatives of a function in forward mode, all directions at once.
+
+    Faster than `jacobian` where there are fewer arguments than results; the results are the same.
+
+    fn : callable -- As that of `jacobian`, of real arguments. It runs under `vmap`, which has rules of its own.
+    argnums, has_aux
+    returns callable -- As that of `jacobian`.
+    raises TypeError -- As `jacobian`, and if an argument is complex.
+    raises ValueError -- If there is no such argument; as `vmap`.
+    raises RuntimeError -- As `vmap`.
+
+    Its memory grows by the number of elements of the arguments, for all directions are computed together.
+
+    >>> xgrad.jacfwd(lambda x: xgrad.stack([x, x**2]))(3.0)
+    Tensor([1., 6.])
+    """
+    _check_form("jacfwd", fn, argnums)
+
+    @wraps(fn, updated=())
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        return forward_jacobian(fn, args, kwargs, argnums, has_aux)
+
+    return transformed
 
 
 @documented(shared=_SHARED)

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any
 
 from xgrad import autograd
+from xgrad.backend.device import batching
 from xgrad.core.backward_spec import BackwardSpec
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.function import Function
@@ -17,6 +18,7 @@ from xgrad.core.tensor import Tensor, from_placement
 from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
 from xgrad.support.hints import shown
 from xgrad.support.trees import leaves, matched, rebuild
+from xgrad.transforms.batching import is_differentiated
 
 Argnums = int | Sequence[int]
 
@@ -68,10 +70,10 @@ class TransformCall:
         self.own_nodes: set[Edge] = set()
         self.inner_edges: set[Edge] = set()  # edges known not to lead to the outer graph
         self.single = not isinstance(argnums, Iterable)
-        arguments, indices = list(args), _argument_indices(title, argnums, len(args))
+        arguments, indices = list(args), argument_indices(title, argnums, len(args))
         self.inputs, self.trees = [], [args[i] for i in indices]
         for i, tree in zip(indices, self.trees, strict=True):
-            inputs = [self.add_input(_as_floating(title, f"argument {i}{path}", x)) for path, x in leaves(tree)]
+            inputs = [self.add_input(as_floating(title, f"argument {i}{path}", x)) for path, x in leaves(tree)]
             self.inputs += inputs
             # Not the same tensors, for the function may assign to them.
             arguments[i] = rebuild(tree, [from_placement(x._data, x._placement, x._edge) for x in inputs])
@@ -85,7 +87,7 @@ class TransformCall:
             result, aux = result
         self.last_order = next(clock.numbers)
         self.outputs = [self._checked(path, out) for path, out in leaves(result)]
-        self.has_outer_graph = any(map(self._depends_on_outside, self.outputs))
+        self.has_outer_graph = any(self._depends_on_outside(x) or self._has_graph_around(x) for x in self.outputs)
         self.result = rebuild(result, [self.visible(out) for out in self.outputs])
         visible = [self.visible(x) if isinstance(x, Tensor) else x for _, x in leaves(aux)]
         self.aux = rebuild(aux, visible)
@@ -93,6 +95,9 @@ class TransformCall:
 
     def add_input(self, x: Tensor) -> Tensor:
         """Return a copy of a tensor that is an input of this call."""
+        batch = batching.get()
+        if batch is not None and x.device.level < batch.level:
+            x = batch.lift(x)  # its gradient may differ among the elements of the batch
         edge = x._edge if self.recording else None
         node = record(Input(), _spec(edge is not None), (edge,), x._data.shape, x._placement)
         self.own_nodes.add(node)
@@ -114,7 +119,10 @@ class TransformCall:
 
     def is_recorded(self, tensors: Sequence[Tensor | None]) -> bool:
         """Return whether derivatives that are computed with tensors have a graph."""
-        return is_grad_enabled() and (self.has_outer_graph or any(x is not None and x.requires_grad for x in tensors))
+        vectors = [x for x in tensors if x is not None]
+        return is_grad_enabled() and (
+            self.has_outer_graph or any(x.requires_grad or self._has_graph_around(x) for x in vectors)
+        )
 
     def gradient(self, create: bool = False) -> list[Tensor]:
         """Return the gradients of the one output, which must be a real scalar."""
@@ -124,7 +132,7 @@ class TransformCall:
                 "several results use jacobian or vjp; for a result with others beside it, has_aux=True"
             )
         (out,) = self.outputs
-        self._check_real("", out)
+        self.check_real("", out)
         if out.shape != ():
             raise ValueError(
                 f"{self.title}: expected a scalar of the function, got shape {out.shape}: sum it, or use jacobian or "
@@ -133,10 +141,16 @@ class TransformCall:
         retain = self.aux_has_outer_graph or not self.recording
         return pull_back([out], [ones_like(out)], self.inputs, create=create or self.has_outer_graph, retain=retain)
 
+    def push_forward(self, tangents: Sequence[Tensor | None]) -> list[Tensor]:
+        """Return the derivatives of the outputs in a direction: the gradients are linear in those of the outputs."""
+        weights = [self.add_input(zeros_like(out)) for out in self.outputs]
+        transposed = pull_back(self.outputs, weights, self.inputs, create=True)
+        return pull_back(transposed, tangents, weights, create=self.is_recorded(tangents))
+
     def jacobians(self) -> Iterator[list[Tensor]]:
         """Return for each output its derivatives by each input, of shape ``output.shape + input.shape``."""
         for (path, _), out in zip(leaves(self.result), self.outputs, strict=True):
-            self._check_real(path, out)
+            self.check_real(path, out)
             rows = []
             for i in range(out.size):
                 unit = reshape(eye(1, out.size, k=i, dtype=out.dtype, device=out.device), out.shape)
@@ -155,6 +169,22 @@ class TransformCall:
         pairs = matched(title, tree, vectors)
         return [_check_like(f"{title}{path}", like, x) for like, (path, _, x) in zip(likes, pairs, strict=True)]
 
+    def outer_edges(self) -> list[Edge]:
+        """Return the edges outside of the call that the outputs depend on other than by the inputs."""
+        found: dict[Edge, None] = {}
+        seen: set[Edge] = set(self.own_nodes)
+        stack: list[Edge | None] = [x._edge for x in self.outputs]
+        while stack:
+            edge = stack.pop()
+            if edge is None or edge in seen:
+                continue
+            seen.add(edge)
+            if edge.order < self.first_order or type(edge) is Leaf:
+                found[edge] = None
+            else:
+                stack += edge.edges
+        return list(found)
+
     def _checked(self, path: str, out: Any) -> Tensor:
         if not isinstance(out, Tensor):
             at = f" at {path}" if path else ""
@@ -162,12 +192,16 @@ class TransformCall:
             raise TypeError(f"{self.title}: expected a tensor of the function{at}, got {type(out).__name__}: {hint}")
         return out
 
-    def _check_real(self, path: str, out: Tensor) -> None:
+    def check_real(self, path: str, out: Tensor) -> None:
         if out.dtype.kind != "f":
             at, hint = f" at {path}" if path else "", "take real and imag apart" if out.dtype.kind == "c" else "cast it"
             raise TypeError(
                 f"{self.title}: expected a real floating result of the function{at}, got {out.dtype}: {hint}"
             )
+
+    def _has_graph_around(self, x: Tensor) -> bool:
+        """Return whether a tensor of a `vmap` has a graph around that."""
+        return is_differentiated(x._data) and is_grad_enabled()
 
     def _depends_on_outside(self, x: Tensor) -> bool:
         """Return whether the graph of a tensor leads to an earlier node, a leaf, or an input of a later call."""
@@ -210,7 +244,7 @@ def pull_back(
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
 
 
-def _as_floating(title: str, name: str, x: Any) -> Tensor:
+def as_floating(title: str, name: str, x: Any) -> Tensor:
     """Return an argument as a floating tensor."""
     try:
         tensor = x if isinstance(x, Tensor) else asarray(x, copy=True)
@@ -236,6 +270,8 @@ def _check_like(title: str, like: Tensor, x: Any) -> Tensor | None:
     tensor = x if isinstance(x, Tensor) else asarray(x, device=like.device, copy=True)
     if tensor is not x and (tensor.dtype.kind != "c" or like.dtype.kind == "c"):
         tensor = tensor.astype(like.dtype)
+    if tensor.device.level < like.device.level:
+        tensor = like.device.lift(tensor)  # type: ignore[attr-defined]
     if tensor.dtype != like.dtype:
         raise TypeError(f"{title}: expected {like.dtype}, got {tensor.dtype}")
     if (tensor.shape, tensor.device) != (like.shape, like.device):
@@ -245,7 +281,7 @@ def _check_like(title: str, like: Tensor, x: Any) -> Tensor | None:
     return tensor
 
 
-def _argument_indices(title: str, argnums: Argnums, count: int) -> list[int]:
+def argument_indices(title: str, argnums: Argnums, count: int) -> list[int]:
     """Return the numbers of the arguments that are differentiated."""
     try:
         asked = [index(n) for n in (argnums if isinstance(argnums, Iterable) else [argnums])]

@@ -1,0 +1,110 @@
+"""A small GPT: a transformer learns "The Zen of Python", one character after the other.
+
+Each character attends to those before it; a block is attention and a network of two layers, both added to their inputs,
+which are normalized first.
+
+    python examples/gpt.py [--steps 600] [--device cpu]
+"""
+
+import argparse
+import codecs
+import contextlib
+import io
+import math
+
+import numpy as np
+
+import xgrad
+from xgrad import nn, optim
+
+with contextlib.redirect_stdout(io.StringIO()):
+    import this
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--steps", type=int, default=600)
+parser.add_argument("--device", default="cpu")
+options = parser.parse_args()
+
+text = codecs.decode(this.s, "rot13")
+letters = sorted(set(text))
+codes = xgrad.asarray(np.array([letters.index(letter) for letter in text]), device=options.device)
+LENGTH, WIDTH, HEADS, BLOCKS = 32, 64, 4, 2
+
+
+class Attention(nn.Module):
+    """Averages of values, weighted by the products of queries and keys of earlier places."""
+
+    def __init__(self):
+        super().__init__()
+        self.inputs, self.output = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        places = np.arange(LENGTH)
+        self.register_buffer("later", xgrad.asarray(places > places[:, None]))
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        heads = self.inputs(x).reshape(batch, length, 3, HEADS, WIDTH // HEADS)
+        query, key, value = xgrad.unstack(xgrad.permute_dims(heads, (2, 0, 3, 1, 4)))
+        scores = query @ key.mT / math.sqrt(WIDTH / HEADS)
+        scores = xgrad.where(self.later[:length, :length], -math.inf, scores)
+        mixed = nn.functional.softmax(scores) @ value
+        return self.output(xgrad.permute_dims(mixed, (0, 2, 1, 3)).reshape(batch, length, WIDTH))
+
+
+class Block(nn.Module):
+    """Attention, and a network for each place."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention, self.network = Attention(), nn.MLP([WIDTH, 4 * WIDTH, WIDTH])
+        self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+
+    def forward(self, x):
+        x = x + self.attention(self.first(x))
+        return x + self.network(self.second(x))
+
+
+class GPT(nn.Module):
+    """The logits of the next character, after each of some."""
+
+    def __init__(self):
+        super().__init__()
+        self.letters = nn.Parameter(xgrad.random.randn((len(letters), WIDTH)))
+        self.places = nn.Parameter(xgrad.random.randn((LENGTH, WIDTH)))
+        self.blocks = nn.Sequential(*[Block() for _ in range(BLOCKS)], nn.LayerNorm(WIDTH))
+        self.head = nn.Linear(WIDTH, len(letters))
+
+    def forward(self, codes):
+        return self.head(self.blocks(self.letters[codes] + self.places[: codes.shape[1]]))
+
+
+xgrad.manual_seed(0)
+gpt = GPT().to(options.device)
+optimizer = optim.Adam(gpt.parameters(), lr=1e-3)
+
+
+@xgrad.capture
+def step(codes):
+    """Update the network, and return the loss in nats a character."""
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(gpt(codes[:, :-1]).reshape(-1, len(letters)), codes[:, 1:].reshape(-1))
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def write(written, count):
+    """Return a text that continues another, with each character drawn by its probability."""
+    for _ in range(count):
+        end = [letters.index(letter) for letter in written[-LENGTH:]]
+        with xgrad.no_grad():
+            logits = gpt(xgrad.asarray([end], device=options.device))
+        written += letters[int(xgrad.random.multinomial(nn.functional.softmax(2 * logits[0, -1]), 1)[0])]
+    return written
+
+
+offsets = xgrad.arange(LENGTH + 1, device=options.device)
+for i in range(options.steps):
+    loss = step(codes[xgrad.random.randint(0, len(text) - LENGTH, (16, 1), device=options.device) + offsets])
+    if i % max(1, options.steps // 5) == 0 or i == options.steps - 1:
+        print(f"step {i}: loss {float(loss):.3f}")
+print(write("Beautiful is", 200))

@@ -1,0 +1,76 @@
+"""A variational autoencoder of handwritten digits: it compresses 64 pixels to 8 numbers, and draws new digits.
+
+The loss is the negative evidence lower bound, in nats an image: the cross-entropy of the pixels, and the divergence of
+the code from the standard normal distribution.
+
+    python examples/vae.py [--steps 3000] [--device cpu] [--plot vae.png]
+"""
+
+import argparse
+
+import numpy as np
+
+import xgrad
+from xgrad import nn, optim
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--steps", type=int, default=3000)
+parser.add_argument("--device", default="cpu")
+parser.add_argument("--plot", metavar="FILE", help="draw new digits, by Matplotlib")
+options = parser.parse_args()
+
+CODE = 8
+digits = xgrad.data.digits()
+train, test = [
+    xgrad.asarray(split.images.reshape(-1, 64).astype(np.float32) / 16, device=options.device)
+    for split in (digits.train, digits.test)
+]
+xgrad.manual_seed(0)
+encoder = nn.MLP([64, 128, 2 * CODE]).to(options.device)
+decoder = nn.MLP([CODE, 128, 64]).to(options.device)
+optimizer = optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+
+
+def loss(images):
+    """Return the negative evidence lower bound of images, on average."""
+    codes = encoder(images)
+    mean, log_variance = codes[:, :CODE], codes[:, CODE:]
+    sampled = mean + xgrad.exp(log_variance / 2) * xgrad.random.randn(mean.shape, device=options.device)
+    logits = decoder(sampled)
+    pixels = xgrad.logaddexp(logits, xgrad.zeros_like(logits)) - images * logits
+    divergence = (mean**2 + xgrad.exp(log_variance) - 1 - log_variance) / 2
+    return pixels.sum(axis=1).mean() + divergence.sum(axis=1).mean()
+
+
+@xgrad.capture
+def step(images):
+    """Update the networks, and return the loss."""
+    optimizer.zero_grad()
+    value = loss(images)
+    value.backward()
+    optimizer.step()
+    return value
+
+
+def test_loss():
+    """Return the loss of the test images."""
+    with xgrad.no_grad():
+        return float(loss(test))
+
+
+print(f"test loss {test_loss():.2f} before training")
+for i in range(options.steps):
+    value = step(train[xgrad.random.randint(0, train.shape[0], (64,), device=options.device)])
+    if (i + 1) % max(1, options.steps // 5) == 0:
+        print(f"step {i + 1}: loss {float(value):.2f}, test loss {test_loss():.2f}")
+
+with xgrad.no_grad():
+    drawn = xgrad.sigmoid(decoder(xgrad.random.randn((40, CODE), device=options.device)))
+rows = drawn.cpu().numpy().reshape(5, 8, 8, 8).transpose(0, 2, 1, 3).reshape(40, 64)
+for line in rows[:8]:
+    print("".join(" .:-=+*#%@"[min(9, int(10 * value))] for value in line))
+
+if options.plot:
+    import matplotlib.pyplot as plt
+
+    plt.imsave(options.plot, rows, cmap="gray")

@@ -1,0 +1,50 @@
+"""The examples run with few steps, and their results improve."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples"
+#: For each example its steps, a number in its output, and bounds of the first and the last such number.
+RUNS = {
+    "char_lstm": (20, r"loss ([\d.]+)", 4.2, 3.3),
+    "cnn": (100, r"loss ([\d.]+)", 2.4, 0.8),
+    "gan": (200, r"losses [\d.]+ and [\d.]+, (\d+)%", 101, 101),
+    "gaussian_process": (60, r"loss ([\d.]+)", 1.2, 0.17),
+    "gpt": (60, r"loss ([\d.]+)", 4.5, 2.7),
+    "neural_ode": (60, r"loss ([\d.]+)", 0.6, 0.25),
+    "pinn": (100, r"error ([\de.+-]+)", 0.7, 0.1),
+    "vae": (200, r"test loss ([\d.]+)", 46, 28),
+}
+
+
+def test_all_examples_are_listed() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(RUNS)
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    assert all(f"examples/{name}.py" in readme for name in RUNS)
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_example(name: str) -> None:
+    steps, pattern, first, last = RUNS[name]
+    command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), "--steps", str(steps)]
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    )
+    assert run.returncode == 0, run.stderr
+    numbers = [float(number) for number in re.findall(pattern, run.stdout)]
+    assert numbers[0] <= first and numbers[-1] <= last and len(numbers) > 1, run.stdout
+    assert name == "gan" or numbers[-1] < numbers[0], run.stdout
+
+
+def test_examples_fit_a_screen_and_say_how_to_run_them() -> None:
+    for name in RUNS:
+        text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+        assert f"python examples/{name}.py [--steps" in text and "--device" in text, name
+        assert len(text.splitlines()) <= 125, name

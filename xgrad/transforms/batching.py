@@ -1,0 +1,312 @@
+"""Batched arrays and their device: functions of arrays map over an axis that the arrays do not show.
+
+Within `vmap`, tensors hold batched arrays: each has a tensor with an axis of the batch in front, or one without if it
+is the same for the whole batch. The tensor keeps the graph, and may itself be batched, by a `vmap` around this one. Ops
+and their derivative rules run on batched arrays as on those of any device; each function of the namespace runs once
+for the whole batch, by a rule of `batching_rules`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import ModuleType, SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xgrad.backend import Backend, DeviceError
+from xgrad.backend.device import Device, Placements, batching, tracing
+from xgrad.backend.scipy_kernels import SciPyKernels
+from xgrad.core.grad_mode import is_grad_enabled
+from xgrad.core.namespace import namespace
+from xgrad.core.tensor import Tensor, from_array, from_placement
+from xgrad.ops import asarray, broadcast_to, index_add, moveaxis
+from xgrad.transforms.batching_rules import RULES, loop
+
+#: Functions of dtypes, and of arrays only by their dtype.
+_OF_DTYPES = frozenset("can_cast finfo iinfo isdtype result_type".split())
+
+
+class Batch:
+    """One call of `vmap`: its size, and the call around it, if any."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.outer = size, batching.get()
+        self.level: int = 1 if self.outer is None else self.outer.level + 1
+        self.recording = is_grad_enabled()
+
+    def is_entered(self) -> bool:
+        """Return whether the call is one of those that are running."""
+        batch = batching.get()
+        while batch is not None and batch.level > self.level:
+            batch = batch.outer
+        return batch is self
+
+    def lift(self, x: Tensor, batched: bool = False) -> Tensor:
+        """Return a tensor as one of the batch, with the elements along its first axis, or with `x` for each."""
+        device = BatchingDevice.at(self.level, x.device.root)
+        array = BatchedArray(self, x if self.recording else x.detach(), batched)
+        return from_placement(array, device.placements[array.dtype])
+
+    def unmapped(self, path: str, x: Any, axis: int | None = None) -> Tensor:
+        """Return a tensor as it is outside, with the axis of the batch, or one that is the same for the whole batch."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"vmap: expected tensors of the function, got {type(x).__name__} in {path}: return tensors")
+        array = x._data if x.device.level == self.level else self.lift(x)._data
+        out: Tensor = array.tensor if is_grad_enabled() else array.tensor.detach()
+        if axis is None:
+            if array.batched:
+                raise ValueError(f"vmap: expected {path} to be the same for the whole batch, for None as axis: give 0")
+            return from_placement(out._data, out._placement, out._edge)
+        out = out if array.batched else broadcast_to(out, (self.size, *out.shape))
+        if not -out.ndim <= axis < out.ndim:
+            raise ValueError(f"vmap: expected out_axes below {out.ndim} for {path}, got {axis}")
+        return moveaxis(out, 0, axis) if axis else from_placement(out._data, out._placement, out._edge)
+
+
+class BatchedArray:
+    """An array for each element of a batch, or one for all: a tensor, and whether its first axis is the batch."""
+
+    __slots__ = ("__weakref__", "batch", "batched", "tensor", "writable")
+    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
+    __hash__ = object.__hash__
+
+    def __init__(self, batch: Batch, tensor: Tensor, batched: bool, writable: bool = False) -> None:
+        self.batch, self.tensor, self.batched = batch, tensor, batched
+        self.writable = writable  # whether no view shows it
+
+    # fmt: off
+    @property
+    def shape(self) -> tuple[int, ...]: return self.tensor.shape[self.batched:]
+    @property
+    def dtype(self) -> Any: return self.tensor._data.dtype
+    @property
+    def ndim(self) -> int: return self.tensor.ndim - self.batched
+    @property
+    def size(self) -> int: return math.prod(self.shape)
+    @property
+    def device(self) -> None: return None  # creation functions of the namespace know the device
+    @property
+    def mT(self) -> Any: return call("matrix_transpose", namespace.matrix_transpose, self)
+    T = mT
+    @property
+    def requires_grad(self) -> bool: return self.tensor.requires_grad or is_differentiated(self.tensor._data)
+
+    def __repr__(self) -> str: return f"<array of shape {self.shape}, batched>"
+    def __len__(self) -> int: return self.shape[0]
+    def __getitem__(self, key: Any) -> Any: return call("getitem", operator.getitem, self, key)
+    def __bool__(self) -> bool: return bool(host_values(self))
+    def __int__(self) -> int: return int(host_values(self))
+    def __float__(self) -> float: return float(host_values(self))
+    def __complex__(self) -> complex: return complex(host_values(self))
+    def __index__(self) -> int: return operator.index(host_values(self).item())
+    # fmt: on
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not self.writable:
+            raise TypeError(
+                "vmap: a view of a tensor is written to: write to the tensor itself, x[0, 1] = y for x[0][1] = y"
+            )
+        made = call("setitem", namespace.ops.setitem, self, key, value)
+        self.tensor, self.batched = made.tensor, made.batched
+
+
+def is_differentiated(x: Any) -> bool:
+    """Return whether an array is one of a batch, and its tensor has a graph."""
+    return type(x) is BatchedArray and x.requires_grad
+
+
+def host_values(x: BatchedArray) -> np.ndarray:
+    """Return the values of an array, which the elements of the batch must share."""
+    if x.batched:
+        raise TypeError(
+            "vmap: the values of a batched tensor are needed, as by float(x), `if x > 0:` or .numpy(): use where, or a "
+            "loop over the batch with stack"
+        )
+    return x.tensor.detach()._to_host()
+
+
+def _install() -> None:
+    for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
+        function, rule = getattr(operator, f"__{name}__"), "matmul" if name == "matmul" else "add"
+        setattr(BatchedArray, f"__{name}__", lambda x, y, f=function, r=rule: call(r, f, x, y))
+        setattr(BatchedArray, f"__r{name}__", lambda x, y, f=function, r=rule: call(r, f, y, x))
+    for name in "lt le gt ge eq ne".split():
+        compare = getattr(operator, f"__{name}__")
+        setattr(BatchedArray, f"__{name}__", lambda x, y, f=compare: call("add", f, x, y))
+    for name in "neg pos invert abs".split():
+        unary = getattr(operator, f"__{name}__")
+        setattr(BatchedArray, f"__{name}__", lambda x, f=unary: call("add", f, x))
+
+
+_install()
+
+
+def operands(values: Any) -> Iterator[BatchedArray]:
+    """Yield the batched arrays among arguments and in their lists and tuples."""
+    for x in values:
+        if type(x) is BatchedArray:
+            yield x
+        elif type(x) is list or type(x) is tuple:
+            yield from operands(x)
+
+
+def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a function of tensors with batched arrays, by the rule of its name if one of them is batched."""
+    arrays = [*operands(args), *operands(options.values())]
+    batch = arrays[0].batch
+    for x in arrays:
+        if not x.batch.is_entered():
+            raise RuntimeError(
+                f"vmap: {name} is given a tensor of another call of vmap, which is left: return it from the function"
+            )
+    if any(x.batched for x in arrays):
+        return _wrapped(batch, RULES.get(name, partial(loop, name))(function, batch.size, *args, **options), True)
+    return _wrapped(batch, function(*map(_tensor_of, args), **{k: _tensor_of(x) for k, x in options.items()}), False)
+
+
+def _tensor_of(x: Any) -> Any:
+    if type(x) is BatchedArray:
+        return x.tensor
+    return type(x)(map(_tensor_of, x)) if type(x) is list or type(x) is tuple else x
+
+
+def _wrapped(batch: Batch, out: Any, batched: bool) -> Any:
+    if isinstance(out, Tensor):
+        return BatchedArray(batch, out, batched)
+    if isinstance(out, (list, tuple)):
+        parts = [_wrapped(batch, part, batched) for part in out]
+        return out._make(parts) if hasattr(out, "_make") else type(out)(parts)
+    return out
+
+
+class BatchingNamespace:
+    """A namespace of batched arrays on a device: functions are those of xgrad, wrapped at their first use."""
+
+    def __init__(self, device: BatchingDevice, real: Any, functions: Any, prefix: str = "") -> None:
+        self._device, self._real, self._functions, self._prefix = device, real, functions, prefix
+
+    def __getattr__(self, name: str) -> Any:
+        if name[0] == "_":
+            raise AttributeError(name)
+        value = getattr(self._real, name)
+        if isinstance(value, (ModuleType, SimpleNamespace, SciPyKernels)):
+            value = BatchingNamespace(self._device, value, getattr(namespace, name), f"{name}.")
+        elif name == "index_add":
+            value = partial(call, name, index_add)
+        elif name in _OF_DTYPES:
+            value = partial(self._of_dtypes, value)
+        elif callable(value) and not isinstance(value, type):
+            title = "special." if self._prefix == "special." else self._prefix + name  # all of them elementwise
+            value = partial(self._call, title, getattr(self._functions, name))
+        setattr(self, name, value)
+        return value
+
+    def _of_dtypes(self, function: Callable[..., Any], *args: Any) -> Any:
+        return function(*[x.dtype if type(x) is BatchedArray else x for x in args])
+
+    def _call(self, name: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        device = self._device
+        if options.get("dtype") is not None:
+            options["dtype"] = device.backend.numpy_dtype(options["dtype"])
+        if name == "astype":
+            args = args[0], device.backend.numpy_dtype(args[1])
+        elif name.endswith("_like"):  # of the same shape for the whole batch
+            x, *rest = args
+            options = {"dtype": device.backend.numpy_dtype(x.dtype), **options}
+            name, function, args = name[:-5], getattr(namespace, name[:-5]), (x.shape, *rest)
+        options.pop("device", None)
+        if next(operands(args), None) is not None:
+            made = call(name, function, *args, **options)
+            if name == "asarray" and options.get("copy"):
+                made.writable = True
+            return made
+        batch = device.batch()
+        args = tuple([from_array(x, device.root) if isinstance(x, device.root.array_type) else x for x in args])
+        options = options if any(isinstance(x, Tensor) for x in args) else {**options, "device": device.root}
+        made = _wrapped(batch, function(*args, **options), False)
+        if type(made) is BatchedArray:
+            made.writable = True
+        return made
+
+
+class BatchingBackend(Backend):
+    """The backend of batched arrays: what is of values and of memory is refused, or comes from the real backend."""
+
+    array_type = BatchedArray
+
+    def __init__(self, device: BatchingDevice) -> None:
+        self.owner, self.real = device, device.root.backend
+        self.library, self.asynchronous = self.real.library, self.real.asynchronous  # type: ignore[misc]
+        self.dtype, self.numpy_dtype = self.real.dtype, self.real.numpy_dtype  # type: ignore[method-assign]
+
+    def to_host(self, x: Any) -> np.ndarray:
+        """Return the values of an array, which the elements of the batch must share."""
+        return host_values(x)
+
+    def from_host(self, x: np.ndarray, index: int) -> Any:
+        """Return an array of the host for each element of the batch."""
+        return BatchedArray(self.owner.batch(), asarray(x, device=self.owner.root), False)
+
+    def check_true(self, condition: Any) -> bool:
+        """Return whether a check of an argument holds for the whole batch."""
+        every = namespace.all(condition.tensor)
+        return every.device.backend.check_true(every._data)
+
+    def transfer(self, x: Any, index: int) -> Any:
+        """Refuse to move an array."""
+        raise DeviceError("vmap: a batched tensor cannot be moved to another device: move the arguments before")
+
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        """Return False: writes make new arrays."""
+        return False
+
+
+class BatchingDevice(Device):
+    """The device of tensors in a `vmap` of some level of nesting: one for each device, which it equals."""
+
+    _at: ClassVar[dict[tuple[int, Device], BatchingDevice]] = {}
+
+    @classmethod
+    def at(cls, level: int, root: Device) -> BatchingDevice:
+        """Return the device of a level of nesting that stands for another."""
+        return cls._at.get((level, root)) or cls._at.setdefault((level, root), cls._make(level, root))
+
+    @classmethod
+    def _make(cls, level: int, root: Device) -> BatchingDevice:
+        self = object.__new__(cls)
+        self.level, self.root, self.type, self.index = level, root, root.type, root.index
+        self.backend, self.array_type, self.floats = BatchingBackend(self), BatchedArray, root.floats
+        self.xp = BatchingNamespace(self, root.xp, namespace)
+        self.device_context, self.native = None, None
+        self.placements = Placements(self)
+        return self
+
+    def as_array(self, x: Any) -> Any:
+        """Return the result of a rule, a number, as an array."""
+        return BatchedArray(self.batch(), asarray(x, device=self.root), False)
+
+    def batch(self) -> Batch:
+        """Return the call of `vmap` at this level."""
+        batch: Batch | None = batching.get()
+        while batch is not None and batch.level > self.level:
+            batch = batch.outer
+        if batch is None or batch.level < self.level:
+            raise RuntimeError("vmap: a tensor is used that was made in a call of vmap, and not returned from it")
+        return batch
+
+    def lift(self, x: Tensor) -> Tensor:
+        """Return a tensor of a lower level, or of no vmap, on this device."""
+        if x.device.root is not self.root and (trace := tracing.get()) is not None:
+            (x,) = trace.admit("vmap", [x]) or [x]
+        if x.device.root is not self.root:
+            raise DeviceError(f"vmap: expected tensors of one device, got {self} and {x.device}: move them before")
+        return self.batch().lift(x)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.root == other
+
+    __hash__ = object.__hash__  # caches by device keep the two apart

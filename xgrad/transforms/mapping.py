@@ -1,0 +1,96 @@
+"""The transform `vmap`: a function of one element, mapped over the axes of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+from xgrad.backend.device import batching
+from xgrad.core.tensor import Tensor
+from xgrad.ops import asarray, moveaxis
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+from xgrad.support.scopes import Scope
+from xgrad.support.trees import leaves, rebuild
+from xgrad.transforms.batching import Batch
+
+Axes = Any  # an int, None, or containers of these
+
+
+@documented()
+def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
+    """Return the function that maps another over an axis of its arguments, as a loop with `stack` does, but at once.
+
+    fn : callable -- A function of one element of the batch: of tensors, or nested containers of them. It returns
+        tensors, or containers of them.
+    in_axes : int, None or containers of them, default 0 -- For each argument the axis of the batch, None for an
+        argument that is passed on unchanged. One for all arguments, or a tuple with one for each; for an argument that
+        is a container, one for all its tensors, or the same containers.
+    out_axes : int, None or containers of them, default 0 -- The axis of the batch in each result: one for all, or in
+        the containers of the result. None for a result that is the same for the whole batch.
+    returns callable -- Takes the arguments of `fn` with the axis of the batch. Keyword arguments are passed on
+        unchanged.
+    raises TypeError -- When called, if an argument with an axis is not a tensor or an array, or `fn` needs the values
+        of a tensor, as for ``if x > 0:``.
+    raises ValueError -- If there is no axis, the lengths of the axes differ, or a shape within `fn` depends on values.
+    raises RuntimeError -- If `fn` draws random numbers, or a tensor of it is used after it has returned.
+
+    Transforms nest freely: ``vmap(grad(loss), in_axes=(None, 0, 0))`` returns the gradient for each sample. Tensors
+    that `fn` takes from outside are the same for the whole batch, and have gradients.
+
+    Each function of arrays runs once for the whole batch. Those without a rule of their own, which
+    ``xgrad.transforms.batching_rules.RULES`` does not have, run in a loop: the results are the same.
+
+    >>> weights = xgrad.asarray([1.0, 2.0])
+    >>> xgrad.vmap(lambda x: x @ weights)(xgrad.asarray([[1.0, 1.0], [0.0, 3.0], [2.0, 0.0]]))
+    Tensor([3., 6., 2.])
+    >>> xgrad.vmap(xgrad.grad(lambda x: x**3))(xgrad.asarray([1.0, 2.0]))
+    Tensor([ 3., 12.])
+    """
+    if not callable(fn):
+        raise TypeError(f"vmap: expected a function, got {type(fn).__name__}: write xgrad.vmap(f)(x)")
+
+    @wraps(fn, updated=())
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+        if len(axes) != len(args):
+            raise ValueError(f"vmap: expected in_axes for {len(args)} arguments, got {shown(in_axes)}")
+        values = [(f"argument {i}", *pair) for i, pair in enumerate(zip(args, axes, strict=True))]
+        fronts = [[_in_front(*leaf) for leaf in _with_axes("in_axes", *value)] for value in values]
+        sizes = {x.shape[0] for front in fronts for x, axis in front if axis is not None}
+        if len(sizes) != 1:
+            got = f"lengths {sorted(sizes)}" if sizes else "None for all"
+            raise ValueError(f"vmap: expected axes of one length among the arguments, got {got}")
+        with Scope(batching, Batch(sizes.pop())) as batch:
+            lifted = [[batch.lift(x, True) if axis is not None else x for x, axis in front] for front in fronts]
+            result = fn(*map(rebuild, args, lifted), **kwargs)
+            outs = [batch.unmapped(*leaf) for leaf in _with_axes("out_axes", "the result", result, out_axes)]
+        return rebuild(result, outs)
+
+    return mapped
+
+
+def _with_axes(title: str, path: str, tree: Any, axes: Axes) -> Iterator[tuple[str, Any, int | None]]:
+    """Yield the leaves of a tree with their paths and axes; one axis may stand for those of a container."""
+    if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
+        yield from ((inner, leaf, axes) for inner, leaf in leaves(tree, path))
+        return
+    alike = isinstance(axes, dict) == isinstance(tree, dict) and isinstance(tree, (dict, list, tuple))
+    if not isinstance(axes, (dict, list, tuple)) or not alike or len(axes) != len(tree):
+        raise TypeError(f"vmap: expected {title} of an int or None, or the containers of {path}, got {shown(axes)}")
+    keys = list(tree) if isinstance(tree, dict) else range(len(tree))
+    for key in keys:
+        yield from _with_axes(title, f"{path}[{key!r}]", tree[key], axes[key])
+
+
+def _in_front(path: str, x: Any, axis: int | None) -> tuple[Any, int | None]:
+    """Return an argument with the axis of the batch as the first."""
+    if axis is None:
+        return x, None
+    if not isinstance(x, Tensor) and not hasattr(x, "__array__"):
+        raise TypeError(f"vmap: expected a tensor for {path}, got {type(x).__name__}: give it in_axes=None")
+    x = x if isinstance(x, Tensor) else asarray(x, copy=True)
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"vmap: expected axis {axis} in {path}, got shape {x.shape}: give it in_axes=None")
+    return (moveaxis(x, axis, 0) if axis % x.ndim else x), axis
