@@ -332,14 +332,3 @@ def _as_list(name: str, params: Any) -> list[Any]:
             f"{type(params).__name__}"
         )
     return list(params)
-
-
-def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:
-    """Raise a ValueError unless an option is a number from 0 up to `below`, which is left out."""
-    try:
-        good = 0 <= float(value) < below
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        limit = "" if below == float("inf") else f" below {below:g}"
-        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {shown(value)}")
