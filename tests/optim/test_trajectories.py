@@ -1,4 +1,4 @@
-"""Optimizers: 100 steps compared with PyTorch or with equations in NumPy, from states, and in captured steps."""
+"""Optimizers: trajectories compared with PyTorch or with equations in NumPy, from states, and in captured steps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from helpers import host
 from optim.optimizer_cases import IDS, INPUT, OPTIONS, START, TARGET, groups, kind, objective, reference
 
 STEPS = 100
+STEPS_ELSEWHERE = 20  # on the devices of tests, which are slow
 #: Of a parameter against its largest component, or 1. Rounding errors of 6e-8, or of 1e-16, grow over 100 steps: where
 #: gradients near 0 are divided by their moments, and where steps overshoot a minimum. Most rows stay below 1e-5.
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
@@ -48,7 +49,7 @@ def test_trajectory_matches_reference(name, options, dtype, device, torch, pytor
     others = [torch.tensor(x, dtype=getattr(torch, dtype), requires_grad=True) for x in START]
     data = torch.tensor(INPUT, dtype=others[0].dtype), torch.tensor(TARGET, dtype=others[0].dtype)
     other = reference(torch, name, groups(name, others, options["lr"]), **options)
-    for _ in range(STEPS):
+    for _ in range(STEPS if device in ("cpu", "cuda") else STEPS_ELSEWHERE):
         backward()
         optimizer.step()
         for q in others:

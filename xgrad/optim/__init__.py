@@ -1,5 +1,6 @@
-"""Optimizers, which update parameters by their gradients."""
+"""Optimizers, which update parameters by their gradients, and schedules of their learning rates."""
 
+from xgrad.optim import lr_scheduler
 from xgrad.optim.adadelta import Adadelta
 from xgrad.optim.adagrad import Adagrad
 from xgrad.optim.adam import Adam, AdamW
@@ -28,5 +29,6 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "lr_scheduler",
 ]
 hints.install(__name__)

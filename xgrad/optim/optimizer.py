@@ -266,7 +266,7 @@ class Optimizer:
             raise ValueError(f"{title}: expected groups with these numbers of parameters: {expected}, got {got}")
         pairs = list(zip(self.param_groups, groups, strict=True))
         for i, (own, group) in enumerate(pairs):
-            if group.keys() != own.keys():
+            if (group.keys() ^ own.keys()) - {"initial_lr"}:  # which schedules add
                 raise ValueError(
                     f"{title}: expected the options {sorted(self.defaults)} in group {i}, got "
                     f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
