@@ -32,7 +32,7 @@ def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
     return into
 
 
-@derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, lambda g: g, kind=INTEGER)
+@derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, lambda g: g, kind=INTEGER, autocast="narrow")
 @documented()
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.
@@ -64,7 +64,7 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
 
 
-@derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING)
+@derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide")
 @documented()
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
@@ -87,7 +87,7 @@ def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
 
-@derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING)
+@derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide")
 @documented()
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
@@ -137,7 +137,7 @@ def _cross_entropy_gradient(
     return (probabilities - wanted) * g
 
 
-@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale")
+@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale", autocast="wide")
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
     if not input.shape[axis] and 0 not in target.shape:
@@ -229,6 +229,7 @@ def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
     lambda g, xp, input, target, reduction: _mse_rule(g, xp, target, input, reduction),
     kind=FLOATING,
     highest=FLOATING,
+    autocast="wide",
 )
 def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
     return _reduce(xp, xp.square(input - target), reduction)

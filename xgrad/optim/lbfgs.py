@@ -13,6 +13,7 @@ from xgrad.core.grad_mode import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.utils import parameters_to_vector, vector_to_parameters
 from xgrad.ops import abs, asarray, astype, max, sum, vecdot, zeros_like
+from xgrad.optim.flat import Update
 from xgrad.optim.line_search import Point, strong_wolfe
 from xgrad.optim.optimizer import Optimizer, Params
 from xgrad.optim.rules import SHARED, check_ranges
@@ -138,6 +139,10 @@ class LBFGS(Optimizer):
                     break
             memory["func_evals"] = memory.get("func_evals", 0) + evaluations
         return loss
+
+    def apply_update(self, update: Update) -> None:
+        """Raise a TypeError: the steps are no function of one gradient."""
+        raise TypeError("LBFGS: expected a call of step(closure), got one of GradScaler: scale no loss")
 
     def _direction(self, gradient: Tensor, history_size: int) -> Tensor:
         """Return the direction of the next iteration, and add the last one to the history."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
-from xgrad.optim.flat import FlatParameters, State, call_all
+from xgrad.optim.flat import FlatParameters, State, Update, call_all
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -158,6 +158,11 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        self.apply_update(self.update)
+        return loss
+
+    def apply_update(self, update: Update) -> None:
+        """Update each parameter that has a gradient, by a rule that is called as `update` is."""
         if not all(map(self._has_packed, self.param_groups)):  # groups were added, or edited
             self._unpacked_state, self._packed = self._states(), {}
         for group in self.param_groups:
@@ -167,8 +172,7 @@ class Optimizer:
                     self._unpacked_state |= packed.states()
                 packed = self._pack(group)
             for flat in packed.flats:
-                flat.step(self.update, group)
-        return loss
+                flat.step(update, group)
 
     def flats(self) -> list[FlatParameters]:
         """Return the packed parameters of all groups."""
