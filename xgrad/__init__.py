@@ -51,7 +51,7 @@ from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 if _typing.TYPE_CHECKING:
-    from xgrad import data, fft, linalg, nn, optim, random, special, testing
+    from xgrad import amp, data, fft, linalg, nn, optim, random, special, testing
     from xgrad.backend.threads import get_num_threads as get_num_threads
     from xgrad.backend.threads import set_num_threads as set_num_threads
     from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
@@ -77,7 +77,7 @@ __array_api_version__ = "2025.12"
 newaxis = None
 
 #: Modules and functions that are loaded at their first use.
-_MODULES = ("data", "fft", "linalg", "nn", "optim", "random", "serialization", "special", "testing")
+_MODULES = ("amp", "data", "fft", "linalg", "nn", "optim", "random", "serialization", "special", "testing")
 _FUNCTIONS = {
     "core.inspection": ("__array_namespace_info__",),
     "ops.comparing": ("allclose", "isclose"),
@@ -114,7 +114,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Device", "DeviceError", "Function", "LostGradientWarning", "Tensor", "__array_api_version__", "__version__",
+    "Device", "DeviceError", "Function", "LostGradientWarning", "Tensor", "__array_api_version__", "__version__", "amp",
     "autograd", "bool", "capture", "complex64", "complex128", "data", "default_device", "device", "devices", "e",
     "enable_grad", "fft", "float16", "float32", "float64", "get_default_dtype", "inf", "int8", "int16", "int32",
     "int64", "is_grad_enabled", "linalg", "nan", "newaxis", "nn", "no_grad", "ops", "optim", "pi", "random",

@@ -79,7 +79,8 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     for slot in slots.all:
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
             kept = list(slot.before) if isinstance(slot.before, list) else slot.before  # it may be changed in place
-            guard("{0}[{1}] is not {2} and not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
+            quick = "" if isinstance(kept, str) else "{0}[{1}] is not {2} and "  # Python warns of ``is`` with a literal
+            guard(quick + "not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
     for flat in flats:
         guard("len({}.arrays) != {}", flat, len(flat.arrays))
     placements = {id(x): id(x) for x in tensors if id(x) not in arguments}

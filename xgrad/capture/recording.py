@@ -14,6 +14,7 @@ from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracedArray, TracingDevice
+from xgrad.core.autocast import autocast_dtypes
 from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
@@ -90,6 +91,7 @@ class Slots:
         self._add("other", grad_enabled, "", "the grad mode")
         self._add("other", _default, "", "the default device")
         self._add("other", default_dtype, "", "the default dtype")
+        self._add("other", autocast_dtypes, "", "the autocast mode")
         for name, optimizer in state.of(Optimizer):
             for i, group in enumerate(optimizer.param_groups):
                 self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")

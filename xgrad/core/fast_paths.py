@@ -9,18 +9,22 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.backend.device import tracing
+from xgrad.core.autocast import autocast_dtypes
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Node, clock
 from xgrad.core.views import Views, is_view, link
 
 _numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
+_casting = autocast_dtypes.get
 
 
 _NONE: Any = {1: None, 2: None, 3: None}  # specs of ops without rules, which are not recorded
 
 
-def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) -> Callable[..., Any]:
-    """Return a call of one input; `find` returns its function, for the slow path."""
+def unary_fast_path(
+    name: str, find: Callable[[], Any], views: Views = False, autocast: bool = False
+) -> Callable[..., Any]:
+    """Return a call of one input; `find` returns its function, for the slow path, and for casts of `autocast`."""
     cache: dict[Any, Any] = {}  # by placement
 
     def call_unary(x: Any, /, *more: Any, **named: Any) -> Any:
@@ -28,6 +32,8 @@ def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) ->
             a, placement, edge = x._data, x._placement, x._edge
             kernel, specs, array_type, tensor, function = cache[placement]
             if (trace := _tracing()) is not None and placement.device is not trace.device:
+                raise LookupError
+            if autocast and _casting() is not None:
                 raise LookupError
             options = function.defaults
             if more or named:
@@ -61,8 +67,8 @@ def unary_fast_path(name: str, find: Callable[[], Any], views: Views = False) ->
     return call_unary
 
 
-def binary_fast_path(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
-    """Return a call of two inputs, the second a tensor or a number; `find` returns its function."""
+def binary_fast_path(name: str, find: Callable[[], Any], autocast: bool = False) -> Callable[..., Any]:
+    """Return a call of two inputs, the second a tensor or a number; `find` and `autocast` as in `unary_fast_path`."""
     cache: dict[Any, Any] = {}
 
     def call_binary(x1: Any, x2: Any, /) -> Any:
@@ -70,6 +76,8 @@ def binary_fast_path(name: str, find: Callable[[], Any]) -> Callable[..., Any]:
             a, placement, e1 = x1._data, x1._placement, x1._edge
             kernel, specs, array_type, tensor, dtype = cache[placement]
             if (trace := _tracing()) is not None and placement.device is not trace.device:
+                raise LookupError
+            if autocast and _casting() is not None:
                 raise LookupError
             kind = type(x2)
             if kind is float or kind is int:

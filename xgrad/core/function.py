@@ -11,6 +11,7 @@ from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import transfer
 from xgrad.core import errors
 from xgrad.core.arguments import to_tensors
+from xgrad.core.autocast import autocast_dtypes, cast_inputs
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.grad_mode import grad_enabled
@@ -111,6 +112,8 @@ class Function(Op):
         """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
         if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
             inputs, options = self.bind(inputs, options)
+        if self.autocast and (dtypes := autocast_dtypes.get()) is not None:
+            inputs = cast_inputs(inputs, dtypes, self.autocast == "narrow")
         device = dtype = residual = None
         mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._undecisive
         for x in inputs:

@@ -38,6 +38,7 @@ class Op:
     _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
     replaces = False  # whether the result has no value of the first input, which then has zero gradients
     views: Views = False  # whether the result is a view, or where it shares memory
+    autocast: str | None = None  # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
     native = False  # whether the namespace's function of the same name is the whole forward rule
     native_of_reals = False  # ... of real numbers
 

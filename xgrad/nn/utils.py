@@ -1,33 +1,57 @@
-"""Functions of whole models: gradient clipping and functional calls."""
+"""Functions of whole models: gradient clipping, parameters as a vector, and functional calls."""
 
 from __future__ import annotations
 
 import functools
+import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from xgrad.core.arguments import check_tensors
+from xgrad.core.arguments import check_tensor, check_tensors
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.functional_call import functional_call
-from xgrad.ops import asarray, minimum, sqrt, square, sum
+from xgrad.ops import (
+    abs,
+    asarray,
+    astype,
+    clip,
+    concat,
+    isfinite,
+    max,
+    maximum,
+    minimum,
+    reshape,
+    sqrt,
+    square,
+    sum,
+    zeros,
+)
 from xgrad.support import hints
 from xgrad.support.docstrings import documented
 
-__all__ = ["clip_grad_norm_", "functional_call"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "functional_call", "parameters_to_vector", "vector_to_parameters"]
 hints.install(__name__)
+
+
+Parameters = Tensor | Iterable[Tensor]
 
 
 @no_grad()
 @documented()
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> Tensor:
+def clip_grad_norm_(
+    parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
     """Scale gradients down so that their norm, as one vector, is at most `max_norm` [1]_.
 
     parameters : Tensor or iterable of Tensor -- On one device. Those without a gradient are ignored.
-    max_norm : float -- The maximal Euclidean norm.
+    max_norm : float -- The maximal norm.
+    norm_type : float, default 2 -- The order p of the norm ``(Σ |g|^p)^(1/p)``; ``inf`` for the largest component.
+    error_if_nonfinite : bool, default False -- Whether to check the norm, for which a device has to be waited for.
     returns Tensor -- The norm before, a scalar on their device. If it is not finite, neither are the gradients.
-    raises ValueError -- If `max_norm` is negative.
+    raises ValueError -- If `max_norm` is negative, or `norm_type` not above 0.
+    raises RuntimeError -- If `error_if_nonfinite` and the norm is not finite; then the gradients are left alone.
     raises DeviceError -- If the gradients are on several devices.
 
     .. [1] R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks", ICML 2013,
@@ -42,23 +66,123 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     """
     if not max_norm >= 0:
         raise ValueError(f"clip_grad_norm_: expected max_norm >= 0, got {max_norm}")
-    tensors = check_tensors("clip_grad_norm_", "parameters", parameters)
-    leaves = [leaf for p in tensors if (leaf := p._leaf) is not None and leaf.grad is not None]
-    if not leaves:
+    if not norm_type > 0:
+        raise ValueError(f"clip_grad_norm_: expected norm_type above 0, got {norm_type}")
+    gradients = Gradients("clip_grad_norm_", parameters)
+    if not gradients.arrays:
         return asarray(0.0)
-    buffer = _common_buffer(leaves)
-    gradients = [leaf.grad for leaf in leaves] if buffer is None else [buffer]
-    squares = [sum(square(gradient)) for gradient in gradients]
-    norm = sqrt(functools.reduce(operator.add, squares))
+    norm = _norm(gradients.arrays, float(norm_type))
+    if error_if_nonfinite and not isfinite(norm):
+        raise RuntimeError(
+            f"clip_grad_norm_: expected gradients with a finite norm, got {norm.item()}: "
+            "set error_if_nonfinite=False to scale them nevertheless"
+        )
     scale = minimum(max_norm / (norm + 1e-6), 1.0)
-    if buffer is None:
-        for leaf in leaves:
-            leaf.grad = leaf.grad * scale.astype(leaf.grad.dtype)
-    else:
-        with leaves[0].placement.device.active():
-            array = buffer._data
-            array *= scale._data
+    gradients.scale(scale)
     return norm
+
+
+def _norm(arrays: list[Tensor], order: float) -> Tensor:
+    """Return the norm of several arrays, as one vector."""
+    if order == math.inf:
+        return functools.reduce(maximum, [max(abs(x)) if x.size else zeros((), device=x.device) for x in arrays])
+    powers = [square(x) if order == 2 else abs(x) ** order for x in arrays]
+    total = functools.reduce(operator.add, map(sum, powers))
+    return sqrt(total) if order == 2 else total ** (1 / order)
+
+
+@no_grad()
+@documented()
+def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
+    """Clip each component of the gradients to between ``-clip_value`` and `clip_value`.
+
+    parameters : Tensor or iterable of Tensor -- On one device. Those without a gradient are ignored.
+    clip_value : float -- The largest absolute value.
+    raises ValueError -- If `clip_value` is negative.
+    raises DeviceError -- If the gradients are on several devices.
+
+    >>> x = xgrad.Tensor([3.0, -0.5], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> xgrad.nn.utils.clip_grad_value_(x, 2.0)
+    >>> x.grad
+    Tensor([ 2., -1.])
+    """
+    if not clip_value >= 0:
+        raise ValueError(f"clip_grad_value_: expected clip_value >= 0, got {clip_value}")
+    Gradients("clip_grad_value_", parameters).update(lambda g: clip(g, -clip_value, clip_value))
+
+
+class Gradients:
+    """The gradients of parameters, to be read and updated: as one array, if they fill the buffer of an optimizer.
+
+    attribute arrays : list of Tensor -- The gradients, or the one buffer with all of them.
+    """
+
+    def __init__(self, name: str, parameters: Parameters) -> None:
+        tensors = check_tensors(name, "parameters", parameters)
+        self._leaves = [leaf for p in tensors if (leaf := p._leaf) is not None and leaf.grad is not None]
+        self._buffer = _common_buffer(self._leaves) if self._leaves else None
+        self.arrays = [leaf.grad for leaf in self._leaves] if self._buffer is None else [self._buffer]
+
+    def scale(self, factor: Tensor) -> None:
+        """Multiply the gradients by a scalar."""
+        if self._buffer is None:
+            self.update(lambda g: g * factor.astype(g.dtype))
+            return
+        with self._buffer.device.active():
+            array = self._buffer._data
+            array *= factor.astype(self._buffer.dtype)._data
+
+    def update(self, function: Callable[[Tensor], Tensor]) -> None:
+        """Replace the gradients by a function of them."""
+        if self._buffer is not None:
+            with self._buffer.device.active():
+                self._buffer._data[...] = function(self._buffer)._data
+            return
+        for leaf in self._leaves:
+            leaf.grad = function(leaf.grad)
+
+
+@documented()
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """Return parameters as one vector, one after the other; differentiable.
+
+    parameters : iterable of Tensor -- At least one, on one device.
+    returns Tensor -- Of one axis.
+    raises DeviceError -- If the parameters are on several devices.
+    raises ValueError -- If there are none.
+
+    >>> xgrad.nn.utils.parameters_to_vector(xgrad.nn.Linear(3, 2).parameters()).shape
+    (8,)
+    """
+    tensors = check_tensors("parameters_to_vector", "parameters", parameters)
+    if not tensors:
+        raise ValueError("parameters_to_vector: expected parameters, got none")
+    return concat([reshape(p, (-1,)) for p in tensors])
+
+
+@no_grad()
+@documented()
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Assign the parts of a vector to parameters, in the order of `parameters_to_vector`; not recorded.
+
+    vec : Tensor -- Of one axis, as long as the parameters have elements, on their device.
+    parameters : iterable of Tensor -- They keep their dtypes.
+    raises ValueError -- If the shape is another.
+
+    >>> layer = xgrad.nn.Linear(1, 2)
+    >>> xgrad.nn.utils.vector_to_parameters(xgrad.arange(4.0), layer.parameters())
+    >>> layer.bias.detach()
+    Tensor([2., 3.])
+    """
+    vec = check_tensor("vector_to_parameters", "vec", vec)
+    tensors, start = check_tensors("vector_to_parameters", "parameters", parameters), 0
+    size = math.fsum([p.size for p in tensors])
+    if vec.shape != (size,):
+        raise ValueError(f"vector_to_parameters: expected vec of shape ({size:.0f},), got {vec.shape}")
+    for p in tensors:
+        p.data = astype(reshape(vec[start : start + p.size], p.shape), p.dtype)
+        start += p.size
 
 
 def _common_buffer(leaves: list[Any]) -> Tensor | None:

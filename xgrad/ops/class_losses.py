@@ -55,7 +55,7 @@ def _cross_entropy_gradient(
     return (probabilities - wanted) * g
 
 
-@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale")
+@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale", autocast="wide")
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
     if not input.shape[axis] and 0 not in target.shape:

@@ -54,7 +54,7 @@ def _bias_rule(g: Any, xp: Any) -> Any:
     return xp.sum(g, axis=(0, *range(2, len(g.shape))))
 
 
-@derivative(_input_rule, _weight_rule, _bias_rule, kind=FLOATING)
+@derivative(_input_rule, _weight_rule, _bias_rule, kind=FLOATING, autocast="narrow")
 def convolution(xp: Any, input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int) -> Any:
     """Return the cross-correlation of an input of shape (N, C, ...) and a weight of shape (O, C / groups, ...)."""
     out = xp.matmul(_matrix(xp, weight, groups), _columns(xp, input, window, groups))
@@ -72,6 +72,7 @@ def _weight_rule_of_input(g: Any, xp: Any, grad: Any, window: Window, groups: in
     lambda g, xp, weight, window, groups: call_op(convolution, xp, g, weight, window=window, groups=groups),
     _weight_rule_of_input,
     kind=FLOATING,
+    autocast="narrow",
 )
 def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
     """Return the gradient of a convolution for its input, which is the transposed convolution of `grad`."""

@@ -33,6 +33,7 @@ def derivative(
     holomorphic: bool = True,
     scipy_promotion: bool = False,
     views: Views = False,
+    autocast: str | None = None,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -46,6 +47,7 @@ def derivative(
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
         more: dict[str, Any] = {"broadcasts": broadcasts, "residual": residual, "views": views, "joint": joint}
+        more["autocast"] = autocast
         name = forward.__name__.lstrip("_")
         function = Function.of(name, forward, rules, **flags, **more)
         return make_callable(function, forward.__doc__, forward.__module__)
@@ -62,7 +64,11 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
     if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (
         f.joint_backward or f.residual or f.cross_device
     ):
-        call = binary_fast_path(f.name, lambda: function) if two else unary_fast_path(f.name, lambda: function, f.views)
+        call = (
+            binary_fast_path(f.name, lambda: function, bool(f.autocast))
+            if two
+            else unary_fast_path(f.name, lambda: function, f.views, bool(f.autocast))
+        )
     else:
         call = lambda *inputs, **options: function(*inputs, **options)  # noqa: E731
     function.public = call

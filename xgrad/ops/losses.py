@@ -26,6 +26,7 @@ def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
     lambda g, xp, input, target, reduction: _mse_rule(g, xp, target, input, reduction),
     kind=FLOATING,
     highest=FLOATING,
+    autocast="wide",
 )
 def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
     return reduced(xp, xp.square(input - target), reduction)
@@ -78,7 +79,7 @@ def _huber_rule(g: Any, xp: Any, x: Any, delta: float, scale: float) -> Any:
     return g * (xp.minimum(xp.maximum(x, -delta), delta) * scale)
 
 
-@derivative(_huber_rule, kind=FLOATING, highest=FLOATING)
+@derivative(_huber_rule, kind=FLOATING, highest=FLOATING, autocast="wide")
 def _huber(xp: Any, x: Any, /, delta: float, scale: float) -> Any:
     """Return half the square up to `delta`, linear beyond, times `scale`."""
     size = xp.abs(x)

@@ -99,7 +99,7 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
     return xp.squeeze(out, axis=-1) if vector else out
 
 
-@derivative(_matmul_left, _matmul_right, kind=INTEGER)
+@derivative(_matmul_left, _matmul_right, kind=INTEGER, autocast="narrow")
 @documented("linear algebra functions")
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the matrix product.
@@ -151,7 +151,7 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
     return _permute_to(xp, out, [summed[other.index(a)] for a in sorted(other)] + free)
 
 
-@derivative(_tensordot_left, _tensordot_right, kind=INTEGER)
+@derivative(_tensordot_left, _tensordot_right, kind=INTEGER, autocast="narrow")
 @documented("linear algebra functions")
 def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
     """Multiply and sum over some axes of each.

@@ -1,9 +1,34 @@
-"""Optimizers, which update parameters by their gradients."""
+"""Optimizers, which update parameters by their gradients, and schedules of their learning rates."""
 
+from xgrad.optim import lr_scheduler
+from xgrad.optim.adadelta import Adadelta
+from xgrad.optim.adagrad import Adagrad
 from xgrad.optim.adam import Adam, AdamW
+from xgrad.optim.adamax import Adamax
+from xgrad.optim.lbfgs import LBFGS
+from xgrad.optim.lion import Lion
+from xgrad.optim.muon import Muon
+from xgrad.optim.nadam import NAdam
 from xgrad.optim.optimizer import Optimizer
+from xgrad.optim.radam import RAdam
+from xgrad.optim.rmsprop import RMSprop
 from xgrad.optim.sgd import SGD
 from xgrad.support import hints
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = [
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "lr_scheduler",
+]
 hints.install(__name__)

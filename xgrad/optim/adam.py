@@ -8,17 +8,12 @@ from typing import Any, ClassVar
 
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
-from xgrad.optim.optimizer import Optimizer, Params, check_range
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, check_ranges
 from xgrad.support.docstrings import by_name, documented
-from xgrad.support.hints import shown
 
-_OPTIONS = by_name(
-    "params : iterable of Tensor or of dict -- The parameters, or groups of them: see `Optimizer`.",
-    "lr : float, default 1e-3 -- The learning rate.",
-    "betas : tuple of float, default (0.9, 0.999) -- β1 and β2, the decay rates of the moments.",
-    "eps : float, default 1e-8 -- ε.",
-    "amsgrad : bool, default False -- Whether steps are scaled by the largest second moment so far.",
-    "maximize : bool, default False -- Whether to maximize instead of minimize.",
+_OPTIONS = SHARED | by_name(
+    "amsgrad : bool, default False -- Whether steps are scaled by the largest second moment so far."
 )
 
 
@@ -35,9 +30,7 @@ class Adam(Optimizer):
 
     With `amsgrad` [2]_, the largest v so far takes the place of v in the last line.
 
-    params, lr, betas, eps
-    weight_decay : float, default 0 -- λ, the factor of an L2 penalty.
-    amsgrad, maximize
+    params, lr, betas, eps, weight_decay, amsgrad, maximize
     raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
 
     .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
@@ -72,14 +65,7 @@ class Adam(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
-        name = type(self).__name__
-        for option in ("lr", "eps", "weight_decay"):
-            check_range(name, option, options[option])
-        betas = options["betas"]
-        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise ValueError(f"{name}: expected betas to be two numbers, got {shown(betas)}")
-        for i, beta in enumerate(betas):
-            check_range(name, f"betas[{i}]", beta, below=1.0)
+        check_ranges(type(self).__name__, options, "lr", "eps", "weight_decay", "betas")
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""
@@ -149,7 +135,7 @@ class AdamW(Adam):
     params, lr, betas, eps
     weight_decay : float, default 0.01 -- λ.
     amsgrad, maximize
-    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
+    raises TypeError, ValueError
 
     .. [1] I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
-from xgrad.optim.flat import FlatParameters, State, call_all
+from xgrad.optim.flat import FlatParameters, State, Update, call_all
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -158,6 +158,11 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        self.apply_update(self.update)
+        return loss
+
+    def apply_update(self, update: Update) -> None:
+        """Update each parameter that has a gradient, by a rule that is called as `update` is."""
         if not all(map(self._has_packed, self.param_groups)):  # groups were added, or edited
             self._unpacked_state, self._packed = self._states(), {}
         for group in self.param_groups:
@@ -167,8 +172,7 @@ class Optimizer:
                     self._unpacked_state |= packed.states()
                 packed = self._pack(group)
             for flat in packed.flats:
-                flat.step(self.update, group)
-        return loss
+                flat.step(update, group)
 
     def flats(self) -> list[FlatParameters]:
         """Return the packed parameters of all groups."""
@@ -266,7 +270,7 @@ class Optimizer:
             raise ValueError(f"{title}: expected groups with these numbers of parameters: {expected}, got {got}")
         pairs = list(zip(self.param_groups, groups, strict=True))
         for i, (own, group) in enumerate(pairs):
-            if group.keys() != own.keys():
+            if (group.keys() ^ own.keys()) - {"initial_lr"}:  # which schedules add
                 raise ValueError(
                     f"{title}: expected the options {sorted(self.defaults)} in group {i}, got "
                     f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
@@ -332,14 +336,3 @@ def _as_list(name: str, params: Any) -> list[Any]:
             f"{type(params).__name__}"
         )
     return list(params)
-
-
-def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:
-    """Raise a ValueError unless an option is a number from 0 up to `below`, which is left out."""
-    try:
-        good = 0 <= float(value) < below
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        limit = "" if below == float("inf") else f" below {below:g}"
-        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {shown(value)}")

@@ -8,11 +8,12 @@ from typing import Any
 
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
-from xgrad.optim.optimizer import Optimizer, Params, check_range
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, check_ranges
 from xgrad.support.docstrings import documented
 
 
-@documented()
+@documented(shared=SHARED)
 class SGD(Optimizer):
     """Stochastic gradient descent, optionally with momentum.
 
@@ -25,14 +26,13 @@ class SGD(Optimizer):
     Without momentum b is g. As in PyTorch, the learning rate multiplies the whole of b, where the paper [1]_
     applies it to each gradient when it is added.
 
-    params : iterable of Tensor or of dict -- The parameters, or groups of them: see `Optimizer`.
-    lr : float, default 1e-3 -- The learning rate.
+    params, lr
     momentum : float, default 0 -- μ.
     dampening : float, default 0 -- τ.
-    weight_decay : float, default 0 -- λ, the factor of an L2 penalty.
+    weight_decay
     nesterov : bool, default False -- Whether to use Nesterov's momentum, which needs momentum and no dampening.
-    maximize : bool, default False -- Whether to maximize instead of minimize.
-    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
+    maximize
+    raises TypeError, ValueError
 
     .. [1] I. Sutskever, J. Martens, G. Dahl, G. Hinton, "On the importance of initialization and momentum in
        deep learning", ICML 2013.
@@ -63,8 +63,7 @@ class SGD(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
-        for option in ("lr", "momentum", "dampening", "weight_decay"):
-            check_range("SGD", option, options[option])
+        check_ranges("SGD", options, "lr", "momentum", "dampening", "weight_decay")
         if options["nesterov"] and (not options["momentum"] or options["dampening"]):
             raise ValueError(
                 "SGD: expected momentum above 0 and no dampening with nesterov, got momentum "

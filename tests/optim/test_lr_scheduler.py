@@ -1,0 +1,214 @@
+"""Schedules: learning rates and momenta compared with PyTorch, states, captured steps, and errors."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from helpers import check_error
+from xgrad import optim
+from xgrad.capture import CaptureWarning
+from xgrad.optim import lr_scheduler
+from xgrad.optim.lr_scheduler import LRScheduler
+
+#: Functions of an optimizer and a module, xgrad's or PyTorch's, that return a schedule.
+SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
+    "LambdaLR": lambda o, m: m.LambdaLR(o, lambda epoch: 0.95**epoch),
+    "LambdaLR of groups": lambda o, m: m.LambdaLR(o, [lambda epoch: 0.95**epoch, lambda epoch: 1 / (1 + epoch)]),
+    "StepLR": lambda o, m: m.StepLR(o, 30),
+    "StepLR by 0.5": lambda o, m: m.StepLR(o, 7, gamma=0.5),
+    "MultiStepLR": lambda o, m: m.MultiStepLR(o, [10, 40, 40, 70], gamma=0.5),
+    "ExponentialLR": lambda o, m: m.ExponentialLR(o, 0.97),
+    "LinearLR": lambda o, m: m.LinearLR(o),
+    "LinearLR to 0": lambda o, m: m.LinearLR(o, start_factor=0.9, end_factor=0.0, total_iters=60),
+    "ConstantLR": lambda o, m: m.ConstantLR(o),
+    "ConstantLR for 20": lambda o, m: m.ConstantLR(o, factor=0.1, total_iters=20),
+    "PolynomialLR": lambda o, m: m.PolynomialLR(o, total_iters=50),
+    "PolynomialLR of power 2.5": lambda o, m: m.PolynomialLR(o, total_iters=80, power=2.5),
+    "CosineAnnealingLR": lambda o, m: m.CosineAnnealingLR(o, 100),
+    "CosineAnnealingLR that rises": lambda o, m: m.CosineAnnealingLR(o, 30, eta_min=1e-3),
+    "CosineAnnealingWarmRestarts": lambda o, m: m.CosineAnnealingWarmRestarts(o, 13),
+    "CosineAnnealingWarmRestarts doubled": lambda o, m: m.CosineAnnealingWarmRestarts(o, 10, T_mult=2, eta_min=1e-3),
+    "OneCycleLR": lambda o, m: m.OneCycleLR(o, max_lr=1.0, total_steps=100),
+    "OneCycleLR of epochs": lambda o, m: m.OneCycleLR(o, max_lr=[1.0, 0.3], epochs=11, steps_per_epoch=10),
+    "OneCycleLR of three phases": lambda o, m: m.OneCycleLR(
+        o, 1.0, 120, pct_start=0.4, anneal_strategy="linear", three_phase=True, base_momentum=0.5, div_factor=10.0
+    ),
+    "OneCycleLR without momentum": lambda o, m: m.OneCycleLR(o, 1.0, 100, cycle_momentum=False, final_div_factor=10.0),
+    "SequentialLR": lambda o, m: m.SequentialLR(
+        o, [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingLR(o, 90)], milestones=[10]
+    ),
+    "SequentialLR of three": lambda o, m: m.SequentialLR(
+        o, [m.ConstantLR(o, 0.1), m.ExponentialLR(o, 0.9), m.StepLR(o, 5)], milestones=[20, 50]
+    ),
+    "SequentialLR with restarts": lambda o, m: m.SequentialLR(
+        o, [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingWarmRestarts(o, 20)], milestones=[10]
+    ),
+    "ChainedScheduler": lambda o, m: m.ChainedScheduler([m.ConstantLR(o, 0.1, 20), m.ExponentialLR(o, 0.95)]),
+    "ChainedScheduler of three": lambda o, m: m.ChainedScheduler(
+        [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingLR(o, 40), m.StepLR(o, 30, 0.5)]
+    ),
+    "ReduceLROnPlateau": lambda o, m: m.ReduceLROnPlateau(o, factor=0.5, patience=3),
+    "ReduceLROnPlateau of a maximum": lambda o, m: m.ReduceLROnPlateau(
+        o, "max", patience=2, threshold=0.1, threshold_mode="abs", cooldown=4, min_lr=[1e-3, 1e-4]
+    ),
+}
+STEPS = 100
+METRICS = np.cumsum(np.random.default_rng(0).normal(size=STEPS)) - np.arange(STEPS) / 5
+
+
+def started(library: Any, name: str) -> tuple[Any, Any]:
+    """Return an optimizer of two groups of xgrad or PyTorch, and its schedule."""
+    tensors = [library.ones(2, requires_grad=True) for _ in range(2)]
+    groups = [{"params": tensors[:1]}, {"params": tensors[1:], "lr": 0.1}]
+    if "OneCycleLR" in name and "three" not in name:
+        optimizer = library.optim.Adam(groups, lr=0.5)
+    else:
+        optimizer = library.optim.SGD(groups, lr=0.5, momentum=0.9)
+    return optimizer, SCHEDULES[name](optimizer, library.optim.lr_scheduler)
+
+
+def advance(schedule: Any, i: int) -> None:
+    if "Plateau" in type(schedule).__name__:
+        schedule.step(METRICS[i])
+    else:
+        schedule.step()
+
+
+def settings(optimizer: Any) -> list[float]:
+    """Return the learning rates and momenta of an optimizer."""
+    return [x for g in optimizer.param_groups for x in (g["lr"], *(g.get("betas") or (g["momentum"],)))]
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+def test_rates_and_momenta_match_pytorch(name, torch):
+    (optimizer, schedule), (reference, other) = started(xgrad, name), started(torch, name)
+    for i in range(STEPS):
+        assert settings(optimizer) == pytest.approx(settings(reference), 1e-12, 1e-15), i
+        assert schedule.get_last_lr() == pytest.approx([float(lr) for lr in other.get_last_lr()], 1e-12, 1e-15), i
+        advance(schedule, i)
+        advance(other, i)
+    assert all(type(x) in (int, float) for x in settings(optimizer))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("steps", [0, 5, 33])
+def test_continuing_from_a_state_is_exact(name, steps):
+    optimizer, schedule = started(xgrad, name)
+    for i in range(steps):
+        advance(schedule, i)
+    follower, other = started(xgrad, name)
+    state, kept = schedule.state_dict(), copy.deepcopy(schedule.state_dict())
+    follower.load_state_dict(optimizer.state_dict())
+    other.load_state_dict(state)
+    for i in range(steps, steps + 40):
+        assert settings(follower) == settings(optimizer)
+        assert other.get_last_lr() == schedule.get_last_lr()
+        advance(schedule, i)
+        advance(other, i)
+    assert state == kept, "what state_dict returned was written to"
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_captured_steps_follow_without_another_recording(name):
+    runs = []
+    for capture in (lambda step: step, xgrad.capture):
+        optimizer, schedule = started(xgrad, name)
+        params = [p for group in optimizer.param_groups for p in group["params"]]
+
+        def step(optimizer: Any = optimizer, params: Any = params) -> None:
+            optimizer.zero_grad()
+            sum((p * p).sum() for p in params).backward()
+            optimizer.step()
+
+        step = capture(step)
+        for i in range(40):
+            step()
+            advance(schedule, i)
+        runs.append([p.tolist() for p in params])
+    assert runs[0] == runs[1]
+    assert step.refusal is None
+    assert step.recordings == 1
+
+
+def test_schedule_in_a_captured_step_is_refused():
+    _, schedule = started(xgrad, "StepLR")
+    step = xgrad.capture(lambda x: (schedule.step(), x + 1)[1])
+    step(xgrad.ones(2))  # runs eagerly, since the optimizer has not packed its parameters
+    with pytest.warns(CaptureWarning, match="StepLR.step counts epochs: call it after the"):
+        step(xgrad.ones(2))
+    step(xgrad.ones(2))
+    assert schedule.last_epoch == 3
+
+
+def test_initial_rate_is_that_before_the_first_schedule():
+    optimizer, first = started(xgrad, "ConstantLR")
+    second = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    assert first.base_lrs == second.base_lrs == [0.5, 0.1]
+    for _ in range(3):
+        second.step()
+    third = lr_scheduler.ExponentialLR(optimizer, 0.5, last_epoch=3)
+    assert (third.last_epoch, third.base_lrs) == (4, [0.5, 0.1])
+    assert third.get_last_lr() == pytest.approx([0.5 / 3 / 16, 0.1 / 3 / 16])
+
+
+def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
+    optimizer, _ = started(xgrad, "StepLR")
+    plain = optim.SGD([{"params": [xgrad.ones(2)]}, {"params": [xgrad.ones(2)]}], momentum=0.9)
+    state = plain.state_dict()
+    plain.load_state_dict(optimizer.state_dict())
+    assert [group["lr"] for group in plain.param_groups] == [0.5, 0.1]
+    optimizer.load_state_dict(state)
+    assert [group["initial_lr"] for group in optimizer.param_groups] == [0.5, 0.1]
+
+
+@pytest.mark.parametrize(("call", "expected"), [
+    ("m.StepLR(5, 3)", "TypeError: StepLR: expected an optimizer, got int"),
+    ("m.LambdaLR(o, [abs])", "ValueError: LambdaLR: expected one lr_lambda, or one for each of 2 groups, got 1"),
+    ("m.StepLR(o, 0)", "ValueError: StepLR: expected an int of 1 or more for step_size, got 0"),
+    ("m.StepLR(o, 2.0)", "ValueError: StepLR: expected an int of 1 or more for step_size, got 2.0"),
+    ("m.StepLR(p, 2, last_epoch=3)", "ValueError: StepLR: expected an optimizer that had a schedule, for last_epoch 3"),
+    ("m.ConstantLR(o, factor=1.5)", "ValueError: … a number above 0 and at most 1 for factor, got 1.5"),
+    ("m.ConstantLR(o, total_iters=-1)", "ValueError: ConstantLR: expected an int of 0 or more for total_iters, got -1"),
+    ("m.LinearLR(o, start_factor=0.0)", "ValueError: LinearLR: expected a number above 0 … for start_factor, got 0.0"),
+    ("m.LinearLR(o, end_factor=2.0)", "ValueError: LinearLR: expected a number from 0 to 1 for end_factor, got 2.0"),
+    ("m.PolynomialLR(o, 0)", "ValueError: PolynomialLR: expected an int of 1 or more for total_iters, got 0"),
+    ("m.CosineAnnealingLR(o, 0)", "ValueError: CosineAnnealingLR: expected an int of 1 or more for T_max, got 0"),
+    ("m.CosineAnnealingWarmRestarts(o, 5, 0)", "ValueError: … expected an int of 1 or more for T_mult, got 0"),
+    ("m.OneCycleLR(o, 1.0)", "ValueError: OneCycleLR: expected total_steps, or epochs and steps"),
+    ("m.OneCycleLR(o, 1.0, 5, anneal_strategy='x')", "ValueError: … anneal_strategy 'cos' or 'linear', got 'x'"),
+    ("m.OneCycleLR(o, [1.0], 5)", "ValueError: OneCycleLR: expected one max_lr, or one for each of 2 groups, got 1"),
+    ("m.OneCycleLR(g, 1.0, 5)", "ValueError: … expected an optimizer with momentum or betas, got Adagrad"),
+    ("[s.step() for s in [m.OneCycleLR(o, 1.0, 2)] for _ in range(3)]", "ValueError: OneCycleLR.step: expected at"),
+    ("m.ReduceLROnPlateau(o, factor=1.0)", "ValueError: ReduceLROnPlateau: expected a factor below 1, got 1.0"),
+    ("m.ReduceLROnPlateau(o, 'least')", "ValueError: … expected mode 'min' or 'max' … got 'least' and"),
+    ("m.SequentialLR(o, [], [])", "ValueError: SequentialLR: expected one milestone less than schedulers, got 0 and 0"),
+    ("m.SequentialLR(o, [m.StepLR(o, 1), m.ReduceLROnPlateau(o)], [3])", "TypeError: … but not ReduceLROnPlateau"),
+    ("m.SequentialLR(o, [m.StepLR(p, 1)], [])", "ValueError: … expected schedulers of one optimizer"),
+    ("m.SequentialLR(o, [m.StepLR(o, 1)] * 3, [5, 2])", "ValueError: … milestones in ascending order, got [5, 2]"),
+    ("m.ChainedScheduler([])", "ValueError: ChainedScheduler: expected schedulers, got none"),
+    ("m.StepLR(o, 1).load_state_dict({'gamma': 1})", "ValueError: StepLR.load_state_dict: expected ['_last_lr', …"),
+    ("m.LRScheduler(o)", "NotImplementedError: LRScheduler: expected a method get_lr, found none: define it"),
+])  # fmt: skip
+def test_errors(call, expected):
+    optimizer, _ = started(xgrad, "StepLR")
+    params = [xgrad.ones(2, requires_grad=True)]
+    check_error(call, expected, m=lr_scheduler, o=optimizer, p=optim.SGD(params), g=optim.Adagrad(params))
+
+
+def test_subclass_sets_rates():
+    class Wave(LRScheduler):
+        def get_lr(self) -> list[float]:
+            return [lr * math.cos(self.last_epoch) for lr in self.base_lrs]
+
+    optimizer, _ = started(xgrad, "ConstantLR")
+    schedule = Wave(optimizer)
+    schedule.step()
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5 * math.cos(1), 0.1 * math.cos(1)]

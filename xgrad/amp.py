@@ -1,0 +1,72 @@
+"""Mixed precision: matrix products in float16, parameters and losses in float32.
+
+A training step scales the loss, so that gradients in float16 do not vanish::
+
+    with autocast("cuda"):
+        loss = cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+
+On a GPU this takes less time and memory. On the CPU it is accepted, but slower than float32: NumPy has no fast float16.
+`xgrad.set_tf32` makes products of float32 faster on a GPU, without other changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend.device import Device
+from xgrad.core.autocast import autocast_dtypes, autocast_mode
+from xgrad.core.dtypes import float16
+from xgrad.optim.grad_scaler import GradScaler
+from xgrad.support import hints
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+from xgrad.support.scopes import Mode
+
+__all__ = ["GradScaler", "autocast"]
+hints.install(__name__)
+
+
+@documented()
+class autocast(Mode[Any]):
+    """Cast the inputs of matrix products to float16 [1]_, in a ``with`` block or a decorated function.
+
+    Linear layers, `matmul`, `tensordot` and convolutions cast inputs and weights of float32 to float16; softmax,
+    losses and normalization compute in float32. Other ops take what they get, and float64 is left alone. Gradients of
+    parameters are float32, as the parameters. The setting belongs to the thread or task. A captured step may contain
+    the block, or be within it: then each setting has its own trace.
+
+    device_type : str or Device -- The type of the devices whose ops cast, such as ``"cuda"``.
+    dtype : dtype, default float16 -- The dtype of matrix products. xgrad has no bfloat16.
+    enabled : bool, default True -- Whether to cast; False switches an outer block off.
+    raises TypeError -- If `dtype` is not float16, or the array library has no float16.
+    raises DeviceError -- If there is no usable device of this type.
+
+    .. [1] P. Micikevicius et al., "Mixed precision training", ICLR 2018.
+
+    >>> layer = xgrad.nn.Linear(2, 3)
+    >>> with xgrad.amp.autocast("cpu"):
+    ...     layer(xgrad.ones((4, 2))).dtype
+    dtype('float16')
+    """
+
+    def __init__(self, device_type: str | Device, dtype: Any = float16, enabled: bool = True) -> None:
+        device = Device(device_type)
+        if str(dtype).rpartition(".")[2] == "bfloat16":
+            raise TypeError("autocast: expected dtype float16, got bfloat16, which NumPy and xgrad do not have")
+        try:
+            good = np.dtype(dtype) == float16
+        except TypeError:
+            good = False
+        if not good:
+            raise TypeError(f"autocast: expected dtype float16, got {shown(dtype)}")
+        if enabled:
+            device.backend.dtype("float16")  # raises TypeError if the library has none
+        modes = {kind: value for kind, value in (autocast_dtypes.get() or {}).items() if kind != device.type}
+        if enabled:
+            modes[device.type] = float16
+        super().__init__(autocast_dtypes, autocast_mode(frozenset(modes.items())))

@@ -1,0 +1,75 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, average, check_range, check_ranges, penalized
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class Adadelta(Optimizer):
+    """Steps scaled by running means of the squared gradient and of the squared steps [1]_.
+
+    With the gradient g of a parameter p, λ the weight decay, and β the decay rate of the means::
+
+        g = g + λ p
+        v = β v + (1 - β) g²
+        d = √(u + ε) / √(v + ε) g
+        u = β u + (1 - β) d²
+        p = p - lr d
+
+    params
+    lr : float, default 1 -- The learning rate, which the paper does not have.
+    rho : float, default 0.9 -- β.
+    eps : float, default 1e-6 -- ε.
+    weight_decay, maximize
+    raises TypeError, ValueError
+
+    .. [1] M. D. Zeiler, "Adadelta: an adaptive learning rate method", arXiv:1212.5701, algorithm 1.
+
+    >>> x = xgrad.Tensor(1.0, requires_grad=True)
+    >>> optimizer = xgrad.optim.Adadelta([x], rho=0.0, eps=1.0)
+    >>> (3**0.5 * x).backward()
+    >>> optimizer.step()
+    >>> xgrad.round(1000 * x.detach())
+    Tensor(134.)
+    """
+
+    elementwise = True
+    required_state = frozenset({"square_avg", "acc_delta"})
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, defaults)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("Adadelta", options, "lr", "eps", "weight_decay")
+        check_range("Adadelta", "rho", options["rho"], below=1.0)
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of all parameters."""
+        rho, eps = options["rho"], options["eps"]
+        if not state:
+            state["square_avg"], state["acc_delta"] = xp.zeros_like(p), xp.zeros_like(p)
+        g = penalized(p, g, options)
+        v, u = state["square_avg"], state["acc_delta"]
+        average(v, g * g, rho)
+        delta = xp.sqrt(u + eps) / xp.sqrt(v + eps) * g
+        average(u, delta * delta, rho)
+        p -= options["lr"] * delta
+        return p

@@ -1,0 +1,77 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, check_ranges, penalized
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class Adagrad(Optimizer):
+    """Steps scaled by the sum of all squared gradients so far [1]_.
+
+    With the gradient g of a parameter p, λ the weight decay, η the decay of the learning rate, and t counting the
+    steps of p from 0::
+
+        g = g + λ p
+        s = s + g²
+        p = p - lr / (1 + t η) g / (√s + ε)
+
+    params
+    lr : float, default 0.01 -- The learning rate.
+    lr_decay : float, default 0 -- η.
+    weight_decay
+    initial_accumulator_value : float, default 0 -- s before the first step.
+    eps : float, default 1e-10 -- ε.
+    maximize
+    raises TypeError, ValueError
+
+    .. [1] J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods for online learning and stochastic
+       optimization", JMLR 12, 2011; the diagonal form.
+
+    >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
+    >>> optimizer = xgrad.optim.Adagrad([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> xgrad.round(100 * x.detach())
+    Tensor([450.,  49.])
+    """
+
+    elementwise = True
+    required_state = frozenset({"step", "sum"})
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 0.01,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, defaults | {"initial_accumulator_value": initial_accumulator_value})
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("Adagrad", options, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of all parameters."""
+        if not state:
+            state["step"], state["sum"] = 0, xp.zeros_like(p)
+            state["sum"] += options["initial_accumulator_value"]
+        rate = options["lr"] / (1 + state["step"] * options["lr_decay"])
+        state["step"] += 1
+        g = penalized(p, g, options)
+        total = state["sum"]
+        total += g * g
+        p -= rate * (g / (xp.sqrt(total) + options["eps"]))
+        return p

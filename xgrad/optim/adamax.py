@@ -1,0 +1,71 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, average, check_ranges, penalized
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class Adamax(Optimizer):
+    """Adam with a running maximum of the gradient in place of its second moment [1]_.
+
+    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p::
+
+        g = g + λ p
+        m = β1 m + (1 - β1) g
+        u = max(β2 u, |g| + ε)
+        p = p - lr / (1 - β1ᵗ) m / u
+
+    params
+    lr : float, default 2e-3 -- The learning rate.
+    betas, eps, weight_decay, maximize
+    raises TypeError, ValueError
+
+    .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 2; ε as in PyTorch.
+
+    >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
+    >>> optimizer = xgrad.optim.Adamax([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> xgrad.round(100 * x.detach())
+    Tensor([450.,  49.])
+    """
+
+    elementwise = True
+    required_state = frozenset({"step", "exp_avg", "exp_inf"})
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, defaults)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("Adamax", options, "lr", "betas", "eps", "weight_decay")
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of all parameters."""
+        beta1, beta2 = options["betas"]
+        if not state:
+            state["step"], state["exp_avg"], state["exp_inf"] = 0, xp.zeros_like(p), xp.zeros_like(p)
+        state["step"] += 1
+        g = penalized(p, g, options)
+        m = state["exp_avg"]
+        average(m, g, beta1)
+        state["exp_inf"] = largest = xp.maximum(beta2 * state["exp_inf"], xp.abs(g) + options["eps"])
+        p -= options["lr"] / (1 - beta1 ** state["step"]) * (m / largest)
+        return p

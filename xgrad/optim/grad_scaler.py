@@ -1,0 +1,172 @@
+"""Loss scaling, for gradients in float16."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.backend.device import Device
+from xgrad.core.dtypes import float16, float32, int32
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor
+from xgrad.nn.utils import Gradients
+from xgrad.ops import all, full, isfinite, logical_not, logical_or, where, zeros
+from xgrad.optim.flat import State, Update
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support import trees
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+
+@documented()
+class GradScaler:
+    """Loss scaling: the loss is multiplied by a factor, and the gradients are divided by it before the step [1]_.
+
+    If a gradient is not finite, the step leaves parameters and moments as they are, and `update` makes the factor
+    smaller; after `growth_interval` steps without that, larger. Nothing of this waits for the device, and a captured
+    step replays it. Therefore counts of steps, as Adam has for its bias correction, include steps that were left out,
+    unlike in PyTorch. LBFGS cannot be scaled.
+
+    device : str or Device, optional -- The device of the losses and parameters, by default the `default_device`.
+    init_scale : float, default 65536 -- The first factor.
+    growth_factor : float, default 2 -- By what it grows.
+    backoff_factor : float, default 0.5 -- By what it shrinks.
+    growth_interval : int, default 2000 -- The number of steps with finite gradients after which it grows.
+    enabled : bool, default True -- Whether to scale; False makes `step` that of the optimizer, and does nothing else.
+    raises ValueError -- If a number is out of range.
+
+    .. [1] P. Micikevicius et al., "Mixed precision training", ICLR 2018, section 3.2.
+
+    >>> x = xgrad.Tensor([1.0], requires_grad=True)
+    >>> optimizer, scaler = xgrad.optim.SGD([x], lr=0.25), xgrad.amp.GradScaler()
+    >>> scaler.scale((x * x).sum()).backward()
+    >>> x.grad
+    Tensor([131072.])
+    >>> scaler.step(optimizer)
+    >>> scaler.update()
+    >>> x
+    Tensor([0.5], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        device: str | Device | None = None,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        if not init_scale > 0 or not growth_factor > 1 or not 0 < backoff_factor < 1:
+            raise ValueError(
+                "GradScaler: expected init_scale above 0, growth_factor above 1 and backoff_factor between 0 and 1, "
+                f"got {shown(init_scale)}, {shown(growth_factor)} and {shown(backoff_factor)}"
+            )
+        if not isinstance(growth_interval, int) or growth_interval < 1:
+            raise ValueError(f"GradScaler: expected an int above 0 for growth_interval, got {shown(growth_interval)}")
+        self._growth_factor, self._backoff_factor, self._growth_interval = (
+            growth_factor,
+            backoff_factor,
+            growth_interval,
+        )
+        self._scale = full((), init_scale, dtype=float32, device=device)
+        self._growth_tracker = zeros((), dtype=int32, device=device)
+        self._enabled = enabled
+        self._found: dict[int, Tensor] = {}  # by the id of an optimizer, whether its gradients are not finite
+        self._stepped: set[int] = set()
+
+    def is_enabled(self) -> bool:
+        """Return whether losses are scaled."""
+        return self._enabled
+
+    def get_scale(self) -> float:
+        """Return the factor, for which the device is waited for; 1 if not enabled."""
+        return float(self._scale) if self._enabled else 1.0
+
+    def scale(self, outputs: Any) -> Any:
+        """Return a loss, or each of several in containers, multiplied by the factor."""
+        if not self._enabled:
+            return outputs
+        return trees.rebuild(outputs, [x * self._scale for _, x in trees.leaves(outputs)])
+
+    @no_grad()
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimizer by the factor: before clipping them, for else `step` does it."""
+        if not self._enabled:
+            return
+        if id(optimizer) in self._found:
+            raise RuntimeError("GradScaler.unscale_: expected one call before update(), got two for this optimizer")
+        gradients = Gradients("GradScaler.unscale_", [p for group in optimizer.param_groups for p in group["params"]])
+        if not gradients.arrays:
+            raise RuntimeError("GradScaler.unscale_: expected gradients, got none: call backward() before")
+        if any(array.dtype == float16 for array in gradients.arrays):
+            raise TypeError("GradScaler.unscale_: expected parameters of float32, got float16: use autocast() instead")
+        gradients.scale(1 / self._scale)
+        found = [logical_not(all(isfinite(array))) for array in gradients.arrays]
+        self._found[id(optimizer)] = functools.reduce(logical_or, found)
+
+    def step(self, optimizer: Optimizer) -> None:
+        """Take a step of the optimizer, which has no effect if a gradient is not finite."""
+        if not self._enabled:
+            optimizer.step()
+            return
+        if id(optimizer) in self._stepped:
+            raise RuntimeError("GradScaler.step: expected one call before update(), got two for this optimizer")
+        if id(optimizer) not in self._found:
+            self.unscale_(optimizer)
+        optimizer.apply_update(_unless(self._found[id(optimizer)]._data, optimizer.update))
+        self._stepped.add(id(optimizer))
+
+    @no_grad()
+    def update(self) -> None:
+        """Set the factor for the next step."""
+        if not self._enabled:
+            return
+        if not self._found:
+            raise RuntimeError("GradScaler.update: expected a call of step() or unscale_() before, got none")
+        found = functools.reduce(logical_or, self._found.values())
+        steps = where(found, 0, self._growth_tracker + 1)
+        grows, grown = steps == self._growth_interval, self._scale * self._growth_factor
+        scale = where(logical_not(grows), self._scale, where(isfinite(grown), grown, self._scale))
+        self._scale[...] = where(found, self._scale * self._backoff_factor, scale)
+        self._growth_tracker[...] = where(grows, 0, steps)
+        self._found.clear()
+        self._stepped.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the factor and the options, as in PyTorch; nothing if not enabled."""
+        if not self._enabled:
+            return {}
+        options = ("growth_factor", "backoff_factor", "growth_interval")
+        state = {"scale": self.get_scale(), **{key: getattr(self, f"_{key}") for key in options}}
+        return state | {"_growth_tracker": int(self._growth_tracker)}
+
+    @no_grad()
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+        if not self._enabled:
+            return
+        own = self.state_dict()
+        if not isinstance(state_dict, Mapping) or state_dict.keys() != own.keys():
+            got = sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            raise ValueError(f"GradScaler.load_state_dict: expected {sorted(own)}, got {got}")
+        self._scale[...], self._growth_tracker[...] = state_dict["scale"], state_dict["_growth_tracker"]
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+
+
+def _unless(skip: Any, update: Update) -> Update:
+    """Return an update rule that leaves parameters and arrays of the state alone if `skip` is true."""
+
+    @functools.wraps(update)
+    def unless(xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        before = {key: xp.asarray(state[key], copy=True) for key in state if state.is_array(key)}
+        old = xp.asarray(p, copy=True)
+        g = xp.where(skip, xp.zeros_like(g), g)  # for the first state, which has no value before
+        new = update(xp, p, g, state, options)
+        for key, value in before.items():
+            state[key] = xp.where(skip, value, state[key])
+        return xp.where(skip, old, new)
+
+    return unless

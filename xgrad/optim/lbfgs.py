@@ -1,0 +1,227 @@
+"""L-BFGS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from xgrad.backend.device import tracing
+from xgrad.core.grad_mode import enable_grad, no_grad
+from xgrad.core.tensor import Tensor
+from xgrad.nn.utils import parameters_to_vector, vector_to_parameters
+from xgrad.ops import abs, asarray, astype, max, sum, vecdot, zeros_like
+from xgrad.optim.flat import Update
+from xgrad.optim.line_search import Point, strong_wolfe
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, check_ranges
+from xgrad.support import trees
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+_CURVATURE = 1e-10  # pairs of steps and changes with less are left out, to keep the approximation positive definite
+_LINE_TOLERANCE = 1e-9  # of the line search, which has no option for it
+_MEMORY = frozenset("n_iter func_evals d t old_dirs old_stps ro H_diag prev_flat_grad".split())
+
+
+@documented(shared=SHARED)
+class LBFGS(Optimizer):
+    """Quasi-Newton steps, by gradients of the last steps [1]_, for problems without noise.
+
+    The direction is the gradient times an approximation of the inverse Hessian, made of the last steps and changes of
+    the gradient. A step takes a function that computes the loss, which is called several times::
+
+        def closure():
+            optimizer.zero_grad()
+            loss = compute_loss()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+
+    params : iterable of Tensor -- The parameters, in one group, on one device.
+    lr : float, default 1 -- The step size, or with a line search the first that it tries.
+    max_iter : int, default 20 -- The maximal number of iterations of a step.
+    max_eval : int, optional -- The maximal number of calls of the closure in a step; by default 5/4 `max_iter`.
+    tolerance_grad : float, default 1e-7 -- The largest component of the gradient at which a step ends.
+    tolerance_change : float, default 1e-9 -- The change of the loss and of the parameters at which a step ends.
+    history_size : int, default 100 -- The number of steps and changes that are kept, each as large as the parameters.
+    line_search_fn : {None, "strong_wolfe"}, default None -- The line search; None takes steps of size `lr`.
+    raises TypeError, ValueError -- As `Optimizer`, if an option is out of range, there are several groups, or a step is
+        given no closure.
+
+    The state is that of PyTorch, under the first parameter. The number of iterations depends on values, which are read:
+    a step within `xgrad.capture` runs eagerly, with a warning.
+
+    .. [1] J. Nocedal, S. J. Wright, "Numerical optimization", 2006, algorithm 7.5.
+
+    >>> x = xgrad.Tensor([-1.0, 2.0], requires_grad=True)
+    >>> optimizer = xgrad.optim.LBFGS([x], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+    ...     loss.backward()
+    ...     return loss
+    >>> for _ in range(3):
+    ...     loss = optimizer.step(closure)
+    >>> xgrad.round(100 * x.detach())
+    Tensor([100., 100.])
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        self._memory: dict[str, Any] = {}
+        defaults = {"lr": lr, "max_iter": max_iter, "tolerance_grad": tolerance_grad, "history_size": history_size}
+        defaults |= {"max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
+        super().__init__(params, defaults | {"tolerance_change": tolerance_change, "line_search_fn": line_search_fn})
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("LBFGS", options, "lr", "tolerance_grad", "tolerance_change")
+        for key in ("max_iter", "max_eval", "history_size"):
+            if not isinstance(options[key], int) or options[key] < 1:
+                raise ValueError(f"LBFGS: expected {key} to be an int above 0, got {shown(options[key])}")
+        if options["line_search_fn"] not in (None, "strong_wolfe"):
+            raise ValueError(
+                f"LBFGS: expected line_search_fn to be None or 'strong_wolfe', got {shown(options['line_search_fn'])}"
+            )
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """Add the parameters; raise a ValueError if there are some already."""
+        if self.param_groups:
+            raise ValueError("LBFGS: expected one group of parameters, got two: give all parameters one list")
+        super().add_param_group(group)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take up to `max_iter` iterations, and return the first result of the closure."""
+        if closure is None:
+            raise TypeError("LBFGS.step: expected a closure that computes the loss and its gradients, got none")
+        if (trace := tracing.get()) is not None:
+            trace.refuse("LBFGS takes steps that depend on values: capture the closure, not the step")
+        (options,) = self.param_groups
+        memory, lr = self._memory, options["lr"]
+        with no_grad():
+            loss, value, gradient = self._evaluate(closure)
+            evaluations = 1
+            for iteration in range(1, options["max_iter"] + 1):
+                if float(max(abs(gradient))) <= options["tolerance_grad"]:
+                    break
+                direction = self._direction(gradient, options["history_size"])
+                slope, size = float(vecdot(gradient, direction)), float(max(abs(direction)))
+                t = min(1.0, 1 / float(sum(abs(gradient)))) * lr if memory["n_iter"] == 1 else lr
+                memory |= {"d": direction, "t": t, "prev_flat_grad": gradient}
+                if slope > -options["tolerance_change"]:
+                    break
+                x, before = self._vector(), value
+                if options["line_search_fn"]:
+                    at, start = partial(self._point, closure, x, direction), Point(0.0, value, gradient, slope)
+                    left = options["max_eval"] - evaluations
+                    (t, value, gradient, _), count = strong_wolfe(at, start, t, size, _LINE_TOLERANCE, left)
+                    evaluations += count
+                    memory["t"] = t
+                self._assign(x + t * direction)
+                if not options["line_search_fn"] and iteration < options["max_iter"]:
+                    _, value, gradient = self._evaluate(closure)
+                    evaluations += 1
+                change = min(size * math.fabs(t), math.fabs(value - before))
+                if evaluations >= options["max_eval"] or change <= options["tolerance_change"]:
+                    break
+            memory["func_evals"] = memory.get("func_evals", 0) + evaluations
+        return loss
+
+    def apply_update(self, update: Update) -> None:
+        """Raise a TypeError: the steps are no function of one gradient."""
+        raise TypeError("LBFGS: expected a call of step(closure), got one of GradScaler: scale no loss")
+
+    def _direction(self, gradient: Tensor, history_size: int) -> Tensor:
+        """Return the direction of the next iteration, and add the last one to the history."""
+        memory = self._memory
+        if "n_iter" not in memory:
+            memory |= {"n_iter": 1, "old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1.0}
+            return -gradient
+        memory["n_iter"] += 1
+        change, step = gradient - memory["prev_flat_grad"], memory["t"] * memory["d"]
+        curvature = vecdot(change, step)
+        history = memory["old_dirs"], memory["old_stps"], memory["ro"]
+        if float(curvature) > _CURVATURE:
+            for part, new in zip(history, (change, step, 1 / curvature), strict=True):
+                part.append(new)
+                del part[:-history_size]
+            memory["H_diag"] = curvature / vecdot(change, change)
+        direction: Tensor = -gradient
+        factors: list[Tensor] = []
+        for change, step, inverse in reversed(list(zip(*history, strict=True))):
+            factors.append(inverse * vecdot(step, direction))
+            direction = direction - factors[-1] * change
+        direction = direction * memory["H_diag"]
+        for change, step, inverse in zip(*history, strict=True):
+            direction = direction + step * (factors.pop() - inverse * vecdot(change, direction))
+        return direction
+
+    def _point(self, closure: Callable[[], Any], x: Tensor, direction: Tensor, t: float) -> Point:
+        """Return a point on the line of a direction."""
+        self._assign(x + t * direction)
+        _, value, gradient = self._evaluate(closure)
+        return Point(t, value, gradient, float(vecdot(gradient, direction)))
+
+    def _evaluate(self, closure: Callable[[], Any]) -> tuple[Any, float, Tensor]:
+        """Return the result of the closure, its value, and all gradients as one vector."""
+        with enable_grad():
+            loss = closure()
+        grads = [zeros_like(p) if p.grad is None else p.grad for p in self.param_groups[0]["params"]]
+        return loss, float(loss), parameters_to_vector(grads)
+
+    def _vector(self) -> Tensor:
+        """Return all parameters as one vector."""
+        return parameters_to_vector(self.param_groups[0]["params"])
+
+    def _assign(self, vector: Tensor) -> None:
+        """Set all parameters."""
+        vector_to_parameters(vector, self.param_groups[0]["params"])
+
+    def is_packed(self) -> bool:
+        """Return whether a captured step may be traced: nothing is packed."""
+        return True
+
+    @property
+    def state(self) -> Mapping[Tensor, Mapping[str, Any]]:
+        """The state, to read, under the first parameter."""
+        return MappingProxyType({self.param_groups[0]["params"][0]: MappingProxyType(self._memory)})
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of all that is needed to continue later: see `Optimizer.state_dict`."""
+        return super().state_dict() | {
+            "state": {0: _mapped(lambda x: asarray(x, copy=True), self._memory)} if self._memory else {}
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned: see `Optimizer.load_state_dict`."""
+        memory, title = {}, "LBFGS.load_state_dict"
+        if isinstance(state_dict, Mapping) and isinstance(state_dict.get("state"), Mapping):
+            memory, state_dict = dict(state_dict["state"].get(0, {})), {**state_dict, "state": {}}
+        if memory and memory.keys() != _MEMORY:
+            raise ValueError(f"{title}: expected {sorted(_MEMORY)} in the state of parameter 0, got {sorted(memory)}")
+        first, expected = self.param_groups[0]["params"][0], self._vector().shape
+        if memory and memory["d"].shape != expected:
+            raise ValueError(f"{title}: expected vectors of shape {expected} in the state, got {memory['d'].shape}")
+        memory = _mapped(lambda x: astype(x.detach().to(first.device), first.dtype), memory)
+        super().load_state_dict(state_dict)
+        self._memory = memory
+
+
+def _mapped(function: Callable[[Tensor], Tensor], memory: dict[str, Any]) -> dict[str, Any]:
+    """Return the state with a function of each tensor."""
+    values = [function(x) if isinstance(x, Tensor) else x for _, x in trees.leaves(memory)]
+    mapped: dict[str, Any] = trees.rebuild(memory, values)
+    return mapped

@@ -1,0 +1,74 @@
+"""Lion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, average, check_ranges
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class Lion(Optimizer):
+    """Steps by the sign of a running mean of the gradient [1]_.
+
+    With the gradient g of a parameter p, and λ the weight decay, which is decoupled::
+
+        u = sign(β1 m + (1 - β1) g)
+        p = p - lr (u + λ p)
+        m = β2 m + (1 - β2) g
+
+    All steps are of one size: good learning rates are 3 to 10 times smaller than those of `AdamW`, and weight decays
+    larger by this factor. One moment takes half of the memory of `AdamW`.
+
+    params
+    lr : float, default 1e-4 -- The learning rate.
+    betas : tuple of float, default (0.9, 0.99) -- β1 and β2.
+    weight_decay : float, default 0 -- λ.
+    maximize
+    raises TypeError, ValueError
+
+    .. [1] X. Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023, algorithm 2.
+
+    >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
+    >>> optimizer = xgrad.optim.Lion([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> xgrad.round(100 * x.detach())
+    Tensor([450.,  49.])
+    """
+
+    elementwise = True
+    required_state = frozenset({"exp_avg"})
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize})
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("Lion", options, "lr", "betas", "weight_decay")
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of all parameters."""
+        lr, decay, (beta1, beta2) = options["lr"], options["weight_decay"], options["betas"]
+        if not state:
+            state["exp_avg"] = xp.zeros_like(p)
+        if options["maximize"]:
+            g = -g
+        if decay:
+            p *= 1 - lr * decay
+        m = state["exp_avg"]
+        p -= lr * xp.sign(beta1 * m + (1 - beta1) * g)
+        average(m, g, beta2)
+        return p

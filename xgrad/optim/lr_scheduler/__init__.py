@@ -1,0 +1,39 @@
+"""Schedules of learning rates.
+
+A schedule sets the learning rates of an optimizer when it is made, and at each call of its `step`, after a step of the
+optimizer or after an epoch. A step that `xgrad.capture` replays follows without another trace.
+"""
+
+from xgrad.optim.lr_scheduler.base import LRScheduler
+from xgrad.optim.lr_scheduler.combined import ChainedScheduler, SequentialLR
+from xgrad.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from xgrad.optim.lr_scheduler.factors import (
+    ConstantLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from xgrad.optim.lr_scheduler.one_cycle import OneCycleLR
+from xgrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from xgrad.support import hints
+
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
+hints.install(__name__)

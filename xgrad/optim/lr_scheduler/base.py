@@ -1,0 +1,151 @@
+"""The base class of schedules, and checks of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xgrad.backend.device import tracing
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support.docstrings import by_name
+from xgrad.support.hints import shown
+
+#: Entries of docstrings.
+
+SHARED = by_name(
+    "optimizer : Optimizer -- The optimizer whose learning rates are set.",
+    "gamma : float, default 0.1 -- The factor.",
+    "eta_min : float, default 0 -- The smallest learning rate.",
+    "last_epoch : int, default -1 -- The number of the last epoch, to continue with an optimizer that had a schedule.",
+    "TypeError, ValueError -- If an argument is of another kind, or out of range.",
+)
+
+
+class LRScheduler:
+    """The base class of schedules, in which epochs count the calls of `step`.
+
+    A subclass defines `get_lr`, the learning rates of epoch `last_epoch`: either from the initial ones, `base_lrs`, or
+    from those of the epoch before, ``group["lr"]``, so that schedules can be chained.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
+
+    Attributes
+    ----------
+    base_lrs : list of float
+        The initial learning rate of each group: what it was when the first schedule of the optimizer was made.
+    last_epoch : int
+        The number of the epoch, from 0.
+
+    Raises
+    ------
+    TypeError
+        If `optimizer` is not an optimizer.
+    ValueError
+        If `last_epoch` is not -1, and the optimizer has had no schedule.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> class InverseRoot(xgrad.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [lr / (1 + self.last_epoch) ** 0.5 for lr in self.base_lrs]
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=0.5)
+    >>> schedule = InverseRoot(optimizer)
+    >>> for _ in range(3):
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        name = type(self).__name__
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{name}: expected an optimizer, got {type(optimizer).__name__}")
+        for group in optimizer.param_groups:
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise ValueError(f"{name}: expected an optimizer that had a schedule, for last_epoch {last_epoch}")
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self._last_lr: list[float] = []
+        self._advance()
+
+    def get_lr(self) -> list[float]:
+        """Return the learning rates of epoch `last_epoch`: to be defined by each subclass."""
+        raise NotImplementedError(f"{type(self).__name__}: expected a method get_lr, found none: define it")
+
+    def get_last_lr(self) -> list[float]:
+        """Return the learning rate of each group, as the schedule has set it last."""
+        return self._last_lr
+
+    def step(self) -> None:
+        """Set the learning rates of the next epoch."""
+        if (trace := tracing.get()) is not None:
+            trace.refuse(f"{type(self).__name__}.step counts epochs: call it after the captured step")
+        self._advance()
+
+    def _advance(self) -> None:
+        self.last_epoch += 1
+        self._set(self.get_lr())
+
+    def _set(self, rates: Iterable[float]) -> None:
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = lr
+        self._last_lr = self._rates()
+
+    def _rates(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _restart(self) -> None:
+        """Set the learning rates of epoch 0."""
+        self.last_epoch = -1
+        self._set(self.base_lrs)
+        self._advance()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of all that is needed to continue later; functions are not part of it."""
+        return {
+            key: list(value) if isinstance(value, list) else value
+            for key, value in vars(self).items()
+            if key not in ("optimizer", "lr_lambdas")
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned; the learning rates are part of the optimizer's state."""
+        own = self.state_dict()
+        if not isinstance(state_dict, Mapping) or state_dict.keys() != own.keys():
+            got = sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            raise ValueError(f"{type(self).__name__}.load_state_dict: expected {sorted(own)}, got {got}")
+        vars(self).update({k: list(v) if isinstance(v, list) else v for k, v in state_dict.items()})
+
+
+def count(name: str, argument: str, value: Any, least: int = 0) -> int:
+    """Return a number of epochs; ValueError unless it is an int of `least` or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name}: expected an int of {least} or more for {argument}, got {shown(value)}")
+    return value
+
+
+def fraction(name: str, argument: str, value: Any, positive: bool = False) -> float:
+    """Return a factor; ValueError unless it is from 0 to 1, and above 0 if it must be `positive`."""
+    if not isinstance(value, (int, float)) or not 0 <= value <= 1 or (positive and not value):
+        bounds = "above 0 and at most 1" if positive else "from 0 to 1"
+        raise ValueError(f"{name}: expected a number {bounds} for {argument}, got {shown(value)}")
+    return value
+
+
+def one_for_each(name: str, argument: str, value: Any, optimizer: Optimizer) -> list[Any]:
+    """Return a value for each group of an optimizer, given one for all or a sequence of them."""
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{name}: expected an optimizer, got {type(optimizer).__name__}")
+    groups = len(optimizer.param_groups)
+    values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
+    if len(values) != groups:
+        raise ValueError(f"{name}: expected one {argument}, or one for each of {groups} groups, got {len(values)}")
+    return values

@@ -1,0 +1,114 @@
+"""Combinations of schedules."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler
+from xgrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support.docstrings import documented
+
+
+class _Combined(LRScheduler):
+    """Several schedules of one optimizer."""
+
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler]) -> None:
+        name = type(self).__name__
+        self._schedulers = list(schedulers)
+        if not self._schedulers:
+            raise ValueError(f"{name}: expected schedulers, got none")
+        for i, scheduler in enumerate(self._schedulers):
+            if not isinstance(scheduler, LRScheduler) or isinstance(scheduler, ReduceLROnPlateau):
+                raise TypeError(
+                    f"{name}: expected schedulers, but not ReduceLROnPlateau, got {type(scheduler).__name__} at {i}"
+                )
+            if scheduler.optimizer is not optimizer:
+                raise ValueError(f"{name}: expected schedulers of one optimizer, got that of another at {i}")
+        super().__init__(optimizer)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of all that is needed to continue later, with the states of all schedulers."""
+        return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+        schedulers = self._schedulers
+        super().load_state_dict(state_dict)
+        states, self._schedulers = self._schedulers, schedulers
+        for scheduler, state in zip(schedulers, states, strict=True):
+            scheduler.load_state_dict(state)  # type: ignore[arg-type]
+
+
+@documented(shared=SHARED)
+class SequentialLR(_Combined):
+    """Schedules one after the other: each begins with its epoch 0 at a milestone.
+
+    optimizer
+    schedulers : list of LRScheduler -- The schedules, made for this optimizer.
+    milestones : list of int -- The epochs at which the second schedule begins, the third, and so on.
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> from xgrad.optim import lr_scheduler
+    >>> warm_up = lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> decay = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> schedule = lr_scheduler.SequentialLR(optimizer, [warm_up, decay], milestones=[2])
+    >>> for _ in range(5):
+    ...     print(schedule.get_last_lr()[0], end=" ")
+    ...     schedule.step()
+    0.5 0.75 1.0 0.5 0.25
+    """
+
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]) -> None:
+        self._milestones = list(milestones)
+        if len(self._milestones) != len(schedulers) - 1:
+            raise ValueError(
+                f"SequentialLR: expected one milestone less than schedulers, got {len(self._milestones)} and "
+                f"{len(schedulers)}"
+            )
+        if self._milestones != sorted(self._milestones):
+            raise ValueError(f"SequentialLR: expected milestones in ascending order, got {self._milestones}")
+        super().__init__(optimizer, schedulers)
+
+    def get_lr(self) -> list[float]:
+        """Advance the schedule of epoch `last_epoch`, and return its learning rates."""
+        index = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[index]
+        if self.last_epoch == (0, *self._milestones)[index]:
+            scheduler._restart()
+        else:
+            scheduler._advance()
+        return self._rates()
+
+
+@documented(shared=SHARED)
+class ChainedScheduler(_Combined):
+    """Schedules at the same time, each of which changes what the one before has set.
+
+    schedulers : list of LRScheduler -- The schedules, made for one optimizer.
+    optimizer : Optimizer, optional -- By default that of the schedules.
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> from xgrad.optim import lr_scheduler
+    >>> warm_up = lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> decay = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> schedule = lr_scheduler.ChainedScheduler([warm_up, decay])
+    >>> for _ in range(4):
+    ...     print(schedule.get_last_lr()[0], end=" ")
+    ...     schedule.step()
+    0.5 0.25 0.25 0.125
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        known: Any = getattr(schedulers[0], "optimizer", None) if schedulers else None
+        super().__init__(known if optimizer is None else optimizer, schedulers)
+
+    def get_lr(self) -> list[float]:
+        """Advance all schedules, but for epoch 0 in which they were made, and return the learning rates."""
+        for scheduler in self._schedulers if self.last_epoch else ():
+            scheduler._advance()
+        return self._rates()

@@ -1,0 +1,83 @@
+"""Schedules along cosines."""
+
+from __future__ import annotations
+
+import math
+
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class CosineAnnealingLR(LRScheduler):
+    """Learning rates that fall along half a cosine in `T_max` epochs, and then rise again [1]_.
+
+    In epoch t the learning rate is ``eta_min + (lr - eta_min) (1 + cos(π t / T_max)) / 2``.
+
+    optimizer
+    T_max : int -- The number of epochs.
+    eta_min, last_epoch
+    raises TypeError, ValueError
+
+    .. [1] I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, without
+       restarts.
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
+    >>> for _ in range(10):
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.0]
+    """
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        self.T_max, self.eta_min = count("CosineAnnealingLR", "T_max", T_max, 1), eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Return the learning rates of epoch `last_epoch`."""
+        if self.last_epoch == 0:
+            return self._rates()
+        now, before = (1 + math.cos(math.pi * t / self.T_max) for t in (self.last_epoch, self.last_epoch - 1))
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # after the minimum
+            return [lr + (base - self.eta_min) * now / 2 for lr, base in zip(self._rates(), self.base_lrs, strict=True)]
+        return [self.eta_min + (lr - self.eta_min) * now / before for lr in self._rates()]
+
+
+@documented(shared=SHARED)
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Learning rates that fall along half a cosine, again and again [1]_.
+
+    optimizer
+    T_0 : int -- The number of epochs until the first restart.
+    T_mult : int, default 1 -- The factor of this number after each restart.
+    eta_min, last_epoch
+    raises TypeError, ValueError
+
+    .. [1] I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    >>> for _ in range(6):
+    ...     print(round(schedule.get_last_lr()[0], 2), end=" ")
+    ...     schedule.step()
+    1.0 0.5 1.0 0.85 0.5 0.15
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        name = "CosineAnnealingWarmRestarts"
+        self.T_0, self.T_mult, self.eta_min = count(name, "T_0", T_0, 1), count(name, "T_mult", T_mult, 1), eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Return the learning rates of epoch `last_epoch`."""
+        epoch, period = self.last_epoch, self.T_0
+        if self.T_mult == 1:
+            epoch %= period
+        while epoch >= period:
+            epoch, period = epoch - period, period * self.T_mult
+        factor = (1 + math.cos(math.pi * epoch / period)) / 2
+        return [self.eta_min + (lr - self.eta_min) * factor for lr in self.base_lrs]

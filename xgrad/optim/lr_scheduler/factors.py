@@ -1,0 +1,236 @@
+"""Schedules that multiply learning rates by factors."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, one_for_each
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class LambdaLR(LRScheduler):
+    """The initial learning rate times a function of the epoch.
+
+    optimizer
+    lr_lambda : callable or list of callable -- The factor for an epoch, or one function for each group.
+    last_epoch
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        self.lr_lambdas = one_for_each("LambdaLR", "lr_lambda", lr_lambda, optimizer)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Return the learning rates of epoch `last_epoch`."""
+        return [lr * factor(self.last_epoch) for lr, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class Multiplied(LRScheduler):
+    """Schedules that multiply all learning rates by a factor in each epoch."""
+
+    def ratio(self, epoch: int) -> float:
+        """Return the learning rate of an epoch in units of that before; of epoch 0, of the initial one."""
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """Return the learning rates of epoch `last_epoch`."""
+        return [lr * self.ratio(self.last_epoch) for lr in self._rates()]
+
+
+@documented(shared=SHARED)
+class StepLR(Multiplied):
+    """Learning rates that are multiplied by a factor every `step_size` epochs.
+
+    optimizer
+    step_size : int -- The number of epochs.
+    gamma, last_epoch
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for _ in range(5):
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        self.step_size, self.gamma = count("StepLR", "step_size", step_size, 1), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def ratio(self, epoch: int) -> float:
+        """Return the factor of an epoch."""
+        return self.gamma if epoch and epoch % self.step_size == 0 else 1.0
+
+
+@documented(shared=SHARED)
+class MultiStepLR(Multiplied):
+    """Learning rates that are multiplied by a factor at given epochs.
+
+    optimizer
+    milestones : iterable of int -- The epochs; one that is there twice counts twice.
+    gamma, last_epoch
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.MultiStepLR(optimizer, [1, 3], gamma=0.5)
+    >>> for _ in range(5):
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def ratio(self, epoch: int) -> float:
+        """Return the factor of an epoch."""
+        return self.gamma ** self.milestones[epoch] if epoch else 1.0
+
+
+@documented(shared=SHARED)
+class ExponentialLR(Multiplied):
+    """Learning rates that are multiplied by a factor in each epoch.
+
+    optimizer
+    gamma : float -- The factor.
+    last_epoch
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> for _ in range(3):
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.125]
+    """
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def ratio(self, epoch: int) -> float:
+        """Return the factor of an epoch."""
+        return self.gamma if epoch else 1.0
+
+
+@documented(shared=SHARED)
+class ConstantLR(Multiplied):
+    """Learning rates that are multiplied by a factor until epoch `total_iters`.
+
+    optimizer
+    factor : float, default 1/3 -- The factor, from 0 to 1.
+    total_iters : int, default 5 -- The number of epochs.
+    last_epoch
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> for _ in range(3):
+    ...     print(schedule.get_last_lr())
+    ...     schedule.step()
+    [0.5]
+    [0.5]
+    [1.0]
+    """
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+        self.factor = fraction("ConstantLR", "factor", factor, positive=True)
+        self.total_iters = count("ConstantLR", "total_iters", total_iters)
+        super().__init__(optimizer, last_epoch)
+
+    def ratio(self, epoch: int) -> float:
+        """Return the factor of an epoch."""
+        return self.factor if epoch == 0 else 1 / self.factor if epoch == self.total_iters else 1.0
+
+
+@documented(shared=SHARED)
+class LinearLR(Multiplied):
+    """Learning rates times a factor that changes linearly until epoch `total_iters`: a warm-up.
+
+    optimizer
+    start_factor : float, default 1/3 -- The factor in epoch 0, above 0 and at most 1.
+    end_factor : float, default 1 -- The factor from epoch `total_iters` on, from 0 to 1.
+    total_iters : int, default 5 -- The number of epochs.
+    last_epoch
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> for _ in range(3):
+    ...     print(schedule.get_last_lr())
+    ...     schedule.step()
+    [0.5]
+    [0.75]
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        self.start_factor = fraction("LinearLR", "start_factor", start_factor, positive=True)
+        self.end_factor = fraction("LinearLR", "end_factor", end_factor)
+        self.total_iters = count("LinearLR", "total_iters", total_iters, 1)
+        super().__init__(optimizer, last_epoch)
+
+    def ratio(self, epoch: int) -> float:
+        """Return the factor of an epoch."""
+        if epoch == 0:
+            return self.start_factor
+        change = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (epoch - 1) * change
+        return 1 + change / before if epoch <= self.total_iters else 1.0
+
+
+@documented(shared=SHARED)
+class PolynomialLR(Multiplied):
+    """Learning rates that fall to 0 as a power of the time that is left until epoch `total_iters`.
+
+    optimizer
+    total_iters : int, default 5 -- The number of epochs.
+    power : float, default 1 -- The power.
+    last_epoch
+    raises TypeError, ValueError
+
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0)
+    >>> for _ in range(2):
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters, self.power = count("PolynomialLR", "total_iters", total_iters, 1), power
+        super().__init__(optimizer, last_epoch)
+
+    def ratio(self, epoch: int) -> float:
+        """Return the factor of an epoch."""
+        if epoch == 0 or epoch > self.total_iters:
+            return 1.0
+        left = (self.total_iters - epoch) / (self.total_iters - epoch + 1)
+        return math.pow(left, self.power)

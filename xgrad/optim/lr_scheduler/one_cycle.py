@@ -1,0 +1,110 @@
+"""The schedule of one cycle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, one_for_each
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+
+@documented(shared=SHARED)
+class OneCycleLR(LRScheduler):
+    """Learning rates that rise to a maximum and fall to almost 0, while the momentum falls and rises [1]_.
+
+    `step` is called after each step of the optimizer, `total_steps` times at most.
+
+    optimizer
+    max_lr : float or list of float -- The largest learning rate, or one for each group.
+    total_steps : int, optional -- The number of steps; by default ``epochs * steps_per_epoch``.
+    epochs, steps_per_epoch : int, optional -- The number of epochs, and of steps in each.
+    pct_start : float, default 0.3 -- The part of the steps in which the learning rate rises.
+    anneal_strategy : {"cos", "linear"}, default "cos" -- The form of the rise and the fall.
+    cycle_momentum : bool, default True -- Whether to change the momentum, or β1, as well.
+    base_momentum, max_momentum : float or list of float -- Its bounds, by default 0.85 and 0.95.
+    div_factor : float, default 25 -- The learning rate begins at ``max_lr / div_factor``.
+    final_div_factor : float, default 1e4 -- And ends at that divided by this.
+    three_phase : bool, default False -- Whether to fall to the first learning rate as fast as it rose, and then on.
+    last_epoch
+    raises TypeError, ValueError
+
+    .. [1] L. N. Smith, N. Topin, "Super-convergence: very fast training of neural networks using large learning
+       rates", 2019.
+
+    >>> optimizer = xgrad.optim.Adam(xgrad.nn.Linear(2, 1).parameters())
+    >>> schedule = xgrad.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=10)
+    >>> for _ in range(2):
+    ...     schedule.step()
+    >>> schedule.get_last_lr(), optimizer.param_groups[0]["betas"]
+    ([0.5], (0.85, 0.999))
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | Sequence[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.85,
+        max_momentum: float | Sequence[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise ValueError("OneCycleLR: expected total_steps, or epochs and steps_per_epoch, got neither")
+            total_steps = count("OneCycleLR", "epochs", epochs, 1)
+            total_steps *= count("OneCycleLR", "steps_per_epoch", steps_per_epoch, 1)
+        self.total_steps = count("OneCycleLR", "total_steps", total_steps, 1)
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {shown(anneal_strategy)}")
+        rise, self.anneal_strategy = fraction("OneCycleLR", "pct_start", pct_start) * total_steps, anneal_strategy
+        highs = one_for_each("OneCycleLR", "max_lr", max_lr, optimizer)
+        low_momenta = one_for_each("OneCycleLR", "base_momentum", base_momentum, optimizer)
+        high_momenta = one_for_each("OneCycleLR", "max_momentum", max_momentum, optimizer)
+        starts = [high / div_factor for high in highs]
+        ends = [start / final_div_factor for start in starts]
+        #: The ends of the phases, and for each group the learning rates and momenta at the beginning and these ends.
+        self.phases = [rise - 1, 2 * rise - 2, total_steps - 1.0] if three_phase else [rise - 1, total_steps - 1.0]
+        middle = [starts] if three_phase else []
+        self.rates = [list(turns) for turns in zip(starts, highs, *middle, ends, strict=True)]
+        self.momenta = [
+            [high, low, *([high] * len(middle)), high] for low, high in zip(low_momenta, high_momenta, strict=True)
+        ]
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
+            raise ValueError(
+                f"OneCycleLR: expected an optimizer with momentum or betas, got {type(optimizer).__name__}: set "
+                "cycle_momentum=False"
+            )
+        if last_epoch == -1:
+            for group, start in zip(optimizer.param_groups, starts, strict=True):
+                group["initial_lr"] = start
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Return the learning rates of step `last_epoch`, and set the momenta."""
+        if self.last_epoch > self.total_steps:
+            raise ValueError(f"OneCycleLR.step: expected at most total_steps, {self.total_steps}, calls, got more")
+        phase = min(sum(self.last_epoch > end for end in self.phases), len(self.phases) - 1)
+        start, end = (0.0, *self.phases)[phase : phase + 2]
+        part = (self.last_epoch - start) / (end - start)
+        if self.anneal_strategy == "cos":
+            part = (1 - math.cos(math.pi * part)) / 2
+        if self.cycle_momentum:
+            for group, turns in zip(self.optimizer.param_groups, self.momenta, strict=True):
+                momentum = turns[phase] + (turns[phase + 1] - turns[phase]) * part
+                if "betas" in group:
+                    group["betas"] = (momentum, *group["betas"][1:])
+                else:
+                    group["momentum"] = momentum
+        return [turns[phase] + (turns[phase + 1] - turns[phase]) * part for turns in self.rates]

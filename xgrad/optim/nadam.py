@@ -1,0 +1,85 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, average, check_ranges, penalized
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum [1]_.
+
+    With the gradient g of a parameter p, λ the weight decay, ψ the momentum decay, and t counting the steps of p::
+
+        g = g + λ p                    or p = (1 - lr λ) p, if decoupled
+        m = β1 m + (1 - β1) g
+        v = β2 v + (1 - β2) g²
+        μ(t) = β1 (1 - 0.96^(t ψ) / 2)
+        m̂ = μ(t + 1) m / (1 - μ(1) ... μ(t + 1)) + (1 - μ(t)) g / (1 - μ(1) ... μ(t))
+        p = p - lr m̂ / (√v̂ + ε)        with v̂ = v / (1 - β2ᵗ)
+
+    params
+    lr : float, default 2e-3 -- The learning rate.
+    betas, eps, weight_decay
+    momentum_decay : float, default 4e-3 -- ψ.
+    decoupled_weight_decay, maximize
+    raises TypeError, ValueError
+
+    .. [1] T. Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop 2016, algorithm 2.
+
+    >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
+    >>> optimizer = xgrad.optim.NAdam([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> xgrad.round(100 * x.detach())
+    Tensor([447.,  52.])
+    """
+
+    elementwise = True
+    required_state = frozenset({"step", "mu_product", "exp_avg", "exp_avg_sq"})
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        decays = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
+        super().__init__(params, defaults | decays)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("NAdam", options, "lr", "betas", "eps", "weight_decay", "momentum_decay")
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of all parameters."""
+        lr, (beta1, beta2), psi = options["lr"], options["betas"], options["momentum_decay"]
+        if not state:
+            state["step"], state["mu_product"] = 0, 1.0
+            state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)
+        state["step"] += 1
+        step = state["step"]
+        mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * psi)) for t in (step, step + 1))
+        state["mu_product"] *= mu
+        product = state["mu_product"]
+        g = penalized(p, g, options)
+        m, v = state["exp_avg"], state["exp_avg_sq"]
+        average(m, g, beta1)
+        average(v, g * g, beta2)
+        root = (1 - beta2**step) ** 0.5  # √v̂ = √v / root
+        mean = (following / (1 - product * following)) * m + ((1 - mu) / (1 - product)) * g
+        p -= (lr * root) * (mean / (xp.sqrt(v) + options["eps"] * root))
+        return p

@@ -1,0 +1,81 @@
+"""RAdam."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, average, check_ranges, penalized
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class RAdam(Optimizer):
+    """Adam with a rectified learning rate, which replaces a warm-up [1]_.
+
+    With the gradient g of a parameter p, λ the weight decay, t counting the steps of p, and N = 2 / (1 - β2) - 1::
+
+        g = g + λ p                    or p = (1 - lr λ) p, if decoupled
+        m = β1 m + (1 - β1) g          m̂ = m / (1 - β1ᵗ)
+        v = β2 v + (1 - β2) g²
+        n = N - 2 t β2ᵗ / (1 - β2ᵗ)
+        p = p - lr r m̂ √(1 - β2ᵗ) / (√v + ε)    if n > 5, with r² = (n - 4) (n - 2) N / ((N - 4) (N - 2) n)
+        p = p - lr m̂                            else: as long as the variance of v is too large
+
+    params, lr, betas, eps, weight_decay, decoupled_weight_decay, maximize
+    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
+
+    .. [1] L. Liu, H. Jiang, P. He, W. Chen, X. Liu, J. Gao, J. Han, "On the variance of the adaptive learning rate and
+       beyond", ICLR 2020, algorithm 2; the bound of 5 as in the authors' program.
+
+    >>> x = xgrad.Tensor([5.0, -1.0], requires_grad=True)
+    >>> optimizer = xgrad.optim.RAdam([x], lr=0.25)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> xgrad.round(100 * x.detach())
+    Tensor([250., -50.])
+    """
+
+    elementwise = True
+    required_state = frozenset({"step", "exp_avg", "exp_avg_sq"})
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, defaults | {"decoupled_weight_decay": decoupled_weight_decay})
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("RAdam", options, "lr", "betas", "eps", "weight_decay")
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of all parameters."""
+        lr, (beta1, beta2) = options["lr"], options["betas"]
+        if not state:
+            state["step"] = 0
+            state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)
+        state["step"] += 1
+        step = state["step"]
+        g = penalized(p, g, options)
+        m, v = state["exp_avg"], state["exp_avg_sq"]
+        average(m, g, beta1)
+        average(v, g * g, beta2)
+        rate, power, limit = lr / (1 - beta1**step), beta2**step, 2 / (1 - beta2) - 1
+        length = limit - 2 * step * power / (1 - power)
+        if length > 5:
+            squared = (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)
+            p -= (rate * (squared * (1 - power)) ** 0.5) * (m / (xp.sqrt(v) + options["eps"]))
+        else:
+            p -= rate * m
+        return p

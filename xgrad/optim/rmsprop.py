@@ -1,0 +1,89 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.optim.flat import State
+from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import SHARED, average, check_ranges, penalized
+from xgrad.support.docstrings import documented
+
+
+@documented(shared=SHARED)
+class RMSprop(Optimizer):
+    """Steps scaled by a running mean of the squared gradient [1]_.
+
+    With the gradient g of a parameter p, λ the weight decay, β the smoothing constant and μ the momentum::
+
+        g = g + λ p
+        v = β v + (1 - β) g²
+        a = β a + (1 - β) g            if centered [2]_, else a = 0
+        b = μ b + g / (√(v - a²) + ε)
+        p = p - lr b
+
+    params
+    lr : float, default 0.01 -- The learning rate.
+    alpha : float, default 0.99 -- β.
+    eps, weight_decay
+    momentum : float, default 0 -- μ.
+    centered : bool, default False -- Whether to scale by the variance of the gradient instead of its mean square.
+    maximize
+    raises TypeError, ValueError
+
+    .. [1] T. Tieleman, G. Hinton, "Lecture 6.5: RMSprop", Neural Networks for Machine Learning, 2012.
+    .. [2] A. Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850, section 4.2.
+
+    >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
+    >>> optimizer = xgrad.optim.RMSprop([x], lr=0.05)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> xgrad.round(100 * x.detach())
+    Tensor([450.,  49.])
+    """
+
+    elementwise = True
+    required_state = frozenset({"square_avg"})
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 0.01,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, defaults | {"momentum": momentum, "centered": centered, "maximize": maximize})
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an option is out of range."""
+        check_ranges("RMSprop", options, "lr", "alpha", "eps", "weight_decay", "momentum")
+
+    def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+        """Return the next value of all parameters."""
+        alpha, momentum = options["alpha"], options["momentum"]
+        wanted = ["square_avg"] + ["grad_avg"] * options["centered"] + ["momentum_buffer"] * bool(momentum)
+        for key in wanted:
+            if key not in state:
+                state[key] = xp.zeros_like(p)
+        g = penalized(p, g, options)
+        v = state["square_avg"]
+        average(v, g * g, alpha)
+        if options["centered"]:
+            mean = state["grad_avg"]
+            average(mean, g, alpha)
+            v = v - mean * mean
+        step = g / (xp.sqrt(v) + options["eps"])
+        if momentum:
+            buffer = state["momentum_buffer"]
+            buffer *= momentum
+            buffer += step
+            step = buffer
+        p -= options["lr"] * step
+        return p

@@ -1,0 +1,64 @@
+"""Parts of several update rules: options with their checks and documentation, penalties, running means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xgrad.support.docstrings import by_name
+from xgrad.support.hints import shown
+
+#: Entries of docstrings.
+SHARED = by_name(
+    "params : iterable of Tensor or of dict -- The parameters, or groups of them: see `Optimizer`.",
+    "lr : float, default 1e-3 -- The learning rate.",
+    "betas : tuple of float, default (0.9, 0.999) -- β1 and β2, the decay rates of the moments.",
+    "eps : float, default 1e-8 -- ε.",
+    "weight_decay : float, default 0 -- λ, the factor of an L2 penalty.",
+    "decoupled_weight_decay : bool, default False -- Whether the weight decay is that of `AdamW`.",
+    "maximize : bool, default False -- Whether to maximize instead of minimize.",
+    "TypeError, ValueError -- As `Optimizer`, and if an option is out of range.",
+)
+
+
+def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:
+    """Raise a ValueError unless an option is a number from 0 up to `below`, which is left out."""
+    try:
+        good = 0 <= float(value) < below
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        limit = "" if below == float("inf") else f" below {below:g}"
+        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {shown(value)}")
+
+
+def check_ranges(name: str, options: Mapping[str, Any], *keys: str) -> None:
+    """Raise a ValueError unless these options are numbers of 0 or more, and ``betas`` two numbers from 0 to 1."""
+    for key in keys:
+        if key != "betas":
+            check_range(name, key, options[key])
+            continue
+        if not isinstance(options[key], (tuple, list)) or len(options[key]) != 2:
+            raise ValueError(f"{name}: expected betas to be two numbers, got {shown(options[key])}")
+        for i, beta in enumerate(options[key]):
+            check_range(name, f"betas[{i}]", beta, below=1.0)
+
+
+def penalized(p: Any, g: Any, options: Mapping[str, Any]) -> Any:
+    """Return the gradient of what is minimized: negated with ``maximize``, and with that of the L2 penalty.
+
+    With ``decoupled_weight_decay``, it has no penalty, and the parameters shrink in place.
+    """
+    decay = options["weight_decay"]
+    if options["maximize"]:
+        g = -g
+    if decay and options.get("decoupled_weight_decay"):
+        p *= 1 - options["lr"] * decay
+        return g
+    return g + decay * p if decay else g
+
+
+def average(mean: Any, value: Any, decay: Any) -> None:
+    """Update a running mean in place."""
+    mean *= decay
+    mean += (1 - decay) * value
