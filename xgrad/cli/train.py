@@ -30,9 +30,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
         "hidden": (256, 128),
         "optimizer": "adam",
-        "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
+        "lr": {"sgd": 0.1, "adam": 4e-3, "adamw": 4e-3},
         "weight_decay": {"sgd": 0.0, "adam": 0.0, "adamw": 0.01},
-        "schedule": "cosine",
+        "schedule": "onecycle",
         "shift": 0,
         "batch_size": 256,
         "epochs": 4,
@@ -51,9 +51,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 #: Default options of the other networks, in place of those; of MNIST by network.
 IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
-        "schedule": "onecycle",
         "shift": 2,
         "batch_size": 128,
+        "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
         "epochs": {"lenet": 6, "cnn": 3, "mixer": 8},
     },
     "digits": {"schedule": "onecycle", "shift": 1, "batch_size": 32, "epochs": 40},
@@ -91,7 +91,7 @@ def parser() -> Parser:
     names = ", ".join(OPTIMIZERS)
     add("--optimizer", type=one_of(*OPTIMIZERS), metavar="NAME", help=f"{names} ({by_dataset('optimizer')})")
     positive = checked(float, lambda x: 0 < x < math.inf, "a number above 0")
-    add("--lr", type=positive, help=f"initial learning rate ({by_dataset('lr')})")
+    add("--lr", type=positive, help=f"highest learning rate ({by_dataset('lr')}, for mlp)")
     add("--momentum", type=fraction, help="momentum of sgd (default: 0)")
     natural = checked(float, lambda x: 0 <= x < math.inf, "a number of 0 or more")
     add("--weight-decay", type=natural, metavar="DECAY", help=f"weight decay ({by_dataset('weight_decay')})")
@@ -123,7 +123,7 @@ def by_dataset(name: str) -> str:
     parts = []
     for data, default in DEFAULTS.items():
         values, other = default[name], IMAGE_DEFAULTS[data].get(name)
-        if other is not None:
+        if other is not None and name != "lr":
             values = {"mlp": values, **(other if isinstance(other, dict) else {"other networks": other})}
         parts.append(f"{data} {text(values)}")
     return "default: " + "; ".join(parts)
