@@ -21,8 +21,8 @@ FAST = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "xgrad: expected a command (train, predict, info, parity), got none: see xgrad --help"),
-        (["trian"], "xgrad: expected a command (train, predict, info, parity), got 'trian': see xgrad --help"),
+        ([], "xgrad: expected a command (train, predict, summary, info, parity), got none: see xgrad --help"),
+        (["trian"], "xgrad: expected a command (train, predict, summary, info, parity), got 'trian': see xgrad --help"),
         (["info", "x"], "xgrad info: expected the options that xgrad info --help lists, got x"),
     ],
 )
@@ -33,8 +33,8 @@ def test_unknown_commands_and_options_are_refused_in_one_line(run, argv, message
 def test_help_and_version_are_printed(run):
     assert run("--version") == (0, f"xgrad {xgrad.__version__}\n", "")
     status, out, err = run("--help")
-    assert status == 0 and not err and all(f"  xgrad {name} " in out for name in ("train", "predict", "info", "parity"))
-    for command in ("train", "predict", "info", "parity"):
+    assert status == 0 and not err and all(f"  xgrad {name} " in out for name in xgrad.cli.COMMANDS)
+    for command in xgrad.cli.COMMANDS:
         with pytest.raises(SystemExit) as caught:
             run(command, "--help")
         assert caught.value.code == 0

@@ -78,9 +78,10 @@ def test_training_run_writes_all_files(run, tmp_path, pictures):
     assert last == f"test accuracy {correct / 360:.2%} ({correct} of 360); see out{os.sep}"
 
     config = json.loads((out / "config.json").read_text())
-    expected = {"dataset": "digits", "device": "cpu", "hidden": [16], "activation": "relu", "dropout": 0.0}
-    expected |= {"optimizer": "adamw", "lr": 0.003, "momentum": 0.0, "weight_decay": 0.5, "schedule": "cosine"}
-    expected |= {"batch_size": 64, "epochs": 2, "seed": 3, "image_shape": [8, 8], "classes": 10}
+    expected = {"dataset": "digits", "device": "cpu", "model": "mlp", "hidden": [16], "activation": "relu"}
+    expected |= {"optimizer": "adamw", "lr": 0.003, "momentum": 0.0, "weight_decay": 0.5, "dropout": 0.0}
+    expected |= {"schedule": "cosine", "shift": 0, "batch_size": 64, "epochs": 2, "seed": 3}
+    expected |= {"image_shape": [8, 8], "classes": 10}
     assert {key: config[key] for key in expected} == expected
     assert config["versions"]["xgrad"] == xgrad.__version__ and config["versions"]["numpy"]
     images = digits().train.images
@@ -164,6 +165,10 @@ def test_step_is_traced_once_for_each_shape(run, monkeypatch):
     [
         "--optimizer sgd --momentum 0.9 --lr 0.05",
         "--optimizer adam --weight-decay 0.001 --schedule constant",
+        "--schedule onecycle",
+        "--schedule linear",
+        "--schedule step",
+        "--shift 1",
         "--activation tanh",
         "--dropout 0.1",
         "--activation sigmoid --lr 0.05",
@@ -248,7 +253,13 @@ def test_training_run_removes_the_files_of_a_killed_one(run, tmp_path):
         ("--momentum 1", "--momentum: expected a number from 0 to below 1, got '1'"),
         ("--momentum 0.9", "--momentum: expected --optimizer sgd with it, got adamw"),
         ("--weight-decay -0.1", "--weight-decay: expected a number of 0 or more, got '-0.1'"),
-        ("--schedule linear", "--schedule: expected cosine or constant, got 'linear'"),
+        ("--schedule fast", "--schedule: expected cosine, constant, linear, step or onecycle, got 'fast'"),
+        ("--model resnet", "--model: expected mlp, lenet, cnn or mixer, got 'resnet'"),
+        ("--model cnn --hidden 16", "--hidden: expected --model mlp with it, got cnn"),
+        ("--model cnn --activation relu", "--activation: expected --model mlp with it, got cnn"),
+        ("--model mixer --dropout 0.1", "--dropout: expected --model mlp with it, got mixer"),
+        ("--model lenet", "--model lenet: expected images of at least 12x12 pixels, got 8x8: choose cnn"),
+        ("--shift -1", "--shift: expected an integer of 0 or more and below 1024, got '-1'"),
         ("--batch-size 0", "--batch-size: expected an integer of 1 or more, got '0'"),
         ("--batch-size 1.5", "--batch-size: expected an integer of 1 or more, got '1.5'"),
         ("--threads 0", "--threads: expected an integer of 1 or more, got '0'"),

@@ -1,4 +1,4 @@
-"""The command line: ``xgrad train``, ``xgrad predict``, ``xgrad info``, ``xgrad parity``."""
+"""The command line: ``xgrad train``, ``predict``, ``summary``, ``info``, ``parity``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from xgrad.cli.arguments import UsageError
 COMMANDS = {
     "train": "train a network on small images, such as handwritten digits",
     "predict": "predict the class of an image, such as a digit",
+    "summary": "print the layers of a network, with their output shapes, parameters and memory",
     "info": "print versions, usable devices, and data folders",
     "parity": "compare devices: ops, fused kernels, training runs, seeds",
 }

@@ -16,6 +16,7 @@ from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.cli.arguments import Parser, UsageError, integer
 from xgrad.cli.images import read_image
+from xgrad.cli.models import MODELS, make_model
 from xgrad.cli.train import DATASETS, open_device
 from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
 from xgrad.data import DataError, digits
@@ -88,8 +89,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         names = config.get("class_names") or []
         if not isinstance(names, list) or len(names) not in (0, config["classes"]) or {*map(type, names)} - {str}:
             raise ValueError(f"{CONFIG} has {config['classes']} classes and class_names {names}")
-        if config["dataset"] not in DATASETS:
-            raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}")
+        if config["dataset"] not in DATASETS or config.setdefault("model", "mlp") not in MODELS:
+            raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}, model {config.get('model')!r}")
     except (OSError, ValueError, AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
     return config
@@ -98,13 +99,16 @@ def read_config(folder: Path) -> dict[str, Any]:
 def load_model(folder: Path, config: dict[str, Any], device: Device) -> nn.Module:
     """Return the network of a training run with its weights."""
     height, width = config["image_shape"]
-    sizes = [height * width, *config["hidden"], config["classes"]]
+    sizes, options = config["hidden"], (config["activation"], config.get("dropout", 0.0))
     try:
         weights = xgrad.load(folder / WEIGHTS, device=device)
-        expected = sum((m + 1) * n for m, n in pairwise(sizes))
-        if (got := sum(x.size for x in weights.values())) != expected:  # before memory is allocated for the network
-            raise ValueError(f"{CONFIG} describes a network of {expected} weights, of other shapes than these {got}")
-        model = nn.MLP(sizes, config["activation"], config.get("dropout", 0.0), device=device)
+        if config["model"] == "mlp":  # before memory is allocated for the network
+            expected = sum((m + 1) * n for m, n in pairwise([height * width, *sizes, config["classes"]]))
+            if (got := sum(x.size for x in weights.values())) != expected:
+                raise ValueError(
+                    f"{CONFIG} describes a network of {expected} weights, of other shapes than these {got}"
+                )
+        model = make_model(config["model"], (height, width), config["classes"], sizes, *options).to(device)
         model.load_state_dict(weights)
     except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {folder}: {error}") from error

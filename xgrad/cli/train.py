@@ -17,31 +17,46 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
-from xgrad.cli.training import Options, TrainingRun, note
+from xgrad.cli.models import MODELS
+from xgrad.cli.training import SCHEDULES, Options, TrainingRun, note
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.catalog import SETS
 from xgrad.data.images import PUBLISHED
 from xgrad.support.files import DISK_FULL
 
-#: Default options of data sets, those of MNIST for all published ones; learning rate and weight decay by optimizer.
-#: Those of the digits were chosen by cross-validation within the training images.
+#: Default options of the MLP on data sets, those of MNIST for all published ones; learning rate and weight decay by
+#: optimizer. Those of the digits were chosen by cross-validation within the training images.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
         "hidden": (256, 128),
         "optimizer": "adam",
-        "lr": {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3},
+        "lr": {"sgd": 0.1, "adam": 4e-3, "adamw": 4e-3},
         "weight_decay": {"sgd": 0.0, "adam": 0.0, "adamw": 0.01},
-        "batch_size": 128,
-        "epochs": 10,
+        "schedule": "onecycle",
+        "shift": 0,
+        "batch_size": 256,
+        "epochs": 4,
     },
     "digits": {
         "hidden": (512, 256),
         "optimizer": "adamw",
         "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
         "weight_decay": {"sgd": 0.0, "adam": 0.0, "adamw": 0.5},
+        "schedule": "cosine",
+        "shift": 0,
         "batch_size": 16,
         "epochs": 30,
     },
+}
+#: Default options of the other networks, in place of those; of MNIST by network.
+IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
+    "mnist": {
+        "shift": 2,
+        "batch_size": 128,
+        "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
+        "epochs": {"lenet": 6, "cnn": 3, "mixer": 8},
+    },
+    "digits": {"schedule": "onecycle", "shift": 1, "batch_size": 32, "epochs": 40},
 }
 DATASETS = ("digits", *PUBLISHED)
 OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -50,7 +65,7 @@ ACTIVATIONS = ("relu", "sigmoid", "tanh")
 
 def parser() -> Parser:
     """Return the parser of the command's arguments."""
-    top = Parser("train", "Train a multi-layer perceptron on small images, such as handwritten digits.")
+    top = Parser("train", "Train a network on small images, such as handwritten digits.")
     add = top.add_argument
     add(
         "dataset",
@@ -66,20 +81,24 @@ def parser() -> Parser:
     add("--fallback", type=one_of("digits"), metavar="digits", help="data set to use if the other one is missing")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda if usable, else cpu")
     add("--threads", type=integer(1), metavar="N", help="threads of BLAS; small networks are faster on one")
+    add("--model", type=one_of(*MODELS), default="mlp", metavar="NAME", help=", ".join(MODELS))
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
-    add("--hidden", type=layers, metavar="N,N", help=f"widths of the hidden layers ({by_dataset('hidden')})")
-    add("--activation", type=one_of(*ACTIVATIONS), default="relu", metavar="NAME", help=", ".join(ACTIVATIONS))
+    add("--hidden", type=layers, metavar="N,N", help=f"mlp: widths of the hidden layers ({by_dataset('hidden')})")
+    names = f"mlp: {', '.join(ACTIVATIONS)} (default: relu)"
+    add("--activation", type=one_of(*ACTIVATIONS), metavar="NAME", help=names)
     fraction = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
-    add("--dropout", type=fraction, default=0.0, metavar="P", help="dropout probability of hidden units")
+    add("--dropout", type=fraction, metavar="P", help="mlp: dropout probability of hidden units (default: 0)")
     names = ", ".join(OPTIMIZERS)
     add("--optimizer", type=one_of(*OPTIMIZERS), metavar="NAME", help=f"{names} ({by_dataset('optimizer')})")
     positive = checked(float, lambda x: 0 < x < math.inf, "a number above 0")
-    add("--lr", type=positive, help=f"initial learning rate ({by_dataset('lr')})")
+    add("--lr", type=positive, help=f"highest learning rate ({by_dataset('lr')}, for mlp)")
     add("--momentum", type=fraction, help="momentum of sgd (default: 0)")
     natural = checked(float, lambda x: 0 <= x < math.inf, "a number of 0 or more")
     add("--weight-decay", type=natural, metavar="DECAY", help=f"weight decay ({by_dataset('weight_decay')})")
-    schedules = one_of("cosine", "constant")
-    add("--schedule", type=schedules, default="cosine", metavar="NAME", help="learning rate: cosine, constant")
+    names = f"learning rate: {', '.join(SCHEDULES)} ({by_dataset('schedule')})"
+    add("--schedule", type=one_of(*SCHEDULES), metavar="NAME", help=names)
+    pixels = f"largest shift of training images along both axes, random for each ({by_dataset('shift')})"
+    add("--shift", type=integer(0, 2**10), metavar="PIXELS", help=pixels)
     add("--batch-size", type=integer(1), metavar="N", help=f"images in a batch ({by_dataset('batch_size')})")
     add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
     add("--seed", type=integer(0, 2**64), default=0, help="seed for initialization and shuffling")
@@ -101,7 +120,13 @@ def by_dataset(name: str) -> str:
             return ", ".join(f"{item} for {key}" for key, item in value.items())
         return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
-    return "default: " + "; ".join(f"{data} {text(default[name])}" for data, default in DEFAULTS.items())
+    parts = []
+    for data, default in DEFAULTS.items():
+        values, other = default[name], IMAGE_DEFAULTS[data].get(name)
+        if other is not None and name != "lr":
+            values = {"mlp": values, **(other if isinstance(other, dict) else {"other networks": other})}
+        parts.append(f"{data} {text(values)}")
+    return "default: " + "; ".join(parts)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -123,6 +148,8 @@ def run(argv: Sequence[str]) -> int:
     try:
         training = TrainingRun(options, data, device, out, args.quiet, capture and can_replay)
     except (MemoryError, ValueError) as error:
+        if options.model != "mlp":
+            raise UsageError(f"--model {options.model}: {error}") from error
         raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -182,10 +209,18 @@ def find_data(args: Namespace) -> TrainTestImages:
 
 def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
     """Return the settings of the training run: arguments, completed by defaults."""
-    chosen, defaults = vars(args), DEFAULTS.get(data.name, DEFAULTS["mnist"])
+    chosen, model = vars(args), args.model
+    data_name = data.name if data.name in DEFAULTS else "mnist"
+    defaults = DEFAULTS[data_name] | (IMAGE_DEFAULTS[data_name] if model != "mlp" else {})
     optimizer = chosen.get("optimizer", defaults["optimizer"])
     if optimizer != "sgd" and "momentum" in chosen:
         raise UsageError(f"--momentum: expected --optimizer sgd with it, got {optimizer}")
-    rates = {name: defaults[name][optimizer] for name in ("lr", "weight_decay")}
-    values = {"momentum": 0.0, **defaults, **rates, **chosen, "dataset": data.name, "device": str(device)}
+    if model != "mlp" and (extra := [name for name in ("hidden", "activation", "dropout") if name in chosen]):
+        raise UsageError(f"--{extra[0]}: expected --model mlp with it, got {model}")
+    of_mlp = {"hidden": defaults["hidden"] if model == "mlp" else (), "activation": "relu", "dropout": 0.0}
+    by_optimizer = {name: defaults[name][optimizer] for name in ("lr", "weight_decay")}
+    epochs = defaults["epochs"]
+    values = {**defaults, **by_optimizer, **of_mlp, "momentum": 0.0}
+    values["epochs"] = epochs[model] if isinstance(epochs, dict) else epochs
+    values |= {**chosen, "dataset": data.name, "device": str(device)}
     return Options(**{field.name: values[field.name] for field in fields(Options)})

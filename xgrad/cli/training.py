@@ -21,6 +21,7 @@ from xgrad import nn, optim
 from xgrad.backend.device import Device
 from xgrad.cli import plots
 from xgrad.cli.info import blas, versions
+from xgrad.cli.models import make_model, shifted
 from xgrad.cli.progress import Progress
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
@@ -29,6 +30,17 @@ from xgrad.support.files import write, write_together
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
+
+WARM_UP = 0.25  # the fraction of the steps in which the learning rate of onecycle rises
+
+#: The learning rate as a fraction of --lr, given the fraction of the steps taken so far.
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
+    "constant": lambda done: 1.0,
+    "linear": lambda done: 1 - done,
+    "step": lambda done: 0.1 ** int(3 * done),
+    "onecycle": lambda done: math.sin(math.pi / 2 * min(done / WARM_UP, (1 - done) / (1 - WARM_UP))) ** 2,
+}
 
 Sums = tuple[Tensor, Tensor]  # sum of the losses of images, and number of correct predictions, on the device
 Step = Callable[[Tensor, Tensor, Tensor, Tensor], Sums]
@@ -40,6 +52,7 @@ class Options:
 
     dataset: str
     device: str
+    model: str
     hidden: tuple[int, ...]
     activation: str
     dropout: float
@@ -48,6 +61,7 @@ class Options:
     momentum: float
     weight_decay: float
     schedule: str
+    shift: int
     batch_size: int
     epochs: int
     seed: int
@@ -123,9 +137,13 @@ class TrainingRun:
             )
             for split in (data.train, data.test)
         )
+        height, width = data.train.images.shape[1:]
+        self.shape = (height, width)
+        self.background = -self.scaling.mean / self.scaling.std
         xgrad.manual_seed(options.seed)
-        sizes = [self.train.tensors[0].shape[1], *options.hidden, data.classes]
-        self.model = nn.MLP(sizes, options.activation, options.dropout, device=device)
+        self.model = make_model(
+            options.model, self.shape, data.classes, options.hidden, options.activation, options.dropout
+        ).to(device)
         optimizers: dict[str, Callable[..., optim.Optimizer]] = {
             "sgd": partial(optim.SGD, momentum=options.momentum),
             "adam": optim.Adam,
@@ -160,12 +178,13 @@ class TrainingRun:
 
     def headline(self) -> str:
         """Return a summary of data, network and device."""
-        parameters = list(self.model.parameters())
-        sizes = "-".join(str(n) for n in (parameters[0].shape[1], *(p.shape[0] for p in parameters[::2])))
+        parameters, name = list(self.model.parameters()), self.options.model
+        if name == "mlp":
+            name = "MLP " + "-".join(str(n) for n in (parameters[0].shape[1], *(p.shape[0] for p in parameters[::2])))
         description = self.device.backend.describe(self.device.index)
         return (
             f"{self.data.name}: {len(self.train)} training and {len(self.test)} test images; "
-            f"MLP {sizes}, {sum(p.size for p in parameters)} parameters, "
+            f"{name}, {sum(p.size for p in parameters)} parameters, "
             f"{self.options.optimizer} on {self.device} ({description})"
         )
 
@@ -232,6 +251,8 @@ class TrainingRun:
 
     def train_batch(self, images: Tensor, labels: Tensor, losses: Tensor, correct: Tensor) -> Sums:
         """Take a step; return the sums with its images added."""
+        if self.options.shift:
+            images = shifted(images, self.shape, self.options.shift, self.background)
         logits = self.model(images)
         loss = nn.functional.cross_entropy(logits, labels)
         self.optimizer.zero_grad()
@@ -255,9 +276,8 @@ class TrainingRun:
 
     def set_rate(self, done: float) -> None:
         """Set the learning rate, given the fraction of the steps taken so far."""
-        if self.options.schedule == "cosine":
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.options.lr * (1 + math.cos(math.pi * done)) / 2
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.options.lr * SCHEDULES[self.options.schedule](done)
 
     def write(self) -> None:
         """Write the files of the run together, so that weights, metrics and configuration belong to one epoch."""
@@ -272,7 +292,7 @@ class TrainingRun:
     def config(self) -> dict[str, Any]:
         """Return the settings that repeat the run and describe the weights."""
         return asdict(self.options) | {
-            "image_shape": self.data.train.images.shape[1:],
+            "image_shape": self.shape,
             "classes": self.data.classes,
             "class_names": self.data.class_names,
             "grey_values": asdict(self.scaling) | {"largest": self.data.scale},

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from xgrad.backend.device import Device
 from xgrad.core.dtypes import float16, float32, float64, standard
-from xgrad.core.lost_gradients import warn_user
 from xgrad.core.tensor import Tensor
 from xgrad.nn.calls import CallableModule
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.state_dict import IncompatibleKeys, load_state
 from xgrad.nn.summary import Summary, summarize
+from xgrad.nn.unregistered import warn_of_unregistered
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -252,7 +252,7 @@ class Module(CallableModule):
                 elif isinstance(value, (list, tuple, dict)):
                     containers.append((f"{type(module).__name__}.{name}", value))
         for name, container in containers:
-            _warn_of_unregistered(name, container, seen)
+            warn_of_unregistered(name, container, seen)
 
     # Changes of all modules, parameters and buffers
 
@@ -423,24 +423,3 @@ def _text(module: Module, outer: tuple[Module, ...]) -> str:
         own = type(value).__repr__ is not Module.__repr__
         lines.append(f"({key}): {repr(value) if own else _text(value, (*outer, module))}")
     return "\n".join([f"{name}(", *("  " + line.replace("\n", "\n  ") for line in lines), ")"])
-
-
-def _warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:
-    """Warn of modules and parameters in a container, at any depth, that are not among those `seen`, by id."""
-    members, visited, stack = list[Module | Parameter](), set[int](), [container]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, (Module, Parameter)):
-            if id(part) not in seen:
-                members.append(part)
-        elif isinstance(part, (dict, list, tuple)) and id(part) not in visited:
-            visited.add(id(part))
-            stack += part.values() if isinstance(part, dict) else part
-    if members:
-        of_modules = all(isinstance(x, Module) for x in members)
-        what, hint = ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
-        message = (
-            f"{name}: expected modules and parameters as attributes, got {what} in a {type(container).__name__}, "
-            f"which parameters(), to() and state_dict() do not find: use {hint}"
-        )
-        warn_user(message, UserWarning)

@@ -102,9 +102,12 @@ def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str,
         row.calls += 1
         row.outputs = [x.shape for x in tensors]
         for x in tensors:
-            if id(x) not in counted and base_of(x) is None:
+            whole = x
+            while (base := base_of(whole)) is not None:
+                whole = base
+            if id(whole) not in counted:
                 row.output_bytes += _bytes(x)
-            counted[id(x)] = x
+            counted[id(whole)] = whole
 
     modes, handles = [(module, module.training) for _, module in modules], []
     try:

@@ -1,0 +1,30 @@
+"""The warning of modules and parameters in containers that are not searched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.core.lost_gradients import warn_user
+from xgrad.nn.calls import CallableModule
+from xgrad.nn.parameter import Parameter
+
+
+def warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:
+    """Warn of modules and parameters in a container, at any depth, that are not among those `seen`, by id."""
+    members, visited, stack = list[CallableModule | Parameter](), set[int](), [container]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (CallableModule, Parameter)):
+            if id(part) not in seen:
+                members.append(part)
+        elif isinstance(part, (dict, list, tuple)) and id(part) not in visited:
+            visited.add(id(part))
+            stack += part.values() if isinstance(part, dict) else part
+    if members:
+        of_modules = all(isinstance(x, CallableModule) for x in members)
+        what, hint = ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
+        message = (
+            f"{name}: expected modules and parameters as attributes, got {what} in a {type(container).__name__}, "
+            f"which parameters(), to() and state_dict() do not find: use {hint}"
+        )
+        warn_user(message, UserWarning)
