@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import Any
+
 from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor
+from xgrad.support.hints import shown
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str, name: str = "input") -> Tensor:
@@ -15,3 +19,10 @@ def of_dtype_of(weight: Tensor, input: Tensor, layer: str, name: str = "input") 
             hint += f", or model.to(dtype=xgrad.{input.dtype})"
         raise TypeError(f"{layer}: expected {name} of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
     return input
+
+
+def positive_int(layer: str, name: str, value: Any) -> int:
+    """Return an option of a layer as an int; ValueError unless it is one above 0."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{layer}: expected an int above 0 for {name}, got {shown(value)}")
+    return int(value)

@@ -93,10 +93,11 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its forward rule."""
+    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its kernel or rule."""
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
-    return op.function.forward(xp, *inputs, **options)
+    kernel = xp.__dict__.get("kernels", {}).get(op.function.name)  # its own: a failed lookup in a namespace is slow
+    return op.function.forward(xp, *inputs, **options) if kernel is None else kernel(*inputs, **options)
 
 
 def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xgrad.parity.cases import (
+    convolution,
     distributions,
     elementwise,
     extensions,
@@ -27,6 +28,7 @@ _SUBJECTS = (
     linalg,
     nn,
     recurrent,
+    convolution,
     fft,
     special,
     distributions,
