@@ -2,6 +2,7 @@
 
 from xgrad.nn import functional, init, utils
 from xgrad.nn.activations import ReLU, Sigmoid, Tanh
+from xgrad.nn.attention import MultiheadAttention
 from xgrad.nn.containers import ModuleDict, ModuleList, Sequential
 from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from xgrad.nn.dropout import Dropout
@@ -33,6 +34,7 @@ from xgrad.nn.pooling import (
 from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity
 from xgrad.nn.state_dict import IncompatibleKeys
+from xgrad.nn.transformer import PositionalEncoding, TransformerEncoder, TransformerEncoderLayer
 from xgrad.support import hints
 
 __all__ = [
@@ -70,15 +72,19 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PositionalEncoding",
     "RMSNorm",
     "RNNCell",
     "ReLU",
     "Sequential",
     "Sigmoid",
     "Tanh",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "functional",
     "init",
     "utils",

@@ -1,6 +1,7 @@
 """Layers and losses as functions without state."""
 
 from xgrad.ops import cross_entropy, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
+from xgrad.ops.attention import scaled_dot_product_attention
 from xgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from xgrad.ops.dropout import dropout
 from xgrad.ops.encoding import one_hot
@@ -42,6 +43,7 @@ __all__ = [
     "one_hot",
     "relu",
     "rms_norm",
+    "scaled_dot_product_attention",
     "sigmoid",
     "softmax",
     "softplus",
