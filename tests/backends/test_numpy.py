@@ -43,7 +43,10 @@ def test_where_and_relu_are_exact(shape, dtype):
     rng = np.random.default_rng(1)
     for x in arrays(shape, dtype):
         condition = rng.random(shape) < 0.5 if shape else np.asarray(True)
-        for first, second in ((x, 0), (0, x), (x, x[::-1] if x.ndim else x), (x, -0.0), (x, 1), (0, 0)):
+        pairs = [(x, 0), (0, x), (x, x[::-1] if x.ndim else x), (x, -0.0), (x, 1), (0, 0)]
+        if x.dtype.kind == "f":
+            pairs += [(x, -x), (-x, x), (2.5, x), (x, True), (x, x.astype(np.float32))]
+        for first, second in pairs:
             same(functions.where(condition, first, second), np.where(condition, first, second))
         same(functions.relu(x), np.maximum(x, 0))
     if shape and shape[0] > 1:

@@ -33,6 +33,8 @@ class ModuleCase:
         Those that PyTorch calls otherwise, such as ``dim``, and None for the name that they replace.
     call : mapping
         Keyword arguments of the call, in both libraries; arrays become tensors.
+    torch_tolerance : float
+        The error of PyTorch in float64, where it is larger than that of float64.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ModuleCase:
     options: Mapping[str, Any] = field(default_factory=dict)
     torch_options: Mapping[str, Any] = field(default_factory=dict)
     call: Mapping[str, Any] = field(default_factory=dict)
+    torch_tolerance: float = 0.0
 
     def __str__(self) -> str:
         parts = [*map(str, self.args), *(f"{key}={value}" for key, value in self.options.items())]
@@ -59,9 +62,10 @@ def case(
     of: tuple[Input, ...],
     torch: Mapping[str, Any] | None = None,
     call: Mapping[str, Any] | None = None,
+    torch_tolerance: float = 0.0,
     **options: Any,
 ) -> ModuleCase:
-    return ModuleCase(name, args, of, options, torch or {}, call or {})
+    return ModuleCase(name, args, of, options, torch or {}, call or {}, torch_tolerance)
 
 
 def classes(count: int, *shape: int) -> np.ndarray:
@@ -74,6 +78,8 @@ LINEAR = [
     case("Linear", 3, 2, of=((2, 4, 3),), bias=False),
     case("Identity", of=((2, 3),)),
     case("Dropout", 0.0, of=((2, 3),)),
+    *[case("Dropout1d", 0.0, of=(shape,)) for shape in ((2, 3), (2, 3, 4))],
+    case("Dropout2d", 0.0, of=((2, 3, 4, 1),)),
 ]
 SHAPES = [
     case("Flatten", of=((2, 3, 4),)),
@@ -84,8 +90,23 @@ SHAPES = [
         end_axis=2,
         torch={"start_axis": None, "end_axis": None, "start_dim": 0, "end_dim": 2},
     ),
+    *[
+        case("Unflatten", axis, sizes, of=(shape,))
+        for axis, sizes, shape in ((1, (2, 3), (4, 6)), (-1, (2, -1), (2, 4)), (0, (2, 2), (4,)), (1, (-1, 3), (0, 6)))
+    ],
 ]
-ACTIVATIONS = [case(name, of=((2, 3),)) for name in ("ReLU", "Sigmoid", "Tanh")]
+ACTIVATIONS = [
+    *[case(name, *args, of=((2, 3, 4),))
+      for name, *args in (
+          ["ReLU"], ["Sigmoid"], ["Tanh"], ["GELU"], ["GELU", "tanh"], ["SiLU"], ["Mish"], ["ELU"], ["ELU", 0.5],
+          ["SELU"], ["CELU"], ["CELU", 0.5], ["LeakyReLU"], ["LeakyReLU", 0.3], ["ReLU6"], ["Hardtanh"],
+          ["Hardtanh", -0.5, 1.5], ["Hardswish"], ["Softplus"], ["Softplus", 2.0],
+          ["Softplus", 2.0, 1.0], ["Softsign"], ["LogSigmoid"], ["Tanhshrink"], ["Softshrink"], ["Softshrink", 0.1],
+          ["Hardshrink"], ["Hardshrink", 0.1], ["Threshold", 0.1, 20.0], ["PReLU"], ["PReLU", 3], ["PReLU", 3, 0.5],
+          ["Softmax", 1], ["LogSoftmax", 1], ["GLU"], ["GLU", 0])],
+    case("Hardsigmoid", of=((2, 3, 4),), torch_tolerance=1e-7),  # its derivative is 1/6 in float32
+    *[case("PReLU", 3, of=((4, 3),)), case("PReLU", of=((),))],
+]  # fmt: skip
 _IMAGES = (3, 4, 3, 2)
 NORMALIZATION = [
     *[case(name, 4, of=(shape,), **options)
@@ -111,7 +132,11 @@ NORMALIZATION = [
           (2, _IMAGES, {}), (1, (2, 4, 3), {}), (4, (2, 4, 3), {"eps": 0.5}), (2, (3, 4), {}),
           (2, (2, 4, 3), {"affine": False}), (2, (0, 4, 3), {}))],
 ]  # fmt: skip
-EMBEDDING: list[ModuleCase] = []
+EMBEDDING = [
+    case("Embedding", 5, 3, *args, of=(classes(4, *shape),))
+    for args in ((), (4,))  # with padding, the gradient is not the derivative: see `test_embedding.py`
+    for shape in ((4,), (2, 6), (), (0, 2))
+]
 RECURRENT = [
     *[case(f"{name}Cell", 3, 4, of=((5, 3),), bias=bias) for name in ("RNN", "GRU", "LSTM") for bias in (True, False)],
     *[case(f"{name}Cell", 3, 2, of=((3,),)) for name in ("RNN", "GRU", "LSTM")],
@@ -203,7 +228,8 @@ ATTENTION = [
     case("MultiheadAttention", 4, 2, of=((2, 3, 4), (2, 5, 4), (2, 5, 4)), batch_first=True,
         call={"need_weights": False}),
     *[case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 2, 4),), call=call, **options) for options, call in (
-        ({}, {}), ({"norm_first": True}, {}), ({"bias": False}, {}), ({"layer_norm_eps": 0.1}, {"src_mask": _LATER}))],
+        ({}, {}), ({"norm_first": True}, {}),
+        ({"activation": "gelu"}, {}), ({"bias": False}, {}), ({"layer_norm_eps": 0.1}, {"src_mask": _LATER}))],
     case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 4),)),
     case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((2, 3, 4),), batch_first=True, norm_first=True,
         call={"src_mask": _LATER, "is_causal": True}),

@@ -1,11 +1,38 @@
 """Neural networks: modules with parameters, layers, losses, and initialization."""
 
 from xgrad.nn import functional, init, utils
-from xgrad.nn.activations import ReLU, Sigmoid, Tanh
+from xgrad.nn.activations import (
+    CELU,
+    ELU,
+    GELU,
+    GLU,
+    SELU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
+    PReLU,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softplus,
+    Softshrink,
+    Softsign,
+    Tanh,
+    Tanhshrink,
+    Threshold,
+)
 from xgrad.nn.attention import MultiheadAttention
-from xgrad.nn.containers import ModuleDict, ModuleList, Sequential
+from xgrad.nn.containers import ModuleDict, ModuleList, Residual, Sequential
 from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from xgrad.nn.dropout import Dropout
+from xgrad.nn.dropout import Dropout, Dropout1d, Dropout2d
+from xgrad.nn.embedding import Embedding
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import CrossEntropyLoss, MSELoss
 from xgrad.nn.mlp import MLP
@@ -32,16 +59,21 @@ from xgrad.nn.pooling import (
     MaxPool2d,
 )
 from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
-from xgrad.nn.shapes import Flatten, Identity
+from xgrad.nn.shapes import Flatten, Identity, Unflatten
 from xgrad.nn.state_dict import IncompatibleKeys
 from xgrad.nn.transformer import PositionalEncoding, TransformerEncoder, TransformerEncoderLayer
 from xgrad.support import hints
 
 __all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
     "GRU",
     "LSTM",
     "MLP",
     "RNN",
+    "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveMaxPool1d",
@@ -56,23 +88,35 @@ __all__ = [
     "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Embedding",
     "Flatten",
     "GRUCell",
     "GroupNorm",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
     "Identity",
     "IncompatibleKeys",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "LSTMCell",
     "LayerNorm",
+    "LeakyReLU",
     "Linear",
+    "LogSigmoid",
+    "LogSoftmax",
     "MSELoss",
     "MaxPool1d",
     "MaxPool2d",
+    "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
     "MultiheadAttention",
+    "PReLU",
     "Parameter",
     "ParameterDict",
     "ParameterList",
@@ -80,11 +124,21 @@ __all__ = [
     "RMSNorm",
     "RNNCell",
     "ReLU",
+    "ReLU6",
+    "Residual",
     "Sequential",
+    "SiLU",
     "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
     "Tanh",
+    "Tanhshrink",
+    "Threshold",
     "TransformerEncoder",
     "TransformerEncoderLayer",
+    "Unflatten",
     "functional",
     "init",
     "utils",

@@ -1,52 +1,415 @@
-"""Activations: functions of each element as modules."""
+"""Activations as modules."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
-from xgrad.nn.functional import relu, sigmoid, tanh
+from xgrad.nn import functional as F
+from xgrad.nn.checks import of_dtype_of, positive_int
+from xgrad.nn.init import constant_
 from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import empty
+from xgrad.support.docstrings import documented
 
 
-class ReLU(Module):
+class _Activation(Module):
+    """A function of a tensor and of options, which are attributes of their names."""
+
+    function: ClassVar[Callable[..., Tensor]]
+    options: tuple[str, ...]
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        vars(self).update(options, options=tuple(options))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value of the function for `input`."""
+        named = vars(self)
+        return type(self).function(input, **{name: named[name] for name in self.options})
+
+    def extra_repr(self) -> str:
+        return ", ".join([f"{name}={getattr(self, name)!r}" for name in self.options])
+
+
+@documented()
+class ReLU(_Activation):
     """The positive part of each element.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.ReLU()(xgrad.asarray([-1.0, 2.0]))
     Tensor([0., 2.])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return a tensor of the shape of `input`."""
-        return relu(input)
+    function = staticmethod(F.relu)
 
 
-class Sigmoid(Module):
+@documented()
+class Sigmoid(_Activation):
     """The logistic function of each element.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.Sigmoid()(xgrad.asarray([0.0]))
     Tensor([0.5])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return a tensor of the shape of `input`."""
-        return sigmoid(input)
+    function = staticmethod(F.sigmoid)
 
 
-class Tanh(Module):
+@documented()
+class Tanh(_Activation):
     """The hyperbolic tangent of each element.
 
-    Examples
-    --------
-    >>> import xgrad
     >>> xgrad.nn.Tanh()(xgrad.asarray([0.0]))
     Tensor([0.])
     """
 
+    function = staticmethod(F.tanh)
+
+
+@documented()
+class GELU(_Activation):
+    """``input * P(X <= input)`` for a standard normal X: see `functional.gelu`.
+
+    approximate : {"none", "tanh"}, default "none" -- Whether to approximate the probability by a tanh, which is faster.
+    raises ValueError -- In the call, if `approximate` is unknown.
+
+    >>> xgrad.nn.GELU()(xgrad.asarray([0.0, 10.0]))
+    Tensor([ 0., 10.])
+    """
+
+    function = staticmethod(F.gelu)
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__(approximate=approximate)
+
+
+@documented()
+class SiLU(_Activation):
+    """``input * sigmoid(input)``, also known as swish.
+
+    >>> xgrad.nn.SiLU()(xgrad.asarray([0.0, 100.0]))
+    Tensor([  0., 100.])
+    """
+
+    function = staticmethod(F.silu)
+
+
+@documented()
+class Mish(_Activation):
+    """``input * tanh(softplus(input))``.
+
+    >>> xgrad.nn.Mish()(xgrad.asarray([0.0, 100.0]))
+    Tensor([  0., 100.])
+    """
+
+    function = staticmethod(F.mish)
+
+
+@documented()
+class ELU(_Activation):
+    """Positive numbers as they are, and ``alpha * (exp(input) - 1)`` of others.
+
+    alpha : float, default 1 -- Minus the limit far below 0.
+
+    >>> xgrad.nn.ELU(2.0)(xgrad.asarray([-100.0, 1.0]))
+    Tensor([-2.,  1.])
+    """
+
+    function = staticmethod(F.elu)
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__(alpha=alpha)
+
+
+@documented()
+class SELU(_Activation):
+    """`ELU` with constants that keep the mean 0 and the variance 1: see `functional.selu`.
+
+    >>> xgrad.nn.SELU()(xgrad.asarray([0.0]))
+    Tensor([0.])
+    """
+
+    function = staticmethod(F.selu)
+
+
+@documented()
+class CELU(_Activation):
+    """Positive numbers as they are, and ``alpha * (exp(input / alpha) - 1)`` of others.
+
+    alpha : float, default 1 -- Minus the limit far below 0; not 0.
+    raises ValueError -- In the call, if `alpha` is 0.
+
+    >>> xgrad.nn.CELU(2.0)(xgrad.asarray([-100.0, 1.0]))
+    Tensor([-2.,  1.])
+    """
+
+    function = staticmethod(F.celu)
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__(alpha=alpha)
+
+
+@documented()
+class LeakyReLU(_Activation):
+    """Positive numbers as they are, and others times `negative_slope`.
+
+    negative_slope : float, default 0.01 -- The slope of negative numbers.
+
+    >>> xgrad.nn.LeakyReLU(0.5)(xgrad.asarray([-1.0, 2.0]))
+    Tensor([-0.5,  2. ])
+    """
+
+    function = staticmethod(F.leaky_relu)
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        super().__init__(negative_slope=negative_slope)
+
+
+@documented()
+class ReLU6(_Activation):
+    """Numbers limited to those from 0 to 6.
+
+    >>> xgrad.nn.ReLU6()(xgrad.asarray([-1.0, 2.0, 9.0]))
+    Tensor([0., 2., 6.])
+    """
+
+    function = staticmethod(F.relu6)
+
+
+@documented()
+class Hardtanh(_Activation):
+    """Numbers limited to an interval.
+
+    min_val, max_val : float -- The ends, by default -1 and 1.
+    raises ValueError -- In the call, if `min_val` is not below `max_val`.
+
+    >>> xgrad.nn.Hardtanh()(xgrad.asarray([-2.0, 0.5, 2.0]))
+    Tensor([-1. ,  0.5,  1. ])
+    """
+
+    function = staticmethod(F.hardtanh)
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+        super().__init__(min_val=min_val, max_val=max_val)
+
+
+@documented()
+class Hardsigmoid(_Activation):
+    """``input / 6 + 1 / 2``, limited to numbers from 0 to 1.
+
+    >>> xgrad.nn.Hardsigmoid()(xgrad.asarray([-4.0, 0.0, 1.5]))
+    Tensor([0.  , 0.5 , 0.75])
+    """
+
+    function = staticmethod(F.hardsigmoid)
+
+
+@documented()
+class Hardswish(_Activation):
+    """``input * hardsigmoid(input)``.
+
+    >>> xgrad.nn.Hardswish()(xgrad.asarray([0.0, 1.5, 4.0]))
+    Tensor([0.   , 1.125, 4.   ])
+    """
+
+    function = staticmethod(F.hardswish)
+
+
+@documented()
+class Softplus(_Activation):
+    """``log(1 + exp(beta * input)) / beta``, which is positive.
+
+    beta : float, default 1 -- The sharpness; not 0.
+    threshold : float, default 20 -- Where ``beta * input`` is larger, the input is returned.
+    raises ValueError -- In the call, if `beta` is 0.
+
+    >>> xgrad.nn.Softplus()(xgrad.asarray([-1e4, 1e4]))
+    Tensor([    0., 10000.])
+    """
+
+    function = staticmethod(F.softplus)
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__(beta=beta, threshold=threshold)
+
+
+@documented()
+class Softsign(_Activation):
+    """``input / (1 + abs(input))``.
+
+    >>> xgrad.nn.Softsign()(xgrad.asarray([-1.0, 3.0]))
+    Tensor([-0.5 ,  0.75])
+    """
+
+    function = staticmethod(F.softsign)
+
+
+@documented()
+class LogSigmoid(_Activation):
+    """The logarithm of the logistic function of each element.
+
+    >>> xgrad.nn.LogSigmoid()(xgrad.asarray([-100.0]))
+    Tensor([-100.])
+    """
+
+    function = staticmethod(F.logsigmoid)
+
+
+@documented()
+class Tanhshrink(_Activation):
+    """``input - tanh(input)``.
+
+    >>> xgrad.nn.Tanhshrink()(xgrad.asarray([0.0, 100.0]))
+    Tensor([ 0., 99.])
+    """
+
+    function = staticmethod(F.tanhshrink)
+
+
+@documented()
+class Softshrink(_Activation):
+    """Numbers moved towards 0 by `lambd`, or 0 for those that are nearer.
+
+    lambd : float, default 0.5 -- The distance, 0 or more.
+    raises ValueError -- In the call, if `lambd` is negative.
+
+    >>> xgrad.nn.Softshrink()(xgrad.asarray([-2.0, 0.25, 1.0]))
+    Tensor([-1.5,  0. ,  0.5])
+    """
+
+    function = staticmethod(F.softshrink)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd=lambd)
+
+
+@documented()
+class Hardshrink(_Activation):
+    """Numbers as they are, but 0 for those from ``-lambd`` to ``lambd``.
+
+    lambd : float, default 0.5 -- The bound, 0 or more.
+    raises ValueError -- In the call, if `lambd` is negative.
+
+    >>> xgrad.nn.Hardshrink()(xgrad.asarray([-2.0, 0.25, 1.0]))
+    Tensor([-2.,  0.,  1.])
+    """
+
+    function = staticmethod(F.hardshrink)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd=lambd)
+
+
+@documented()
+class Threshold(_Activation):
+    """Numbers as they are, but `value` for those that are not above `threshold`.
+
+    threshold, value : float -- The threshold, and the value.
+
+    >>> xgrad.nn.Threshold(1.0, 7.0)(xgrad.asarray([0.5, 1.0, 1.5]))
+    Tensor([7. , 7. , 1.5])
+    """
+
+    function = staticmethod(F.threshold)
+
+    def __init__(self, threshold: float, value: float) -> None:
+        super().__init__(threshold=threshold, value=value)
+
+
+@documented()
+class Softmax(_Activation):
+    """Exponentials scaled to a sum of 1 along an axis.
+
+    axis : int, default -1 -- The axis along which they sum to 1.
+    raises IndexError -- In the call, if there is no such axis.
+
+    >>> xgrad.nn.Softmax()(xgrad.asarray([1e4, 1e4]))
+    Tensor([0.5, 0.5])
+    """
+
+    function = staticmethod(F.softmax)
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(axis=axis)
+
+
+@documented()
+class LogSoftmax(_Activation):
+    """The logarithm of `Softmax`, without loss of small probabilities.
+
+    axis : int, default -1 -- The axis along which probabilities sum to 1.
+    raises IndexError -- In the call, if there is no such axis.
+
+    >>> xgrad.nn.LogSoftmax()(xgrad.asarray([0.0, 1e4]))
+    Tensor([-10000.,      0.])
+    """
+
+    function = staticmethod(F.log_softmax)
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(axis=axis)
+
+
+@documented()
+class GLU(_Activation):
+    """``a * sigmoid(b)`` of the halves ``a`` and ``b`` of an axis.
+
+    axis : int, default -1 -- The axis, of even length.
+    raises ValueError -- In the call, if the length of the axis is odd.
+    raises IndexError -- In the call, if there is no such axis.
+
+    >>> xgrad.nn.GLU()(xgrad.asarray([2.0, 4.0, 0.0, 0.0]))
+    Tensor([1., 2.])
+    """
+
+    function = staticmethod(F.glu)
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(axis=axis)
+
+
+@documented()
+class PReLU(Module):
+    """Positive numbers as they are, and others times a trained weight: see `functional.prelu`.
+
+    num_parameters : int, default 1 -- The number of weights: 1, or the number of channels.
+    init : float, default 0.25 -- The first value of the weights.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute weight : Parameter -- Of shape (num_parameters,).
+    raises ValueError -- If `num_parameters` is not an int above 0; in the call, if it is neither 1 nor the number of
+        channels.
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> layer = xgrad.nn.PReLU(2)
+    >>> layer(xgrad.asarray([[-1.0, 2.0]])).tolist()
+    [[-0.25, 2.0]]
+    >>> layer
+    PReLU(num_parameters=2)
+    """
+
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_parameters, self.init = positive_int("PReLU", "num_parameters", num_parameters), init
+        self.weight = Parameter(empty(self.num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weights to their first value."""
+        constant_(self.weight, self.init)
+
     def forward(self, input: Tensor) -> Tensor:
         """Return a tensor of the shape of `input`."""
-        return tanh(input)
+        return F.prelu(of_dtype_of(self.weight, input, "PReLU"), self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from xgrad.nn.module import Module
@@ -248,3 +248,35 @@ class Sequential(ModuleList):
             else:
                 stack.pop()
         return input
+
+
+@documented()
+class Residual(Module):
+    """A module or function with a shortcut around it: ``input + fn(input)``.
+
+    K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", CVPR, 2016.
+
+    fn : Module or callable -- The module, or function, whose result has the shape of its input.
+    raises TypeError -- If `fn` cannot be called, or is the class of a module.
+    raises ValueError -- In the call, if the result has another shape than the input.
+
+    >>> import xgrad
+    >>> from xgrad import nn
+    >>> block = nn.Residual(nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4)))
+    >>> block(xgrad.ones((2, 4))).shape
+    (2, 4)
+    """
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        super().__init__()
+        if not callable(fn) or isinstance(fn, type):
+            hint = ": call the class to make a module" if isinstance(fn, type) else ""
+            raise TypeError(f"Residual: expected a module or a function, got {shown(fn)}{hint}")
+        self.fn = fn
+
+    def forward(self, input: Any) -> Any:
+        """Return the sum of the input and the result of the module."""
+        out = self.fn(input)
+        if out.shape != input.shape:
+            raise ValueError(f"Residual: expected a result of the shape of the input {input.shape}, got {out.shape}")
+        return input + out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xgrad.core.tensor import Tensor
-from xgrad.nn.functional import dropout
+from xgrad.nn.functional import dropout, dropout1d, dropout2d
 from xgrad.nn.module import Module
 from xgrad.ops.dropout import check_probability
 from xgrad.support.docstrings import documented
@@ -27,7 +27,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        check_probability("Dropout", p)
+        check_probability(type(self).__name__, p)
         self.p = p
 
     def forward(self, input: Tensor) -> Tensor:
@@ -36,3 +36,40 @@ class Dropout(Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+@documented()
+class Dropout1d(Dropout):
+    """Dropout of whole channels of sequences: see `functional.dropout1d`.
+
+    p : float, default 0.5 -- The probability with which each channel is replaced by 0, from 0 to 1.
+    raises ValueError -- If `p` is below 0 or above 1; in the call, if the input is not of shape (batch, channels) or
+        (batch, channels, length).
+    raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
+
+    >>> y = xgrad.nn.Dropout1d(0.75)(xgrad.ones((1, 100, 2)))
+    >>> sorted(set(map(tuple, y[0].tolist())))
+    [(0.0, 0.0), (4.0, 4.0)]
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        return dropout1d(input, self.p, self.training)
+
+
+@documented()
+class Dropout2d(Dropout):
+    """Dropout of whole channels of images: see `functional.dropout2d`.
+
+    p : float, default 0.5 -- The probability with which each channel is replaced by 0, from 0 to 1.
+    raises ValueError -- If `p` is below 0 or above 1; in the call, if the input is not of shape (batch, channels,
+        height, width).
+    raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
+
+    >>> xgrad.nn.Dropout2d().eval()(xgrad.ones((1, 1, 1, 2)))
+    Tensor([[[[1., 1.]]]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        return dropout2d(input, self.p, self.training)

@@ -1,9 +1,32 @@
 """Layers and losses as functions without state."""
 
-from xgrad.ops import cross_entropy, linear, log_softmax, mse_loss, relu, sigmoid, softmax, softplus, tanh
+from xgrad.ops import cross_entropy, linear, log_softmax, mse_loss, relu, sigmoid, softmax, tanh
+from xgrad.ops.activations import (
+    celu,
+    elu,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    prelu,
+    relu6,
+    selu,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+)
 from xgrad.ops.attention import scaled_dot_product_attention
 from xgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from xgrad.ops.dropout import dropout
+from xgrad.ops.dropout import dropout, dropout1d, dropout2d
+from xgrad.ops.embedding import embedding
 from xgrad.ops.encoding import one_hot
 from xgrad.ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from xgrad.ops.pooling import (
@@ -26,27 +49,49 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "celu",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
     "cross_entropy",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "elu",
+    "embedding",
+    "gelu",
+    "glu",
     "group_norm",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
     "instance_norm",
     "layer_norm",
+    "leaky_relu",
     "linear",
     "log_softmax",
+    "logsigmoid",
     "max_pool1d",
     "max_pool2d",
+    "mish",
     "mse_loss",
     "one_hot",
+    "prelu",
     "relu",
+    "relu6",
     "rms_norm",
     "scaled_dot_product_attention",
+    "selu",
     "sigmoid",
+    "silu",
     "softmax",
     "softplus",
+    "softshrink",
+    "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
 ]
 hints.install(__name__)

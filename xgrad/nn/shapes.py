@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from xgrad.core.arguments import as_int
+from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
+from xgrad.ops.declare import front_axis
 from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
 
 
 class Identity(Module):
@@ -57,3 +59,46 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
+
+
+@documented()
+class Unflatten(Module):
+    """An axis as several: the inverse of `Flatten`.
+
+    axis : int -- The axis.
+    unflattened_size : tuple of int -- The lengths of the axes that replace it; one of them may be -1, for what remains.
+    raises TypeError -- If `axis` or a length is not an int.
+    raises ValueError -- If more than one length is -1, or one is below; in the call, if the product of the lengths is
+        not that of the axis.
+    raises IndexError -- In the call, if there is no such axis.
+
+    >>> layer = xgrad.nn.Unflatten(1, (1, 28, 28))
+    >>> layer(xgrad.ones((5, 784))).shape
+    (5, 1, 28, 28)
+    """
+
+    def __init__(self, axis: int, unflattened_size: tuple[int, ...]) -> None:
+        super().__init__()
+        self.axis = as_int("Unflatten", "axis", axis)
+        if not isinstance(unflattened_size, (tuple, list)) or not unflattened_size:
+            raise TypeError(f"Unflatten: expected a tuple of ints for unflattened_size, got {shown(unflattened_size)}")
+        self.unflattened_size = tuple([as_int("Unflatten", "unflattened_size", n) for n in unflattened_size])
+        if min(self.unflattened_size) < -1 or self.unflattened_size.count(-1) > 1:
+            raise ValueError(
+                f"Unflatten: expected lengths of at least 0, and at most one of -1, got {self.unflattened_size}"
+            )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the same elements with more axes."""
+        input = as_tensor("Unflatten", "input", input)
+        axis = front_axis("Unflatten", input, self.axis)
+        length, sizes = input.shape[axis], self.unflattened_size
+        known = math.prod([n for n in sizes if n != -1])
+        missing = length // known if known else 0
+        if known * (missing if -1 in sizes else 1) != length:
+            raise ValueError(f"Unflatten: expected an axis of length {sizes}, got {length} in shape {input.shape}")
+        inner = tuple([missing if n == -1 else n for n in sizes])
+        return input.reshape((*input.shape[:axis], *inner, *input.shape[axis + 1 :]))
+
+    def extra_repr(self) -> str:
+        return f"axis={self.axis}, unflattened_size={self.unflattened_size}"

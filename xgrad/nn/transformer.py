@@ -15,7 +15,7 @@ from xgrad.nn.attention import MultiheadAttention
 from xgrad.nn.checks import of_dtype_of, positive_int
 from xgrad.nn.containers import ModuleList
 from xgrad.nn.dropout import Dropout
-from xgrad.nn.functional import relu
+from xgrad.nn.functional import gelu, relu
 from xgrad.nn.linear import Linear
 from xgrad.nn.module import Module
 from xgrad.nn.normalization import LayerNorm
@@ -24,7 +24,7 @@ from xgrad.ops import asarray, empty, expand_dims
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu}
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
 
 
 @documented()

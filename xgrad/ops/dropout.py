@@ -9,6 +9,7 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor, from_array
+from xgrad.ops.creation import ones
 from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
 from xgrad.support.docstrings import documented
@@ -73,6 +74,64 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
         return x
     seed, call = next_call("dropout", generator)
     return _dropout(x, seed=seed, call=call, device=x.device, p=p)
+
+
+def _channel_dropout(
+    name: str, x: Tensor, p: float, training: bool, generator: Generator | None, ndims: tuple[int, ...]
+) -> Tensor:
+    x = as_tensor(name, "x", x)
+    if x.ndim not in ndims:
+        axes = "batch", "channels", *(("length",) if ndims[-1] == 3 else ("height", "width"))
+        shapes = " or ".join([f"({', '.join(axes[:n])})" for n in ndims])
+        raise ValueError(f"{name}: expected x of shape {shapes}, got {x.shape}")
+    check_probability(name, p)
+    if x.dtype.kind != "f":
+        raise TypeError(f"{name}: expected a floating x, got {x.dtype}: use .astype(float32)")
+    if not (training and p):
+        return x
+    kept = ones((*x.shape[:2], *(1,) * (x.ndim - 2)), dtype=x.dtype, device=x.device)
+    return x * dropout(kept, p, generator=generator)
+
+
+@documented()
+def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+    """Replace whole channels of sequences by 0, each with probability `p`, and divide the others by ``1 - p``.
+
+    x : Tensor -- Of shape (batch, channels) or (batch, channels, length), floating.
+    p : float, default 0.5 -- From 0 to 1.
+    training : bool, default True -- Whether to leave anything out.
+    generator
+    returns Tensor -- Of the same shape; `x` itself if there is nothing to leave out.
+    raises ValueError -- If `p` is below 0 or above 1, or `x` has another number of axes.
+    raises TypeError -- If `x` is not floating, or `p` no number.
+
+    >>> y = xgrad.nn.functional.dropout1d(xgrad.ones((10, 8, 5)))
+    >>> xgrad.all(xgrad.min(y, axis=2) == xgrad.max(y, axis=2))
+    Tensor(True)
+    """
+    return _channel_dropout("dropout1d", x, p, training, generator, (2, 3))
+
+
+@documented()
+def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+    """Replace whole channels of images by 0, each with probability `p`, and divide the others by ``1 - p``.
+
+    J. Tompson, R. Goroshin, A. Jain, Y. LeCun, C. Bregler, "Efficient object localization using convolutional
+    networks", CVPR, 2015.
+
+    x : Tensor -- Of shape (batch, channels, height, width), floating.
+    p : float, default 0.5 -- From 0 to 1.
+    training : bool, default True -- Whether to leave anything out.
+    generator
+    returns Tensor -- Of the same shape; `x` itself if there is nothing to leave out.
+    raises ValueError -- If `p` is below 0 or above 1, or `x` has another number of axes.
+    raises TypeError -- If `x` is not floating, or `p` no number.
+
+    >>> y = xgrad.nn.functional.dropout2d(xgrad.ones((10, 8, 5, 5)))
+    >>> xgrad.all(xgrad.min(y, axis=(2, 3)) == xgrad.max(y, axis=(2, 3)))
+    Tensor(True)
+    """
+    return _channel_dropout("dropout2d", x, p, training, generator, (4,))
 
 
 def check_probability(name: str, p: float) -> None:

@@ -77,7 +77,7 @@ def _input_rule(g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, ep
             scale = scale * weight
         else:
             g = g * weight
-    x = x * (_product_sum(xp, g, x, axes) / _count(x, axes))
+    x *= _product_sum(xp, g, x, axes) / _count(x, axes)
     if centered:
         x += xp.mean(g, axis=axes, keepdims=True)
     x -= g

@@ -157,10 +157,6 @@ _NAMES: dict[str, dict[str, str]] = {
         "xgrad.tensor(data, requires_grad=True)": "Variable",
         "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,), (tangent,))": "functional",
     },
-    "xgrad.nn": {
-        "xgrad.nn.functional.log_softmax(x, axis=-1)": "LogSoftmax",
-        "xgrad.nn.functional.softmax(x, axis=-1)": "Softmax",
-    },
     "xgrad.random": {
         "xgrad.nn.init.normal_": "normal_",
         "xgrad.manual_seed": "seed",

@@ -10,9 +10,9 @@ import numpy as np
 from xgrad.backend import philox
 from xgrad.nn import functional as F
 from xgrad.ops import dropout
-from xgrad.parity.op_case import OpCase, ints, op_case, sample
+from xgrad.parity.op_case import SPECIAL_VALUES, OpCase, ints, op_case, sample, unary
 from xgrad.parity.pytorch import torch
-from xgrad.parity.tolerance import COMPOSED, ROUNDED, SUMS
+from xgrad.parity.tolerance import COMPOSED, ROUNDED, SELECTED, SUMS
 
 
 def _mask(shape: tuple[int, ...], p: float) -> np.ndarray:
@@ -52,6 +52,22 @@ CASES: list[OpCase] = [
     op_case("instance_norm", COMPOSED, sample((2, 4, 3), (4,), (4,)), sample((2, 4, 3, 2)), sample((0, 4, 2)),
         fn=lambda x, weight=None, bias=None: F.instance_norm(x, None, None, weight, bias),
         torch=lambda x, weight=None, bias=None: torch.nn.functional.instance_norm(x, None, None, weight, bias)),
+    unary("gelu", COMPOSED, fn=F.gelu, torch="nn.functional.gelu", torch_rtol=(1e-8, "1 + erf cancels for negative numbers"), low=-5, high=5),
+    unary("gelu by tanh", COMPOSED, fn=lambda x: F.gelu(x, "tanh"), torch=lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+    *[unary(name, COMPOSED, fn=getattr(F, name), torch=f"nn.functional.{name}", low=-5, high=5)
+      for name in ("silu", "mish", "elu", "selu", "leaky_relu", "hardtanh", "relu6", "hardswish", "logsigmoid", "softshrink", "hardshrink")],
+    unary("hardsigmoid", COMPOSED, fn=F.hardsigmoid, torch="nn.functional.hardsigmoid", low=-5, high=5, special_values=SPECIAL_VALUES[:-1],
+        torch_rtol=(1e-7, "PyTorch's derivative is 1/6 in float32")),
+    unary("softsign", COMPOSED, fn=F.softsign, torch="nn.functional.softsign", special_values=SPECIAL_VALUES[:5]),
+    unary("tanhshrink", COMPOSED, fn=F.tanhshrink, torch="nn.functional.tanhshrink", low=1, high=5, special_values=SPECIAL_VALUES[:4]),
+    op_case("celu", COMPOSED, sample((2, 3), alpha=0.5), sample((4,), alpha=-2.0), sample(()), fn=F.celu, torch="nn.functional.celu"),
+    op_case("prelu", COMPOSED, sample((2, 3, 2), (3,)), sample((4,), (1,)), sample((2, 3), (3,), layout="transposed"), sample((0, 3), (3,)), sample((), (1,)),
+        fn=F.prelu, torch="nn.functional.prelu"),
+    op_case("softplus of a sharpness", COMPOSED, sample((2, 3), beta=2.0), sample((2, 3), beta=-0.5), sample((4,), beta=2.0, threshold=1.0), fn=F.softplus,
+        torch="nn.functional.softplus"),
+    op_case("glu", COMPOSED, sample((2, 6)), sample((4, 3), axis=0), sample((0, 2)), fn=F.glu,
+        torch=lambda x, axis=-1: torch.nn.functional.glu(x, axis)),
+    op_case("threshold", SELECTED, sample((2, 3), 0.5, 7.0), sample((4,), -0.5, -1.0), fn=F.threshold, torch="nn.functional.threshold"),
     op_case("dropout of a seed", ROUNDED, sample((2, 3)), sample((5, 7), layout="transposed"), sample((2, 4, 2), layout="reversed"), sample((0, 3)),
         sample(()), fn=lambda x: dropout._dropout(x, seed=3, call=7, device=x.device, p=0.2), torch=lambda x: x * torch.tensor(_mask(x.shape, 0.2))),
 ]  # fmt: skip

@@ -1,0 +1,73 @@
+"""The embedding layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.backend.device import Device
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor
+from xgrad.nn import init
+from xgrad.nn.checks import positive_int
+from xgrad.nn.functional import embedding
+from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import empty
+from xgrad.ops.embedding import front_index
+from xgrad.support.docstrings import documented
+
+
+@documented()
+class Embedding(Module):
+    """A row of a trained matrix for each number, such as that of a word: see `functional.embedding`.
+
+    The rows are initialized by standard normal numbers, as in PyTorch.
+
+    num_embeddings, embedding_dim : int -- The number of rows, and their length.
+    padding_idx : int, optional -- The number of a row that is 0 at first, and gets no gradient.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute weight : Parameter -- Of shape (num_embeddings, embedding_dim).
+    raises ValueError -- If a length is not an int above 0, or `padding_idx` not the number of a row.
+    raises TypeError -- In the call, if the input is not of integers.
+    raises IndexError -- In the call, if there is no such row; not checked on ``cuda``.
+
+    Options of PyTorch for normalized rows (`max_norm`), scaled or sparse gradients do not exist.
+
+    >>> layer = xgrad.nn.Embedding(10, 3)
+    >>> layer(xgrad.asarray([[1, 2], [4, 4]])).shape
+    (2, 2, 3)
+    >>> layer
+    Embedding(10, 3)
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = positive_int("Embedding", "num_embeddings", num_embeddings)
+        self.embedding_dim = positive_int("Embedding", "embedding_dim", embedding_dim)
+        self.padding_idx = front_index("Embedding", padding_idx, self.num_embeddings)
+        self.weight = Parameter(empty((self.num_embeddings, self.embedding_dim), device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the rows again."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx, :] = 0.0
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the rows for integers of any shape, along a new last axis."""
+        return embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

@@ -1,0 +1,461 @@
+"""Activations under PyTorch's names; those of the standard's style, `relu` and `sigmoid`, are in `elementwise`.
+
+At kinks the derivatives are PyTorch's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING
+from xgrad.core.tensor import Tensor
+from xgrad.ops import elementwise
+from xgrad.ops.declare import call_op, derivative, front_axis, slice_axis
+from xgrad.ops.elementwise import abs, clip, sigmoid, tanh
+from xgrad.ops.manipulation import reshape
+from xgrad.ops.searching import where
+from xgrad.support.docstrings import by_name, documented
+from xgrad.support.hints import shown
+
+REAL: dict[str, Any] = {"kind": FLOATING, "highest": FLOATING}
+_SHARED = by_name("x : Tensor -- Of any shape; integers count as float32.")
+
+# Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev interpolants on [-1, 1] of
+# (z + c) * P(X > z) / exp(-z**2 / 2) for a standard normal X and z >= 0. Relative errors: 2e-9 and 2e-18.
+_TAIL_32 = (4.0, (
+    -2.107076856e-07, 2.115047755e-05, -1.099902595e-06, -0.0002154840468, 0.0001329446293, 0.001621949953,
+    -0.003479588008, -0.007537677477, 0.06039656262, -0.186522167, 0.3871374012, -0.607896631, 0.7552851304,
+))  # fmt: skip
+_TAIL_64 = (5.0, (
+    3.739586020518108e-11, 1.2454987689223563e-10, -3.668771848230918e-10, -1.5327446792134331e-09,
+    1.914301602439945e-09, 1.1236740394470787e-08, -7.963852408411641e-09, -7.037494441348362e-08,
+    3.961291147506015e-08, 4.36305279754606e-07, -3.342510524929374e-07, -2.770665289718086e-06,
+    3.97968779625356e-06, 1.6681605367626834e-05, -4.976242894253767e-05, -5.937579705100071e-05,
+    0.0005448989888059025, -0.0007978693910589953, -0.0029933767615333666, 0.020795066799429305,
+    -0.06911863870689271, 0.165020366170399, -0.3135331566712872, 0.49530561596997624, -0.6653825028900568,
+    0.769193049750063,
+))  # fmt: skip
+
+
+@derivative(lambda g, xp, x: g * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))), **REAL)
+def _normal_probability(xp: Any, x: Any, /) -> Any:
+    """Return the probability that a standard normal number is below each element, exact where it is small.
+
+    `special.ndtr` is a kernel of SciPy, which is optional.
+    """
+    c, (first, *rest) = _TAIL_64 if xp.finfo(x.dtype).bits > 32 else _TAIL_32
+    distance = xp.abs(x) + c
+    t = 1 - 2 * c / distance
+    tail = t * first
+    for coefficient in rest[:-1]:
+        tail += coefficient
+        tail *= t
+    tail += rest[-1]
+    tail *= xp.exp(x * x * -0.5)
+    tail /= distance
+    return xp.where(x < 0, tail, 1 - tail)
+
+
+def _gelu_rule(g: Any, xp: Any, x: Any, probability: Any) -> Any:
+    below = call_op(_normal_probability, xp, x) if probability is None else probability
+    return g * (below + x * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))))
+
+
+@derivative(_gelu_rule, **REAL, residual="probability")
+def _gelu(xp: Any, x: Any, /) -> Any:
+    probability = call_op(_normal_probability, xp, x)
+    return x * probability, probability
+
+
+_CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
+
+
+def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
+    square = x * x
+    if tangent is None:
+        tangent = xp.tanh(x * (1 + _CUBIC * square) * _SLOPE)
+    slope = (1 - tangent * tangent) * (_SLOPE + 3 * _SLOPE * _CUBIC * square)
+    return g * ((1 + tangent + x * slope) * 0.5)
+
+
+@derivative(_gelu_tanh_rule, **REAL, residual="tangent")
+def _gelu_tanh(xp: Any, x: Any, /) -> Any:
+    tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
+    return x * (1 + tangent) * 0.5, tangent
+
+
+@documented(shared=_SHARED)
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """Return ``x * P(X <= x)`` for a standard normal X, the Gaussian error linear unit.
+
+    D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv:1606.08415, 2016.
+
+    x
+    approximate : {"none", "tanh"}, default "none" -- Whether to approximate the probability by
+        ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``, which is faster.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If `approximate` is none of these.
+
+    >>> xgrad.nn.functional.gelu(xgrad.asarray([-1.0, 0.0, 1.0]))
+    Tensor([-0.1586...,  0.        ,  0.8413... ])
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"gelu: expected approximate of 'none' or 'tanh', got {shown(approximate)}")
+    return _gelu_tanh(x) if approximate == "tanh" else _gelu(x)
+
+
+def _silu_rule(g: Any, xp: Any, x: Any, weight: Any) -> Any:
+    weight = call_op(sigmoid, xp, x) if weight is None else weight
+    return g * (weight * (1 + x * (1 - weight)))
+
+
+@derivative(_silu_rule, **REAL, residual="weight")
+@documented(shared=_SHARED)
+def silu(xp: Any, x: Any, /) -> Any:
+    """Return ``x * sigmoid(x)``, also known as swish.
+
+    S. Elfwing, E. Uchibe, K. Doya, "Sigmoid-weighted linear units for neural network function approximation in
+    reinforcement learning", Neural Networks 107, 2018.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.silu(xgrad.asarray([-1.0, 0.0, 1.0]))
+    Tensor([-0.2689...,  0.       ,  0.7310...])
+    """
+    weight = call_op(sigmoid, xp, x)
+    return x * weight, weight
+
+
+@documented(shared=_SHARED)
+def mish(x: Tensor) -> Tensor:
+    """Return ``x * tanh(softplus(x))``.
+
+    D. Misra, "Mish: a self regularized non-monotonic activation function", BMVC, 2020.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.mish(xgrad.asarray([-1.0, 0.0, 1.0]))
+    Tensor([-0.3034...,  0.       ,  0.8650...])
+    """
+    x = as_tensor("mish", "x", x)
+    return x * tanh(elementwise.softplus(x))
+
+
+def _elu_rule(g: Any, xp: Any, x: Any, alpha: float, scale: float, slope: float) -> Any:
+    return g * xp.where(x <= 0, xp.exp(xp.minimum(x, 0) * slope) * (alpha * scale * slope), scale)
+
+
+@derivative(_elu_rule, **REAL)
+def _elu(xp: Any, x: Any, /, alpha: float, scale: float, slope: float) -> Any:
+    """Return ``scale * x`` of positive numbers, and ``scale * alpha * (exp(slope * x) - 1)`` of others."""
+    return xp.where(x <= 0, xp.expm1(xp.minimum(x, 0) * slope) * (alpha * scale), x * scale)
+
+
+@documented(shared=_SHARED)
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """Return positive numbers as they are, and ``alpha * (exp(x) - 1)`` of others.
+
+    D.-A. Clevert, T. Unterthiner, S. Hochreiter, "Fast and accurate deep network learning by exponential linear units",
+    ICLR, 2016.
+
+    x
+    alpha : float, default 1 -- Minus the limit far below 0.
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.elu(xgrad.asarray([-1.0, 0.0, 1.0]))
+    Tensor([-0.6321...,  0.        ,  1.        ])
+    """
+    return _elu(x, alpha, 1.0, 1.0)
+
+
+@documented(shared=_SHARED)
+def selu(x: Tensor) -> Tensor:
+    """Return `elu` with an alpha of 1.6733, scaled by 1.0507: mean 0 and variance 1 are a fixed point of layers.
+
+    G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, "Self-normalizing neural networks", NeurIPS, 2017.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.selu(xgrad.asarray([-1.0, 0.0, 1.0]))
+    Tensor([-1.1113...,  0.       ,  1.0507... ])
+    """
+    return _elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+
+
+@documented(shared=_SHARED)
+def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """Return positive numbers as they are, and ``alpha * (exp(x / alpha) - 1)`` of others.
+
+    J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483, 2017.
+
+    x
+    alpha : float, default 1 -- Minus the limit far below 0; not 0.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If `alpha` is 0.
+
+    >>> xgrad.nn.functional.celu(xgrad.asarray([-1.0, 0.0, 1.0]), 2.0)
+    Tensor([-0.7869...,  0.       ,  1.       ])
+    """
+    if alpha == 0:
+        raise ValueError("celu: expected an alpha other than 0, got 0")
+    return _elu(x, alpha, 1.0, 1 / alpha)
+
+
+@derivative(lambda g, xp, x, negative_slope: xp.where(x > 0, g, g * negative_slope), **REAL)
+@documented(shared=_SHARED)
+def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
+    """Return positive numbers as they are, and others times `negative_slope`.
+
+    A. L. Maas, A. Y. Hannun, A. Y. Ng, "Rectifier nonlinearities improve neural network acoustic models", ICML, 2013.
+
+    x
+    negative_slope : float, default 0.01 -- The slope of negative numbers, and at 0.
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.leaky_relu(xgrad.asarray([-1.0, 2.0]))
+    Tensor([-0.01,  2.  ])
+    """
+    return xp.where(x > 0, x, x * negative_slope)
+
+
+@derivative(
+    lambda g, xp, x, weight: xp.where(x > 0, g, g * weight),
+    lambda g, xp, x: xp.where(x > 0, 0, g * x),
+    **REAL,
+    broadcasts=True,
+)
+def _prelu(xp: Any, x: Any, weight: Any, /) -> Any:
+    return xp.where(x > 0, x, x * weight)
+
+
+@documented(shared=_SHARED)
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """Return positive numbers as they are, and others times a weight: one, or one for each channel.
+
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on ImageNet
+    classification", ICCV, 2015.
+
+    x : Tensor -- Of shape (batch, channels, ...), or of any shape for one weight; floating.
+    weight : Tensor -- Of shape (channels,), (1,) or ().
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If there are several weights, and not one for each channel.
+
+    >>> xgrad.nn.functional.prelu(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([0.5, 0.25]))
+    Tensor([[-0.5, -0.5]])
+    """
+    x, weight = as_tensor("prelu", "x", x), as_tensor("prelu", "weight", weight)
+    if weight.ndim > 1 or (weight.size != 1 and (x.ndim < 2 or x.shape[1] != weight.size)):
+        raise ValueError(f"prelu: expected one weight, or one for each channel of {x.shape}, got shape {weight.shape}")
+    if weight.size != 1 and x.ndim > 2:
+        weight = reshape(weight, (-1,) + (1,) * (x.ndim - 2))
+    elif not x.ndim:
+        weight = reshape(weight, ())
+    return _prelu(x, weight)
+
+
+@derivative(lambda g, xp, x, min_val, max_val: xp.where((x <= min_val) | (x >= max_val), 0, g), **REAL)
+def _hardtanh(xp: Any, x: Any, /, min_val: float, max_val: float) -> Any:
+    return xp.minimum(xp.maximum(x, min_val), max_val)
+
+
+@documented(shared=_SHARED)
+def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Limit numbers to an interval; at its ends, unlike that of `xgrad.clip`, the derivative is 0.
+
+    x
+    min_val, max_val : float -- The ends, by default -1 and 1.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If `min_val` is not below `max_val`.
+
+    >>> xgrad.nn.functional.hardtanh(xgrad.asarray([-2.0, 0.5, 2.0]))
+    Tensor([-1. ,  0.5,  1. ])
+    """
+    if not min_val < max_val:
+        raise ValueError(f"hardtanh: expected min_val < max_val, got {shown(min_val)} and {shown(max_val)}")
+    return _hardtanh(x, min_val, max_val)
+
+
+@documented(shared=_SHARED)
+def relu6(x: Tensor) -> Tensor:
+    """Limit numbers to those from 0 to 6.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.relu6(xgrad.asarray([-1.0, 2.0, 9.0]))
+    Tensor([0., 2., 6.])
+    """
+    return _hardtanh(x, 0.0, 6.0)
+
+
+@documented(shared=_SHARED)
+def hardsigmoid(x: Tensor) -> Tensor:
+    """Return ``x / 6 + 1 / 2``, limited to numbers from 0 to 1.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.hardsigmoid(xgrad.asarray([-4.0, 0.0, 1.5]))
+    Tensor([0.  , 0.5 , 0.75])
+    """
+    return relu6(as_tensor("hardsigmoid", "x", x) + 3) / 6
+
+
+@derivative(lambda g, xp, x: g * xp.where(x <= -3, 0, xp.where(x < 3, x / 3 + 0.5, 1)), **REAL)
+@documented(shared=_SHARED)
+def hardswish(xp: Any, x: Any, /) -> Any:
+    """Return ``x * hardsigmoid(x)``.
+
+    A. Howard et al., "Searching for MobileNetV3", ICCV, 2019.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.hardswish(xgrad.asarray([-4.0, 0.0, 1.5, 4.0]))
+    Tensor([-0.   ,  0.   ,  1.125,  4.   ])
+    """
+    return x * (xp.minimum(xp.maximum(x + 3, 0), 6) / 6)
+
+
+@documented(shared=_SHARED)
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Return ``log(1 + exp(beta * x)) / beta``, which is positive, without overflow.
+
+    x
+    beta : float, default 1 -- The sharpness; not 0.
+    threshold : float, default 20 -- Where ``beta * x`` is larger, `x` is returned.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If `beta` is 0.
+
+    >>> xgrad.nn.functional.softplus(xgrad.asarray([0.0, 1e4]))
+    Tensor([6.931472e-01, 1.000000e+04])
+    """
+    if beta == 0:
+        raise ValueError("softplus: expected a beta other than 0, got 0")
+    x = as_tensor("softplus", "x", x)
+    out = elementwise.softplus(x) if beta == 1 else elementwise.softplus(x * beta) / beta
+    return out if threshold == 20 else where(x * beta > threshold, x, out)  # at 20 the two are equal in float32
+
+
+@derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL)
+@documented(shared=_SHARED)
+def softsign(xp: Any, x: Any, /) -> Any:
+    """Return ``x / (1 + abs(x))``.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.softsign(xgrad.asarray([-1.0, 0.0, 3.0]))
+    Tensor([-0.5 ,  0.  ,  0.75])
+    """
+    return x / (1 + xp.abs(x))
+
+
+@documented(shared=_SHARED)
+def logsigmoid(x: Tensor) -> Tensor:
+    """Return the logarithm of `sigmoid`, without overflow or loss of small probabilities.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.logsigmoid(xgrad.asarray([-1e4, 0.0]))
+    Tensor([-1.000000e+04, -6.931472e-01])
+    """
+    return -elementwise.softplus(-as_tensor("logsigmoid", "x", x))
+
+
+@derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), **REAL)
+@documented(shared=_SHARED)
+def tanhshrink(xp: Any, x: Any, /) -> Any:
+    """Return ``x - tanh(x)``.
+
+    x
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.tanhshrink(xgrad.asarray([0.0, 2.0]))
+    Tensor([0.       , 1.0359...])
+    """
+    return x - xp.tanh(x)
+
+
+def _checked_lambda(op: str, lambd: float) -> float:
+    if not lambd >= 0:
+        raise ValueError(f"{op}: expected lambd >= 0, got {shown(lambd)}")
+    return lambd
+
+
+@documented(shared=_SHARED)
+def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """Move numbers towards 0 by `lambd`; those nearer to 0 become 0.
+
+    x
+    lambd : float, default 0.5 -- The distance, 0 or more.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If `lambd` is negative.
+
+    >>> xgrad.nn.functional.softshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
+    Tensor([-1.5,  0. ,  0.5])
+    """
+    x, lambd = as_tensor("softshrink", "x", x), _checked_lambda("softshrink", lambd)
+    return x - clip(x, -lambd, lambd)
+
+
+@documented(shared=_SHARED)
+def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """Replace numbers from ``-lambd`` to ``lambd`` by 0.
+
+    x
+    lambd : float, default 0.5 -- The bound, 0 or more.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If `lambd` is negative.
+
+    >>> xgrad.nn.functional.hardshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
+    Tensor([-2.,  0.,  1.])
+    """
+    x, lambd = as_tensor("hardshrink", "x", x), _checked_lambda("hardshrink", lambd)
+    return where(abs(x) <= lambd, 0, x)
+
+
+@documented(shared=_SHARED)
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
+    """Replace numbers that are not above a threshold by a value.
+
+    x
+    threshold, value : float -- The threshold, and the value.
+    returns Tensor -- Of the same shape.
+
+    >>> xgrad.nn.functional.threshold(xgrad.asarray([0.5, 1.0, 1.5]), 1.0, 7.0)
+    Tensor([7. , 7. , 1.5])
+    """
+    x = as_tensor("threshold", "x", x)
+    return where(x <= threshold, value, x)
+
+
+@documented(shared=_SHARED)
+def glu(x: Tensor, axis: int = -1) -> Tensor:
+    """Return ``a * sigmoid(b)`` of the halves ``a`` and ``b`` of an axis.
+
+    Y. N. Dauphin, A. Fan, M. Auli, D. Grangier, "Language modeling with gated convolutional networks", ICML, 2017.
+
+    x
+    axis : int, default -1 -- The axis, of even length.
+    returns Tensor -- Of half the length along the axis.
+    raises ValueError -- If the length of the axis is odd.
+    raises IndexError
+
+    >>> xgrad.nn.functional.glu(xgrad.asarray([2.0, 4.0, 0.0, 0.0]))
+    Tensor([1., 2.])
+    """
+    x = as_tensor("glu", "x", x)
+    if not x.ndim:
+        raise ValueError("glu: expected x with at least one axis, got shape ()")
+    axis = front_axis("glu", x, axis)
+    half, odd = divmod(x.shape[axis], 2)
+    if odd:
+        raise ValueError(f"glu: expected an axis of even length, got {x.shape[axis]} in shape {x.shape}")
+    return x[slice_axis(axis, 0, half)] * sigmoid(x[slice_axis(axis, half)])

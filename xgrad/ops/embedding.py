@@ -1,0 +1,67 @@
+"""Rows of a matrix by number."""
+
+from __future__ import annotations
+
+import math
+
+from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.dtypes import int64
+from xgrad.core.tensor import Tensor
+from xgrad.ops.indexing import take
+from xgrad.ops.manipulation import expand_dims, reshape
+from xgrad.ops.searching import where
+from xgrad.ops.tensor_conversion import astype
+from xgrad.support.docstrings import documented
+
+
+def check_numbers(op: str, name: str, numbers: Tensor, count: int) -> None:
+    """Raise IndexError unless all integers are from 0 to ``count - 1``; on a GPU, which would synchronize, they may."""
+    raw, backend, xp = numbers._data, numbers.device.backend, numbers.device.xp
+    if backend.asynchronous or 0 in raw.shape:
+        return
+    with numbers.device.active():
+        low, high = xp.min(raw), xp.max(raw)
+        wrong = low if backend.check_true(low < 0) else high if backend.check_true(high >= count) else None
+    if wrong is not None:
+        raise IndexError(f"{op}: expected {name} from 0 to {count - 1}, got {int(wrong)}")
+
+
+def front_index(op: str, index: int | None, count: int) -> int | None:
+    """Return a `padding_idx` counted from the front."""
+    if index is None:
+        return None
+    if not -count <= as_int(op, "padding_idx", index) < count:
+        raise ValueError(f"{op}: expected padding_idx from {-count} to {count - 1}, got {index}")
+    return index % count
+
+
+@documented()
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """Return the rows of a matrix that have these numbers.
+
+    input : Tensor -- The numbers of rows, from 0; integers, of any shape.
+    weight : Tensor -- Of shape (rows, features).
+    padding_idx : int, optional -- The number of a row that gets no gradient.
+    returns Tensor -- Of the shape of `input`, with an axis of the features at the end.
+    raises IndexError -- If there is no such row; not checked on ``cuda``, which would have to synchronize.
+    raises TypeError -- If `input` is not of integers.
+    raises ValueError -- If `weight` is not a matrix, or `padding_idx` not the number of a row.
+
+    >>> weight = xgrad.asarray([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+    >>> xgrad.nn.functional.embedding(xgrad.asarray([2, 0]), weight)
+    Tensor([[3., 4.],
+            [0., 0.]])
+    """
+    input, weight = as_tensor("embedding", "input", input), as_tensor("embedding", "weight", weight)
+    if input.dtype.kind not in "iu":
+        raise TypeError(f"embedding: expected input of integers, got {input.dtype}: use .astype(int64)")
+    if weight.ndim != 2:
+        raise ValueError(f"embedding: expected weight of shape (rows, features), got {weight.shape}")
+    count, features = weight.shape
+    padding = front_index("embedding", padding_idx, count)
+    numbers = astype(reshape(input, (math.prod(input.shape),)), int64, copy=False)  # uint8 may be too short
+    check_numbers("embedding", "input", numbers, count)
+    rows = take(weight, numbers, axis=0)
+    if padding is not None:
+        rows = where(expand_dims(numbers == padding, axis=1), rows.detach(), rows)
+    return rows if input.ndim == 1 else reshape(rows, (*input.shape, features))
