@@ -7,7 +7,7 @@ and `peers/models_jax.py`; then name its sizes in `models.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +52,53 @@ def lstm(batch: int, length: int, width: int, classes: int) -> Problem:
     return Problem(drawn(rng, shapes), x, rng.integers(0, classes, batch))
 
 
+def encoder_shapes(prefix: str, width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of one layer of a transformer, with four times as many hidden units as channels."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "self_attn.in_proj_weight": (3 * width, width),
+        "self_attn.in_proj_bias": (3 * width,),
+        "self_attn.out_proj.weight": (width, width),
+        "self_attn.out_proj.bias": (width,),
+        "linear1.weight": (4 * width, width),
+        "linear1.bias": (4 * width,),
+        "linear2.weight": (width, 4 * width),
+        "linear2.bias": (width,),
+        "norm1.weight": (width,),
+        "norm1.bias": (width,),
+        "norm2.weight": (width,),
+        "norm2.bias": (width,),
+    }
+    return {prefix + name: shape for name, shape in shapes.items()}
+
+
+def encoder(batch: int, length: int, width: int, heads: int, layers: int, classes: int) -> Problem:
+    """Return an encoder of sequences without dropout, and a linear layer on the mean of its output over time."""
+    rng = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {"output.weight": (classes, width), "output.bias": (classes,)}
+    for i in range(layers):
+        shapes |= encoder_shapes(f"encoder.layers.{i}.", width)
+    x = rng.standard_normal((batch, length, width), np.float32)
+    return Problem(drawn(rng, shapes), x, rng.integers(0, classes, batch))
+
+
+def gpt(batch: int, length: int, width: int, heads: int, layers: int, classes: int) -> Problem:
+    """Return a causal transformer, which normalizes before each part, that predicts the next of `classes` tokens."""
+    rng = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {
+        "tokens.weight": (classes, width),
+        "positions.encoding": (length, width),
+        "encoder.norm.weight": (width,),
+        "encoder.norm.bias": (width,),
+        "output.weight": (classes, width),
+    }
+    for i in range(layers):
+        shapes |= encoder_shapes(f"encoder.layers.{i}.", width)
+    text = rng.integers(0, classes, (batch, length + 1))
+    return Problem(drawn(rng, shapes), text[:, :-1].copy(), text[:, 1:].ravel())
+
+
 #: All models by name.
-PROBLEMS = {"lstm": lstm}
+PROBLEMS: dict[str, Callable[..., Problem]] = {"lstm": lstm, "encoder": encoder, "gpt": gpt}
 
 
 def problem(model: str, **sizes: int) -> Problem:

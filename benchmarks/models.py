@@ -26,10 +26,17 @@ RATIOS = {
 }
 MODELS: dict[str, dict[str, Any]] = {
     "LSTM, width 128, 64 steps, batch 32": {"model": "lstm", "batch": 32, "length": 64, "width": 128, "classes": 10},
-}
+    "transformer encoder, 2 layers of width 128, 4 heads, length 64, batch 16": {
+        "model": "encoder", "batch": 16, "length": 64, "width": 128, "heads": 4, "layers": 2, "classes": 10},
+    "GPT, 4 layers of width 128, 4 heads, length 64, batch 8": {
+        "model": "gpt", "batch": 8, "length": 64, "width": 128, "heads": 4, "layers": 4, "classes": 100},
+}  # fmt: skip
 QUICK: dict[str, dict[str, Any]] = {
     "LSTM": {"model": "lstm", "batch": 3, "length": 4, "width": 5, "classes": 3},
-}
+    "transformer encoder": {
+        "model": "encoder", "batch": 3, "length": 4, "width": 6, "heads": 2, "layers": 1, "classes": 3},
+    "GPT": {"model": "gpt", "batch": 3, "length": 4, "width": 6, "heads": 2, "layers": 2, "classes": 5},
+}  # fmt: skip
 
 
 def run(options: Options) -> Result:

@@ -29,6 +29,7 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 
 _OWN = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
 _KERNELS = "clip expm1 floor_divide relu tanh".split()
+_LAZY_KERNELS = {"recurrent": "lstm_steps lstm_gradient"}
 
 
 class _Namespace:
@@ -48,6 +49,11 @@ class _Namespace:
         return value
 
 
+def _lazy(module: str, name: str) -> Callable[..., Any]:
+    """Return a kernel whose module is imported at its first call."""
+    return lambda *args: getattr(import_module(f"xgrad_numpy.{module}"), name)(*args)
+
+
 class NumpyBackend(Backend):
     """The CPU through NumPy; always usable."""
 
@@ -62,6 +68,8 @@ class NumpyBackend(Backend):
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
         self.kernels = {"remainder": np.remainder} | {name: getattr(functions, name) for name in _KERNELS}
+        for module, names in _LAZY_KERNELS.items():
+            self.kernels |= {name: _lazy(module, name) for name in names.split()}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"

@@ -26,8 +26,50 @@ def lstm(w: dict[str, Any], x: Any, width: int) -> Any:
     return h @ w["output.weight"].T + w["output.bias"]
 
 
+def layer_norm(w: dict[str, Any], name: str, x: Any) -> Any:
+    mean = x.mean(-1, keepdims=True)
+    variance = jnp.square(x - mean).mean(-1, keepdims=True)
+    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def linear(w: dict[str, Any], name: str, x: Any) -> Any:
+    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def attention(w: dict[str, Any], name: str, x: Any, heads: int, causal: bool) -> Any:
+    batch, length, width = x.shape
+    x = x @ w[f"{name}.in_proj_weight"].T + w[f"{name}.in_proj_bias"]
+    q, k, v = jnp.split(x.reshape(batch, length, 3 * heads, width // heads), 3, axis=2)
+    x = jax.nn.dot_product_attention(q, k, v, is_causal=causal)
+    return linear(w, f"{name}.out_proj", x.reshape(batch, length, width))
+
+
+def encoder(w: dict[str, Any], x: Any, heads: int, layers: int) -> Any:
+    for i in range(layers):
+        name = f"encoder.layers.{i}"
+        x = layer_norm(w, f"{name}.norm1", x + attention(w, f"{name}.self_attn", x, heads, causal=False))
+        hidden = jax.nn.relu(linear(w, f"{name}.linear1", x))
+        x = layer_norm(w, f"{name}.norm2", x + linear(w, f"{name}.linear2", hidden))
+    return linear(w, "output", x.mean(1))
+
+
+def gpt(w: dict[str, Any], x: Any, heads: int, layers: int) -> Any:
+    x = w["tokens.weight"][x] + w["positions.encoding"]
+    for i in range(layers):
+        name = f"encoder.layers.{i}"
+        x = x + attention(w, f"{name}.self_attn", layer_norm(w, f"{name}.norm1", x), heads, causal=True)
+        hidden = jax.nn.gelu(linear(w, f"{name}.linear1", layer_norm(w, f"{name}.norm2", x)), approximate=False)
+        x = x + linear(w, f"{name}.linear2", hidden)
+    x = layer_norm(w, "encoder.norm", x) @ w["output.weight"].T
+    return x.reshape(-1, x.shape[-1])
+
+
 #: Functions of the weights, the batch, and the sizes that they name.
-MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {"lstm": (lstm, ("width",))}
+MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "lstm": (lstm, ("width",)),
+    "encoder": (encoder, ("heads", "layers")),
+    "gpt": (gpt, ("heads", "layers")),
+}
 
 
 def step(model: str, **sizes: int) -> Callable[[], Any]:

@@ -24,7 +24,35 @@ class LSTM(nn.Module):  # type: ignore[misc]
         return self.output(self.lstm(x)[0][:, -1])
 
 
-MODELS: dict[str, Callable[..., Any]] = {"lstm": LSTM}
+class Encoder(nn.Module):  # type: ignore[misc]
+    def __init__(self, width: int, heads: int, layers: int, classes: int, **other: int) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.output = nn.Linear(width, classes)
+
+    def forward(self, x: Any) -> Any:
+        return self.output(self.encoder(x).mean(1))
+
+
+class GPT(nn.Module):  # type: ignore[misc]
+    def __init__(self, length: int, width: int, heads: int, layers: int, classes: int, **other: int) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(
+            width, heads, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.tokens = nn.Embedding(classes, width)
+        self.positions = nn.ParameterDict({"encoding": torch.empty(length, width)})
+        self.encoder = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width), enable_nested_tensor=False)
+        self.output = nn.Linear(width, classes, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        x = self.encoder(self.tokens(x) + self.positions["encoding"], mask, is_causal=True)
+        return self.output(x).reshape((-1, self.output.out_features))
+
+
+MODELS: dict[str, Callable[..., Any]] = {"lstm": LSTM, "encoder": Encoder, "gpt": GPT}
 
 
 def step(model: str, **sizes: int) -> Callable[[], Any]:

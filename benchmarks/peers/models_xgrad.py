@@ -20,7 +20,34 @@ class LSTM(nn.Module):
         return self.output(self.lstm(x)[0][:, -1])  # type: ignore[no-any-return]
 
 
-MODELS: dict[str, Callable[..., nn.Module]] = {"lstm": LSTM}
+class Encoder(nn.Module):
+    def __init__(self, width: int, heads: int, layers: int, classes: int, **other: int) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers)
+        self.output = nn.Linear(width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.output(xgrad.mean(self.encoder(x), axis=1))  # type: ignore[no-any-return]
+
+
+class GPT(nn.Module):
+    def __init__(self, length: int, width: int, heads: int, layers: int, classes: int, **other: int) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(
+            width, heads, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.tokens = nn.Embedding(classes, width)
+        self.positions = nn.PositionalEncoding(width, length, learned=True, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width))
+        self.output = nn.Linear(width, classes, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.encoder(self.positions(self.tokens(x)), is_causal=True)
+        return self.output(x).reshape((-1, self.output.out_features))  # type: ignore[no-any-return]
+
+
+MODELS: dict[str, Callable[..., nn.Module]] = {"lstm": LSTM, "encoder": Encoder, "gpt": GPT}
 
 
 def step(model: str, dtype: Any = "float32", **sizes: int) -> Callable[[], Any]:

@@ -208,8 +208,33 @@ POOLING = [
     case("AdaptiveMaxPool2d", (3, None), of=((2, 3, 7, 4),)),
     case("AdaptiveMaxPool2d", 4, of=((2, 3, 6, 3),)),
 ]
-ATTENTION: list[ModuleCase] = []
 WEIGHTS = np.array([0.5, 2.0, 1.5])
+_LATER = np.triu(np.ones((3, 3), dtype=bool), 1)
+_PADDING = np.array([[False, False, True], [False, True, True]])
+
+
+def _attention(shape: tuple[int, ...], *args: Any, call: Mapping[str, Any] | None = None, **options: Any) -> ModuleCase:
+    """Return a case of self-attention of three tensors of one shape."""
+    return case("MultiheadAttention", *(args or (4, 2)), of=(shape,) * 3, call=call, **options)
+
+
+ATTENTION = [
+    *[_attention(shape, call=call) for shape in ((3, 2, 4), (3, 4)) for call in (
+        {}, {"need_weights": False}, {"average_attn_weights": False}, {"attn_mask": _LATER})],
+    _attention((2, 3, 4), batch_first=True, bias=False),
+    *[_attention((2, 3, 4), batch_first=True, call={"key_padding_mask": _PADDING, **more}) for more in (
+        {}, {"need_weights": False}, {"attn_mask": _LATER}, {"attn_mask": _LATER, "is_causal": True})],
+    _attention((3, 2, 4), call={"attn_mask": np.stack([_LATER] * 2 + [_LATER.T] * 2)}),
+    case("MultiheadAttention", 4, 1, of=((3, 2, 4), (5, 2, 3), (5, 2, 6)), kdim=3, vdim=6),
+    case("MultiheadAttention", 4, 2, of=((2, 3, 4), (2, 5, 4), (2, 5, 4)), batch_first=True,
+        call={"need_weights": False}),
+    *[case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 2, 4),), call=call, **options) for options, call in (
+        ({}, {}), ({"norm_first": True}, {}),
+        ({"activation": "gelu"}, {}), ({"bias": False}, {}), ({"layer_norm_eps": 0.1}, {"src_mask": _LATER}))],
+    case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 4),)),
+    case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((2, 3, 4),), batch_first=True, norm_first=True,
+        call={"src_mask": _LATER, "is_causal": True}),
+]  # fmt: skip
 LOSSES = [
     *[
         case("CrossEntropyLoss", of=((4, 3), classes(3, 4)), **options)

@@ -180,3 +180,9 @@ def test_parameter_in_an_object_that_is_not_copied_is_refused() -> None:
         with pytest.raises(TypeError, match="got one in 'held' of a SimpleNamespace, which is not copied: make that a"):
             functional_call(outer, {"0.weight": xgrad.ones((1, 2))}, xgrad.ones((1, 2)))
         assert functional_call(outer, {"0.bias": xgrad.ones(1)} if held is net.weight else {}, xgrad.ones((1, 2))).size
+
+
+def test_op_as_an_attribute_is_no_hidden_parameter():
+    net = xgrad.nn.Linear(2, 2)
+    net.activation = xgrad.relu
+    assert functional_call(net, dict(net.named_parameters()), xgrad.ones(2)).shape == (2,)

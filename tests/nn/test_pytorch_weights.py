@@ -69,3 +69,36 @@ def test_weights_of_image_models_are_exchanged_with_pytorch(make, torch, tmp_pat
     xgrad.save(model.state_dict(), tmp_path / "model.safetensors")
     reference.load_state_dict(safetensors.load_file(tmp_path / "model.safetensors"))
     check_predictions(torch, model, reference)
+
+
+def lstm_classifier(nn: Any) -> Any:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(8, 12, num_layers=2, batch_first=True, bidirectional=True)
+            self.head = nn.Linear(24, 10, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            states = self.lstm(8 * x[:, 0])[0]
+            return self.head(states[:, -1] - states[:, 0])
+
+    return Net()
+
+
+def encoder_classifier(nn: Any) -> Any:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True)
+            self.encoder = nn.TransformerEncoder(layer, 2)
+            self.head = nn.Linear(8, 10)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.encoder(x[:, 0])[:, 0])
+
+    return Net()
+
+
+@pytest.mark.parametrize("make", [lstm_classifier, encoder_classifier])
+def test_weights_of_sequence_models_are_exchanged_with_pytorch(make, torch, tmp_path):
+    test_weights_of_image_models_are_exchanged_with_pytorch(make, torch, tmp_path)

@@ -28,6 +28,7 @@ from xgrad.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from xgrad.nn.attention import MultiheadAttention
 from xgrad.nn.containers import ModuleDict, ModuleList, Residual, Sequential
 from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from xgrad.nn.dropout import Dropout, Dropout1d, Dropout2d
@@ -69,6 +70,7 @@ from xgrad.nn.pooling import (
 from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity, Unflatten
 from xgrad.nn.state_dict import IncompatibleKeys
+from xgrad.nn.transformer import PositionalEncoding, TransformerEncoder, TransformerEncoderLayer
 from xgrad.support import hints
 
 __all__ = [
@@ -126,11 +128,16 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+<<<<<<< HEAD
     "NLLLoss",
+=======
+    "MultiheadAttention",
+>>>>>>> f358cce31fe40ed760ee891096f075d828445754
     "PReLU",
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PositionalEncoding",
     "RMSNorm",
     "RNNCell",
     "ReLU",
@@ -147,6 +154,8 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "Unflatten",
     "functional",
     "init",

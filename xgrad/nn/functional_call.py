@@ -133,7 +133,7 @@ def _check_hidden(value: Any, done: dict[int, Any]) -> None:
     """Raise a TypeError if an object that is not copied has an attribute that was replaced."""
     for name, part in getattr(value, "__dict__", {}).items():
         state = [tensor for _, tensor in part._named_state()] if isinstance(part, Module) else [part]
-        if any(id(tensor) in done for tensor in state):
+        if any(isinstance(tensor, Tensor) and id(tensor) in done for tensor in state):
             raise TypeError(
                 "functional_call: expected modules and parameters in attributes of modules, lists, tuples, sets and "
                 f"dicts, got one in {name!r} of a {type(value).__name__}, which is not copied: make that a module"

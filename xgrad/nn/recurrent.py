@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 from warnings import warn
 
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
-from xgrad.nn.checks import of_dtype_of
+from xgrad.nn.checks import of_dtype_of, positive_int
 from xgrad.nn.functional import dropout, linear
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
@@ -38,12 +37,6 @@ _SHARED = by_name(
     "TypeError -- In the call, if a dtype is not that of the weights.",
     "DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.",
 )
-
-
-def _check_sizes(layer: str, **sizes: Any) -> None:
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{layer}: expected an int above 0 for {name}, got {shown(value)}")
 
 
 class _Weights(Module):
@@ -171,11 +164,12 @@ class _Layers(_Weights):
     ) -> None:
         super().__init__()
         layer = type(self).__name__
-        _check_sizes(layer, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        self.input_size = positive_int(layer, "input_size", input_size)
+        self.hidden_size = positive_int(layer, "hidden_size", hidden_size)
+        self.num_layers = positive_int(layer, "num_layers", num_layers)
         check_probability(layer, dropout)
         if dropout and num_layers == 1:
             warn(f"{layer}: dropout acts between layers, and there is only one: raise num_layers", stacklevel=2)
-        self.input_size, self.hidden_size, self.num_layers = int(input_size), int(hidden_size), int(num_layers)
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         for k in range(num_layers):
             for suffix in self._suffixes(k):
@@ -390,8 +384,9 @@ class _Cell(_Weights):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        _check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
-        self.input_size, self.hidden_size, self.bias = int(input_size), int(hidden_size), bias
+        self.input_size = positive_int(type(self).__name__, "input_size", input_size)
+        self.hidden_size = positive_int(type(self).__name__, "hidden_size", hidden_size)
+        self.bias = bias
         self._add_weights(input_size, "", device, dtype)
         self.reset_parameters()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.backend.overridable import overridable
 from xgrad.core.dtypes import FLOATING
 from xgrad.ops.declare import derivative
 
@@ -47,6 +48,7 @@ def _quarters(x: Any) -> list[Any]:
     return [x[..., i * n : (i + 1) * n] for i in range(4)]
 
 
+@overridable
 def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> Any:
     """Return the hidden states, the cells and the gates of all steps."""
     weight, n = xp.matrix_transpose(weight), h.shape[-1]
@@ -62,6 +64,7 @@ def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> 
     return tuple([_in_order_of_time(xp, steps, reverse) for steps in (states, cells, gates)])
 
 
+@overridable
 def _lstm_gradient(
     xp: Any, g_states: Any, g_cell: Any, weight: Any, c: Any, cells: Any, gates: Any, reverse: bool
 ) -> Any:

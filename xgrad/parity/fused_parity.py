@@ -17,6 +17,8 @@ from xgrad import ops
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops.class_losses import _cross_entropy
+from xgrad.ops import recurrent
+from xgrad.ops.nn import _cross_entropy
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.support import trees
@@ -27,7 +29,8 @@ LIMIT = 32
 REASON = (
     "An update rounds each operation of the generic rule in the same order, and must be bit-identical, whether its "
     "factors are numbers or read from memory. Rows are summed in another order: their largest error may be "
-    f"{LIMIT} times the precision of the largest result, of a sum of {LENGTH} terms of one size."
+    f"{LIMIT} times the precision of the largest result, of a sum of {LENGTH} terms of one size. So may that of the "
+    "gates of an LSTM, which are products with the same weights."
 )
 
 
@@ -101,6 +104,17 @@ def _softmax(name: str) -> dict[str, KernelCase]:
     }
 
 
+def _lstm_steps(dtype: str) -> tuple[Any, ...]:
+    x, weight, h, c = (next(_numbers(1, shape, dtype)) for shape in ((9, 3, 20), (20, 5), (3, 5), (3, 5)))
+    return x, weight, h, c, True
+
+
+def _lstm_gradient(dtype: str) -> tuple[Any, ...]:
+    x, weight, h, c, reverse = _lstm_steps(dtype)
+    states, cells, gates = recurrent._lstm_steps(Device("cpu").xp, x, weight, h, c, reverse)
+    return states, h, weight, c, cells, gates, reverse
+
+
 def _losses(dtype: str) -> tuple[Any, ...]:
     return *_numbers(1, (3, LENGTH), dtype), np.array([0, LENGTH - 1, 7])
 
@@ -133,6 +147,8 @@ KERNEL_CASES: dict[str, KernelCase] = {
         "cross_entropy", _losses, _LOSS_OPTIONS, LIMIT, _LOSS.forward, residual=True
     ),
     "the gradient of cross_entropy of long rows": KernelCase("cross_entropy_gradient", _gradients_of_losses, {}, LIMIT),
+    "the steps of an LSTM": KernelCase("lstm_steps", _lstm_steps, {}, LIMIT),
+    "the gradient of an LSTM": KernelCase("lstm_gradient", _lstm_gradient, {}, LIMIT),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xgrad.parity.cases import (
+    attention,
     convolution,
     distributions,
     elementwise,
@@ -20,6 +21,7 @@ from xgrad.parity.cases import (
 from xgrad.parity.op_case import OpCase
 
 _SUBJECTS = (
+    attention,
     elementwise,
     statistical,
     manipulation,

@@ -1,0 +1,209 @@
+"""Attention and transformers: what `module_cases` does not compare with PyTorch, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xgrad
+from helpers import check_error
+from xgrad import nn
+from xgrad.nn.functional import scaled_dot_product_attention as attention
+
+
+def normal(*shape, seed=0):
+    return xgrad.asarray(np.random.default_rng(seed).normal(size=shape), dtype=xgrad.float32)
+
+
+def test_mask_of_bools_selects_the_keys():
+    q, k, v = normal(2, 4), normal(3, 4, seed=1), normal(3, 2, seed=2)
+    masked = attention(q, k, v, xgrad.asarray([True, False, True]))
+    assert np.allclose(masked.tolist(), attention(q, k[::2], v[::2]).tolist(), atol=1e-6)
+
+
+def test_query_without_keys_has_zero_result_and_gradients(device):
+    q, k, v = (xgrad.ones((2, 3), device=device, requires_grad=True) for _ in range(3))
+    mask = xgrad.asarray([[False, False], [True, False]], device=device)
+    out = attention(q, k, v, mask)
+    assert out[0, :].tolist() == [0.0, 0.0, 0.0]
+    xgrad.sum(out).backward()
+    assert q.grad.tolist() == [[0.0] * 3] * 2 and v.grad.tolist() == [[1.0] * 3, [0.0] * 3]
+
+
+def test_float_masks_match_pytorch(torch):
+    layer = nn.MultiheadAttention(4, 2, batch_first=True)
+    reference = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    reference.load_state_dict({name: torch.tensor(x.numpy()) for name, x in layer.state_dict().items()})
+    x, mask, padding = normal(2, 3, 4), normal(3, 3, seed=1), normal(2, 3, seed=2)
+    pairs = [(x, mask, padding), tuple(torch.tensor(y.numpy()) for y in (x, mask, padding))]
+    for weights in (True, False):
+        out, expected = (
+            module(x, x, x, key_padding_mask=padding, need_weights=weights, attn_mask=mask)[0]
+            for module, (x, mask, padding) in zip((layer, reference), pairs, strict=True)
+        )
+        assert np.allclose(out.detach().numpy(), expected.detach().numpy(), atol=1e-6)
+
+
+def test_gradient_of_float_mask_matches_pytorch(torch):
+    arrays = [normal(2, 3, 4, seed=i).numpy() for i in range(3)] + [normal(3, 3, seed=4).numpy()]
+    ours = [xgrad.asarray(x, requires_grad=True) for x in arrays]
+    others = [torch.tensor(x, requires_grad=True) for x in arrays]
+    xgrad.sum(attention(*ours) ** 2).backward()
+    (torch.nn.functional.scaled_dot_product_attention(*others) ** 2).sum().backward()
+    for x, y in zip(ours, others, strict=True):
+        assert np.allclose(x.grad.numpy(), y.grad.numpy(), atol=1e-5)
+
+
+def test_dropout_acts_in_training_only():
+    layer, x = nn.MultiheadAttention(4, 2, dropout=0.5), normal(3, 2, 4)
+    outs = [layer(x, x, x, need_weights=False)[0].tolist() for _ in range(2)]
+    assert outs[0] != outs[1]
+    layer.eval()
+    outs = [layer(x, x, x, need_weights=False)[0].tolist() for _ in range(2)]
+    assert outs[0] == outs[1]
+
+
+def test_dropout_keeps_the_mean():
+    xgrad.manual_seed(0)
+    ones = xgrad.ones((100, 20, 1))
+    out = attention(ones, ones, ones, dropout_p=0.25)
+    assert abs(float(xgrad.mean(out)) - 1) < 0.02 and float(xgrad.std(out)) > 0.05
+
+
+def test_output_with_weights_equals_that_without():
+    layer, x = nn.MultiheadAttention(4, 2), normal(3, 2, 4)
+    out, weights = layer(x, x, x)
+    other, none = layer(x, x, x, need_weights=False)
+    assert none is None and np.allclose(out.tolist(), other.tolist(), atol=1e-6)
+    assert np.allclose(xgrad.sum(weights, axis=-1).tolist(), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", [False, True])
+def test_encoder_matches_pytorch(norm, torch):
+    def encoder(library, **options):
+        layer = library.TransformerEncoderLayer(4, 2, 5, 0.0, norm_first=norm, batch_first=True)
+        return library.TransformerEncoder(layer, 3, library.LayerNorm(4) if norm else None, **options)
+
+    ours, reference = encoder(nn), encoder(torch.nn, enable_nested_tensor=False)
+    ours.load_state_dict({name: x.numpy() for name, x in reference.state_dict().items()})
+    x = normal(2, 3, 4)
+    mask = np.triu(np.ones((3, 3), dtype=bool), 1)
+    out = ours(x, mask=xgrad.asarray(mask))
+    expected = reference(torch.tensor(x.numpy()), mask=torch.tensor(mask))
+    assert np.allclose(out.detach().numpy(), expected.detach().numpy(), atol=1e-5)
+
+
+def test_layers_of_encoder_are_copies_with_equal_weights():
+    layer = nn.TransformerEncoderLayer(4, 2, 5)
+    encoder = nn.TransformerEncoder(layer, 2)
+    first, second = (x.linear1.weight for x in encoder.layers)
+    assert first is not second and first.tolist() == second.tolist() == layer.linear1.weight.tolist()
+
+
+def test_causal_encoder_does_not_look_ahead():
+    layer = nn.TransformerEncoderLayer(4, 2, 5, 0.0, batch_first=True)
+    x, other = normal(1, 5, 4), normal(1, 5, 4, seed=1)
+    changed = xgrad.concat([x[:, :3, :], other[:, 3:, :]], axis=1)
+    outs = [layer(y, is_causal=True)[:, :3, :].tolist() for y in (x, changed)]
+    assert np.allclose(*outs, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_positional_encoding_is_added_along_the_sequence(batch_first):
+    layer = nn.PositionalEncoding(3, max_length=7, batch_first=batch_first)
+    x = xgrad.zeros((2, 5, 3) if batch_first else (5, 2, 3))
+    out = layer(x).numpy()
+    expected = layer.encoding[:5, :].numpy()
+    assert np.array_equal(out[1] if batch_first else out[:, 1], expected)
+    assert np.allclose(expected[:, 2], np.sin(np.arange(5) / 10000 ** (2 / 3)), atol=1e-6)
+    assert not layer.state_dict()
+
+
+def test_learned_positional_encoding_has_gradients():
+    layer = nn.PositionalEncoding(4, max_length=7, learned=True)
+    xgrad.sum(layer(xgrad.zeros((5, 2, 4)))).backward()
+    assert layer.encoding.grad.tolist() == [[2.0] * 4] * 5 + [[0.0] * 4] * 2
+    assert list(layer.state_dict()) == ["encoding"]
+
+
+ONES = "xp.ones((3, 2, 4))"
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (
+            "nn.MultiheadAttention(4, 3)",
+            "ValueError: MultiheadAttention: expected num_heads to divide embed_dim",
+        ),
+        ("nn.MultiheadAttention(4, 0)", "ValueError: MultiheadAttention: expected an int above 0 for num_heads, got 0"),
+        (
+            "nn.MultiheadAttention(4, 2, add_bias_kv=True)",
+            "ValueError: MultiheadAttention: expected add_bias_kv=False, got True: it is not supported",
+        ),
+        ("nn.MultiheadAttention(4, 2, dropout=2)", "ValueError: MultiheadAttention: expected p from 0 to 1, got 2"),
+        (
+            "nn.MultiheadAttention(4, 2)(xp.ones((3, 2, 5)), xp.ones((3, 2, 4)), xp.ones((3, 2, 4)))",
+            "ValueError: MultiheadAttention: expected query, key and value of shape (length, batch, ...) or "
+            "(length, ...) that end with (4, 4, 4), got (3, 2, 5), (3, 2, 4) and (3, 2, 4)",
+        ),
+        (
+            "nn.MultiheadAttention(4, 2)(xp.ones((3, 2, 4)), xp.ones((3, 1, 4)), xp.ones((3, 1, 4)))",
+            "ValueError: MultiheadAttention: expected query, key and value of shape (length, batch, ...)",
+        ),
+        (
+            f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, attn_mask=xp.ones((2, 3)) > 0)",
+            "ValueError: MultiheadAttention: expected attn_mask of shape (3, 3) or (4, 3, 3), got (2, 3)",
+        ),
+        (
+            f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, attn_mask=xp.ones((3, 3), dtype=xp.int64))",
+            "TypeError: MultiheadAttention: expected attn_mask of bools or of float32, got int64",
+        ),
+        (
+            f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, key_padding_mask=xp.ones((3, 2)) > 0)",
+            "ValueError: MultiheadAttention: expected key_padding_mask of shape (2, 3), got (3, 2)",
+        ),
+        (
+            "nn.MultiheadAttention(4, 2)(*[xp.ones((3, 2, 4), dtype=xp.float64)] * 3)",
+            "TypeError: MultiheadAttention: expected query of float32, the dtype of weight, got float64",
+        ),
+        (
+            "nn.TransformerEncoderLayer(4, 2, activation='sine')",
+            "ValueError: TransformerEncoderLayer: expected an activation of ['relu'…], got 'sine'",
+        ),
+        ("nn.TransformerEncoderLayer(4, 3)", "ValueError: MultiheadAttention: expected num_heads to divide"),
+        (
+            "nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 0)",
+            "ValueError: TransformerEncoder: expected an int above 0 for num_layers, got 0",
+        ),
+        ("nn.TransformerEncoder(3, 2)", "TypeError: TransformerEncoder: expected a module for encoder_layer, got 3"),
+        (
+            "nn.PositionalEncoding(4, 2)(xp.ones((3, 4)))",
+            "ValueError: PositionalEncoding: expected input of shape (length, batch, d_model) or (length, d_model), a "
+            "length up to 2 and d_model = 4, got (3, 4)",
+        ),
+        (
+            "F.scaled_dot_product_attention(xp.ones((3, 4)), xp.ones((3, 5)), xp.ones((3, 4)))",
+            "ValueError: scaled_dot_product_attention: expected query (..., queries, channels), key (..., keys, "
+            "channels)",
+        ),
+        (
+            "F.scaled_dot_product_attention(xp.ones((3, 4)), xp.ones((0, 4)), xp.ones((0, 4)))",
+            "ValueError: scaled_dot_product_attention: expected at least one key, got shape (0, 4)",
+        ),
+        (
+            "F.scaled_dot_product_attention(*[xp.ones((3, 4), dtype=xp.int64)] * 3)",
+            "TypeError: scaled_dot_product_attention: expected a floating query, got int64",
+        ),
+        (
+            "F.scaled_dot_product_attention(*[xp.ones((3, 4))] * 3, attn_mask=xp.ones((3, 3), dtype=xp.int64))",
+            "TypeError: scaled_dot_product_attention: expected attn_mask of bools or floats, got int64",
+        ),
+        (
+            "F.scaled_dot_product_attention(*[xp.ones((3, 4))] * 3, dropout_p=-1)",
+            "ValueError: scaled_dot_product_attention: expected p from 0 to 1, got -1",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused(call, error):
+    check_error(call, error, nn=nn, F=nn.functional)

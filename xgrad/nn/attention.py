@@ -1,0 +1,219 @@
+"""Attention with several heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.backend.device import Device
+from xgrad.core.tensor import Tensor
+from xgrad.nn import init
+from xgrad.nn.checks import of_dtype_of, positive_int
+from xgrad.nn.functional import linear, scaled_dot_product_attention
+from xgrad.nn.linear import Linear
+from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import empty, expand_dims, eye, mean, permute_dims, reshape, squeeze, unstack
+from xgrad.ops.attention import additive_mask
+from xgrad.ops.dropout import check_probability
+from xgrad.support.docstrings import documented
+
+
+@documented()
+class MultiheadAttention(Module):
+    """Scaled dot-product attention of several heads: see `functional.scaled_dot_product_attention`.
+
+    Queries, keys and values are projected and split into heads; the results of all heads are concatenated and projected
+    again.
+
+    A. Vaswani et al., "Attention is all you need", NeurIPS, 2017.
+
+    embed_dim : int -- The length of the last axis of the queries and of the output.
+    num_heads : int -- The number of heads, a divisor of `embed_dim`.
+    dropout : float, default 0 -- The dropout probability of the weights of the values.
+    bias : bool, default True -- Whether the projections add biases.
+    add_bias_kv, add_zero_attn : bool, default False -- Only False: keys and values that are not in the input are not
+        supported.
+    kdim, vdim : int, optional -- The lengths of the last axes of keys and values; by default `embed_dim`.
+    batch_first : bool, default False -- Whether the first axis of inputs and output is the batch, and not the sequence.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute in_proj_weight : Parameter or None -- Of shape (3 embed_dim, embed_dim), the rows of queries, keys and
+        values. If their lengths differ, it is None, and in its place are ``q_proj_weight``, ``k_proj_weight`` and
+        ``v_proj_weight``, of shapes (embed_dim, embed_dim), (embed_dim, kdim) and (embed_dim, vdim).
+    attribute in_proj_bias : Parameter or None -- Of shape (3 embed_dim,).
+    attribute out_proj : Linear -- The projection of the output.
+    raises ValueError -- If a length is not an int above 0, `num_heads` is no divisor of `embed_dim`, or an option is
+        not supported; in the call, if the shapes do not fit.
+    raises TypeError -- In the call, if a dtype is not that of the weights, or a mask is of integers.
+    raises DeviceError -- If the device is unknown or cannot be used; in the call, if the inputs are on another one.
+
+    >>> layer = xgrad.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+    >>> x = xgrad.ones((5, 3, 8))
+    >>> output, weights = layer(x, x, x)
+    >>> output.shape, weights.shape
+    ((5, 3, 8), (5, 3, 3))
+    """
+
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        for option, value in (("add_bias_kv", add_bias_kv), ("add_zero_attn", add_zero_attn)):
+            if value:
+                raise ValueError(f"{name}: expected {option}=False, got {value}: it is not supported")
+        check_probability(name, dropout)
+        self.embed_dim = positive_int(name, "embed_dim", embed_dim)
+        self.num_heads = positive_int(name, "num_heads", num_heads)
+        self.kdim = self.embed_dim if kdim is None else positive_int(name, "kdim", kdim)
+        self.vdim = self.embed_dim if vdim is None else positive_int(name, "vdim", vdim)
+        if embed_dim % num_heads:
+            raise ValueError(f"{name}: expected num_heads to divide embed_dim, got {num_heads} and {embed_dim}")
+        self.dropout, self.batch_first = dropout, batch_first
+        self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
+        if self.kdim == self.vdim == embed_dim:
+            self.in_proj_weight = Parameter(empty((3 * embed_dim, embed_dim), device=device, dtype=dtype))
+        else:
+            for part, length in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+                weight = Parameter(empty((embed_dim, length), device=device, dtype=dtype))
+                setattr(self, f"{part}_proj_weight", weight)
+        self.in_proj_bias = Parameter(empty(3 * embed_dim, device=device, dtype=dtype)) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize weights and biases again: Xavier's uniform weights of the input, and biases of 0."""
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        self.out_proj.reset_parameters()
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the output, of the shape of `query`, and the weights of the values.
+
+        The inputs have shape (length, batch, channels), or (batch, length, channels) if `batch_first`, or (length,
+        channels) without a batch. `key_padding_mask` has shape (batch, keys); `attn_mask` has shape (queries, keys), or
+        (batch * heads, queries, keys). In a mask of bools, True excludes a key, unlike in
+        `functional.scaled_dot_product_attention`; a mask of floats is added. `is_causal` excludes the keys after each
+        query, with no need for a mask.
+
+        The weights have shape (batch, queries, keys), the mean of all heads, or (batch, heads, queries, keys) unless
+        `average_attn_weights`. Without `need_weights` they are None, which is faster.
+        """
+        batched = query.ndim == 3
+        q, k, v = self._heads(query, key, value)
+        mask = self._mask(attn_mask, key_padding_mask, q, k)
+        options: dict[str, Any] = {"dropout_p": self.dropout if self.training else 0.0, "is_causal": is_causal}
+        weights = None
+        if need_weights:  # those of the rows of the identity are the weights themselves
+            one = eye(k.shape[2], device=k.device, dtype=k.dtype)
+            weights = scaled_dot_product_attention(q, k, one, mask, **options)
+            out = weights @ v
+            weights = mean(weights, axis=1) if average_attn_weights else weights
+        else:
+            out = scaled_dot_product_attention(q, k, v, mask, **options)
+        order = (0, 2, 1, 3) if self.batch_first or not batched else (2, 0, 1, 3)
+        out = permute_dims(out, order)
+        out = self.out_proj(reshape(out, (*out.shape[:2], self.embed_dim)))
+        if batched:
+            return out, weights
+        return squeeze(out, axis=0), None if weights is None else squeeze(weights, axis=0)
+
+    def _heads(self, *inputs: Tensor) -> list[Tensor]:
+        """Return queries, keys and values of all heads, of shape (batch, heads, length, channels)."""
+        checked = self._checked(inputs)
+        batched = checked[0].ndim == 3
+        order = (0, 2, 1, 3) if self.batch_first or not batched else (1, 2, 0, 3)
+        weight, bias = self.in_proj_weight, self.in_proj_bias
+        channels = self.embed_dim // self.num_heads
+        if weight is not None and inputs[0] is inputs[1] is inputs[2]:
+            x = checked[0] if batched else expand_dims(checked[0], axis=0)
+            both = reshape(linear(x, weight, bias), (*x.shape[:2], 3, self.num_heads, channels))
+            return [permute_dims(part, order) for part in unstack(both, axis=2)]
+        weights: Any = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        if weight is not None:
+            weights = unstack(reshape(weight, (3, self.embed_dim, self.embed_dim)))
+        biases: Any = [None] * 3 if bias is None else unstack(reshape(bias, (3, self.embed_dim)))
+        heads = []
+        for x, w, b in zip(checked, weights, biases, strict=True):
+            x = linear(x if batched else expand_dims(x, axis=0), w, b)
+            heads.append(permute_dims(reshape(x, (*x.shape[:2], self.num_heads, channels)), order))
+        return heads
+
+    def _checked(self, inputs: tuple[Tensor, ...]) -> list[Tensor]:
+        """Return the inputs as tensors of fitting shapes."""
+        name, names = type(self).__name__, ("query", "key", "value")
+        weight = self.out_proj.weight
+        query, key, value = (of_dtype_of(weight, x, name, which) for x, which in zip(inputs, names, strict=True))
+        lengths = (self.embed_dim, self.kdim, self.vdim)
+        fits = query.ndim in (2, 3) and query.ndim == key.ndim == value.ndim and key.shape[:-1] == value.shape[:-1]
+        if not fits or tuple([x.shape[-1] for x in (query, key, value)]) != lengths:
+            fits = False
+        elif query.ndim == 3:
+            axis = 0 if self.batch_first else 1
+            fits = query.shape[axis] == key.shape[axis]
+        if not fits:
+            axes = "(batch, length, ...)" if self.batch_first else "(length, batch, ...)"
+            raise ValueError(
+                f"{name}: expected query, key and value of shape {axes} or (length, ...) that end with {lengths}, got "
+                f"{query.shape}, {key.shape} and {value.shape}"
+            )
+        return [query, key, value]
+
+    def _mask(self, mask: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
+        """Return both masks as one to add to the scores, or None."""
+        name, (batch, heads, rows, _), columns = type(self).__name__, query.shape, key.shape[2]
+        added: Tensor | None = None
+        if mask is not None:
+            added = self._additive("attn_mask", mask, query)
+            if added.shape == (batch * heads, rows, columns):
+                added = reshape(added, (batch, heads, rows, columns))
+            elif added.shape != (rows, columns):
+                raise ValueError(
+                    f"{name}: expected attn_mask of shape {(rows, columns)} or {(batch * heads, rows, columns)}, got "
+                    f"{added.shape}"
+                )
+        if padding is not None:
+            of_keys = self._additive("key_padding_mask", padding, query)
+            if of_keys.shape not in ((batch, columns), (columns,)[: 2 - batch]):
+                raise ValueError(f"{name}: expected key_padding_mask of shape {(batch, columns)}, got {of_keys.shape}")
+            of_keys = reshape(of_keys, (batch, 1, 1, columns))
+            added = of_keys if added is None else added + of_keys
+        return added
+
+    def _additive(self, argument: str, mask: Tensor, query: Tensor) -> Tensor:
+        if mask.dtype.kind != "b" and mask.dtype != query.dtype:
+            name = type(self).__name__
+            raise TypeError(f"{name}: expected {argument} of bools or of {query.dtype}, got {mask.dtype}: use .astype")
+        return additive_mask(mask, True, query.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.embed_dim}, num_heads={self.num_heads}, batch_first={self.batch_first}"

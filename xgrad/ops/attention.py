@@ -1,0 +1,133 @@
+"""Scaled dot-product attention, with its derivative in closed form."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING
+from xgrad.core.namespace import namespace
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
+from xgrad.ops.dropout import check_probability, dropout_mask
+from xgrad.random.generator import next_call
+from xgrad.support.docstrings import documented
+
+
+def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
+    """Return the weights of the values up to a factor for each query, and their sums; where all are masked, 1."""
+    scores = query @ xp.matrix_transpose(key)
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        scores = scores + causal_mask(xp, scores)
+    top = xp.max(scores, axis=-1, keepdims=True)
+    if mask is not None:
+        top = xp.where(xp.isfinite(top), top, 0)  # all are masked
+    weights = xp.exp(scores - top)
+    total = xp.sum(weights, axis=-1, keepdims=True)
+    return weights, total if mask is None else xp.where(total == 0, 1, total)
+
+
+def causal_mask(xp: Any, scores: Any) -> Any:
+    """Return minus infinity for keys after the query, and 0 for the others."""
+    rows, columns = (xp.arange(n, device=scores.device) for n in scores.shape[-2:])
+    later = columns > xp.expand_dims(rows, axis=-1)
+    zeros = xp.zeros(later.shape, dtype=scores.dtype, device=scores.device)
+    return xp.where(later, -math.inf, zeros)
+
+
+def _attention_rule(
+    g: Any, xp: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any,
+    causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    query = query * scale
+    exponentials, total = _exponentials(xp, query, key, mask, causal) if weights is None else weights
+    kept = dropout_mask(xp, exponentials, seed, call, device, p) if p else None
+    g = g / total
+    dropped = exponentials if kept is None else exponentials * kept
+    dv = xp.matrix_transpose(dropped) @ g
+    dw = g @ xp.matrix_transpose(value)
+    dw = dw if kept is None else dw * kept
+    ds = exponentials * (dw - xp.sum(g * out, axis=-1, keepdims=True))
+    return ds @ key * scale, xp.matrix_transpose(ds) @ query, dv, None if mask is None else ds
+
+
+@derivative(_attention_rule, kind=FLOATING, highest=FLOATING, residual="weights", joint=True)
+def _attention(
+    xp: Any, query: Any, key: Any, value: Any, mask: Any = None, *,
+    causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
+) -> Any:  # fmt: skip
+    exponentials, total = _exponentials(xp, query * scale, key, mask, causal)
+    kept = exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
+    return kept @ value / total, (exponentials, total)
+
+
+def additive_mask(mask: Tensor, masked: bool, dtype: Any) -> Tensor:
+    """Return a mask to add to scores: of bools, minus infinity where it is `masked`."""
+    if mask.dtype.kind != "b":
+        return mask
+    zeros = namespace.zeros(mask.shape, dtype=dtype, device=mask.device)
+    return namespace.where(mask if masked else ~mask, -math.inf, zeros)
+
+
+@documented()
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Tensor:
+    """Return for each query the mean of the values, weighted by the softmax of its products with the keys.
+
+    ``softmax(scale * query @ key.mT + attn_mask) @ value``. If all keys of a query are masked, its result is 0.
+
+    A. Vaswani et al., "Attention is all you need", NeurIPS, 2017.
+
+    query : Tensor -- Of shape (..., queries, channels), floating.
+    key : Tensor -- Of shape (..., keys, channels).
+    value : Tensor -- Of shape (..., keys, out).
+    attn_mask : Tensor, optional -- Of a shape that broadcasts to (..., queries, keys): bools, True where the key takes
+        part, or floats, which are added to the products.
+    dropout_p : float, default 0 -- The probability with which a weight is replaced by 0; the others are divided by
+        ``1 - dropout_p``. It has no evaluation mode: pass 0 there.
+    is_causal : bool, default False -- Whether the query of index i takes only the keys up to index i.
+    scale : float, optional -- By default ``1 / sqrt(channels)``.
+    returns Tensor -- Of shape (..., queries, out).
+    raises ValueError -- If the shapes do not fit, or `dropout_p` is not from 0 to 1.
+    raises TypeError -- If the inputs are not floating, or a mask is of integers.
+
+    >>> x = xgrad.asarray([[1.0, 0.0], [0.0, 1.0]])
+    >>> xgrad.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+    Tensor([[1.        , 0.        ],
+            [0.33023846, 0.66976154]])
+    """
+    name = "scaled_dot_product_attention"
+    check_probability(name, dropout_p)
+    inputs = {"query": query, "key": key, "value": value}
+    query, key, value = (as_tensor(name, argument, x) for argument, x in inputs.items())
+    for argument, x in zip(inputs, (query, key, value), strict=True):
+        if x.dtype.kind != "f":
+            raise TypeError(f"{name}: expected a floating {argument}, got {x.dtype}: use .astype(float32)")
+    fit = query.shape[-1:] == key.shape[-1:] and key.shape[-2:-1] == value.shape[-2:-1]
+    if min(query.ndim, key.ndim, value.ndim) < 2 or not fit:
+        raise ValueError(
+            f"{name}: expected query (..., queries, channels), key (..., keys, channels) and value (..., keys, out), "
+            f"got {query.shape}, {key.shape} and {value.shape}"
+        )
+    if not key.shape[-2]:
+        raise ValueError(f"{name}: expected at least one key, got shape {key.shape}")
+    mask = None if attn_mask is None else as_tensor(name, "attn_mask", attn_mask)
+    if mask is not None:
+        if mask.dtype.kind not in "bf":
+            raise TypeError(f"{name}: expected attn_mask of bools or floats, got {mask.dtype}")
+        mask = additive_mask(mask, False, query.dtype)
+    seed, call = next_call(name, None) if dropout_p else (None, None)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    random: dict[str, Any] = {"p": dropout_p, "seed": seed, "call": call, "device": query.device}
+    return _attention(query, key, value, mask, causal=is_causal, scale=scale, **random)

@@ -1,0 +1,46 @@
+"""Cases of attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import xgrad
+from xgrad.ops import attention
+from xgrad.ops.dropout import dropout_mask
+from xgrad.parity.op_case import INF, OpCase, op_case, sample
+from xgrad.parity.pytorch import torch
+from xgrad.parity.tolerance import COMPOSED
+
+LATER = np.where(np.triu(np.ones((3, 3)), 1) > 0, -INF, 0.0)
+
+
+def _of_seed(query: xgrad.Tensor, key: xgrad.Tensor, value: xgrad.Tensor) -> xgrad.Tensor:
+    random: dict[str, Any] = {"p": 0.3, "seed": 3, "call": 7, "device": query.device}
+    return attention._attention(query, key, value, causal=False, scale=0.5, **random)
+
+
+def _with_torch(query: Any, key: Any, value: Any) -> Any:
+    """Return the attention with the mask that is drawn on the CPU."""
+    weights = torch.softmax(query @ key.mT / 2, -1)
+    cpu = xgrad.Device("cpu")
+    mask = dropout_mask(cpu.xp, np.empty(weights.shape), 3, 7, cpu, 0.3)
+    return (weights * torch.tensor(mask, dtype=weights.dtype)) @ value
+
+
+CASES: list[OpCase] = [
+    op_case("attention", COMPOSED,
+        *[sample((*batch, 3, 4), (*batch, 5, 4), (*batch, 5, 2)) for batch in ((), (2,), (2, 2), (0,))],
+        sample((3, 4), (3, 4), (3, 2), is_causal=True), sample((2, 3, 4), (5, 4), (5, 2), scale=0.1),
+        sample((2, 3, 4), (2, 5, 4), (2, 5, 2), layout="transposed"),
+        sample(np.full((2, 3), 1e3), np.array([[1e3] * 3, [-1e3] * 3]), (2, 2)),
+        fn=attention.scaled_dot_product_attention, torch="nn.functional.scaled_dot_product_attention"),
+    op_case("attention with a mask", COMPOSED, sample((2, 3, 4), (2, 3, 4), (2, 3, 2), (3, 3)),
+        sample((2, 3, 4), (2, 5, 4), (2, 5, 2), (2, 1, 5)), fn=attention.scaled_dot_product_attention,
+        torch="nn.functional.scaled_dot_product_attention"),
+    op_case("attention with an infinite mask", COMPOSED, sample((3, 4), (3, 4), (3, 2)),
+        fn=lambda q, k, v: attention.scaled_dot_product_attention(q, k, v, xgrad.asarray(LATER, dtype=q.dtype, device=q.device)),
+        torch=lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, torch.tensor(LATER, dtype=q.dtype))),
+    op_case("attention of a seed", COMPOSED, sample((2, 3, 4), (2, 5, 4), (2, 5, 2)), fn=_of_seed, torch=_with_torch),
+]  # fmt: skip
