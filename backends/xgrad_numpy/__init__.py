@@ -29,7 +29,8 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 
 _OWN = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
 _KERNELS = "clip expm1 floor_divide relu tanh".split()
-_CONVOLUTIONS = "convolution convolution_input convolution_weight".split()
+_LAZY = {"convolution": "convolution convolution_input convolution_weight".split()}
+_LAZY["pooling"] = "maximum_pool maximum_pool_gradient".split()
 
 
 class _Namespace:
@@ -49,11 +50,11 @@ class _Namespace:
         return value
 
 
-def _lazy(name: str) -> Callable[..., Any]:
-    """Return a kernel of the module `convolution`, which imports ops and is loaded at its first call."""
+def _lazy(module: str, name: str) -> Callable[..., Any]:
+    """Return a kernel of a module that imports ops, and is loaded at its first call."""
 
     def kernel(*inputs: Any, **options: Any) -> Any:
-        return getattr(import_module("xgrad_numpy.convolution"), name)(*inputs, **options)
+        return getattr(import_module(f"xgrad_numpy.{module}"), name)(*inputs, **options)
 
     kernel.__name__ = name
     return kernel
@@ -73,7 +74,7 @@ class NumpyBackend(Backend):
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
         self.kernels = {"remainder": np.remainder} | {name: getattr(functions, name) for name in _KERNELS}
-        self.kernels |= {name: _lazy(name) for name in _CONVOLUTIONS}
+        self.kernels |= {name: _lazy(module, name) for module, names in _LAZY.items() for name in names}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"
