@@ -16,6 +16,7 @@ from xgrad.ops.elementwise import minimum
 from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import moveaxis
 from xgrad.ops.matrix_products import matmul
+from xgrad.ops.statistical import mean
 from xgrad.ops.windows import Lengths, Window, batched, lengths, pad
 from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
@@ -190,7 +191,9 @@ def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tens
     """Return the averages of bins of nearly equal length; errors begin with `name`, the function or layer."""
     input, of_batch = batched(name, input, ndim)
     bins, size = _adaptive(name, input, output_size, ndim), input.shape[2:]
-    if not any(n % b for n, b in zip(size, bins, strict=True)):
+    if set(bins) == {1}:
+        out = mean(input, axis=tuple(range(2, ndim + 2)), keepdims=True)
+    elif not any(n % b for n, b in zip(size, bins, strict=True)):
         kernel = tuple([n // b for n, b in zip(size, bins, strict=True)])
         window = Window(size, kernel, kernel, ((0, 0),) * ndim, (1,) * ndim)
         out = sum_pool(input, window=window) / math.prod(kernel)

@@ -74,6 +74,14 @@ class Window:
         slices = [[slice(d * i, d * i + s * (n - 1) + 1, s) for i in range(k)] for k, d, s, n in axes]
         return tuple([(slice(None), slice(None), *key) for key in itertools.product(*slices)])
 
+    def planar(self) -> Window:
+        """Return a window over two axes, the first of length 1 if this has one; others are unchanged."""
+        if len(self.size) != 1:
+            return self
+        return Window(
+            (1, *self.size), (1, *self.kernel), (1, *self.stride), ((0, 0), *self.padding), (1, *self.dilation)
+        )
+
 
 def pad(xp: Any, x: Any, window: Window, value: float) -> Any:
     """Return an array of shape (N, C, ...) with a value around its spatial axes."""

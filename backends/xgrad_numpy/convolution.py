@@ -1,0 +1,190 @@
+"""Convolution and its gradients for sequences and images, on NumPy.
+
+Results lie in memory as (height, channels, images, width), whatever the order of their axes. The rows of all channels
+and images under a kernel are then adjacent, and matrix products read them in place, one for each row of the output.
+Only the shifts along the width are copied, as many as the kernel is wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xgrad.ops import convolution as generic
+from xgrad.ops.windows import Window
+
+_DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
+_MANY = 1 << 22  # elements of weight gradients, one for each row of the output, from which they are added one by one
+
+
+Pair = tuple[int, int]
+
+
+class _Plane(NamedTuple):
+    """A window over two axes, with the padding before them only, which may be negative."""
+
+    kernel: Pair
+    stride: Pair
+    before: Pair
+    dilation: Pair
+    out: Pair
+
+
+def convolution(input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int) -> Any:
+    """Return the cross-correlation, plus a bias."""
+    if not _supports(window, input, weight) or (bias is not None and bias.dtype != input.dtype):
+        return _generic("convolution", input, weight, bias, window=window, groups=groups)
+    out = _correlate(rows_first(input), _as_images(weight), _plane(window), groups)
+    if bias is not None:
+        out += bias[:, None, None]
+    return images_first(out, input)
+
+
+def convolution_input(grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
+    """Return the gradient for the input: that of fewer channels scattered, others by the reversed kernel."""
+    if not _supports(window, grad, weight):
+        return _generic("convolution_input", grad, weight, window=window, groups=groups)
+    plane, size, g, w = _plane(window), _size(window), rows_first(grad), _as_images(weight)
+    if plane.stride != (1, 1) or plane.dilation != (1, 1) or len(w) > groups * w.shape[1]:
+        return images_first(_scattered(g, w, plane, size, groups), grad)
+    w = w.reshape(groups, -1, *w.shape[1:]).swapaxes(1, 2).reshape(-1, len(w) // groups, *plane.kernel)
+    before = plane.kernel[0] - 1 - plane.before[0], plane.kernel[1] - 1 - plane.before[1]
+    reverse = plane._replace(before=before, out=size)
+    return images_first(_correlate(g, w[:, :, ::-1, ::-1], reverse, groups), grad)
+
+
+def convolution_weight(input: Any, grad: Any, *, window: Window, groups: int) -> Any:
+    """Return the gradient for the weight."""
+    if not _supports(window, input, grad):
+        return _generic("convolution_weight", input, grad, window=window, groups=groups)
+    plane = _plane(window)
+    (high, wide), channels = plane.kernel, input.shape[1] // groups
+    rows = _under_kernel(rows_first(input), plane, groups)
+    g = _by_group(rows_first(grad), groups).mT
+    if g.shape[1] * g.shape[3] * rows.shape[2] * len(rows) < _MANY:
+        out = np.matmul(rows, g).sum(0)
+    else:
+        out = np.matmul(rows[0], g[0])
+        for row, g_row in zip(rows[1:], g[1:], strict=True):
+            out += np.matmul(row, g_row)
+    out = out.reshape(groups, high, channels, wide, -1).transpose(0, 4, 2, 1, 3)
+    return out.reshape(grad.shape[1], channels, *window.kernel)
+
+
+def _generic(name: str, *inputs: Any, **options: Any) -> Any:
+    return getattr(generic, name).function.forward(np, *inputs, **options)
+
+
+def _supports(window: Window, x: Any, y: Any) -> bool:
+    if len(window.size) > 2 or x.dtype != y.dtype or x.dtype not in _DTYPES:
+        return False
+    return window.planar().dilation[0] == 1 and bool(x.size and y.size)
+
+
+def _plane(window: Window) -> _Plane:
+    planar: Any = window.planar()
+    (top, _), (left, _) = planar.padding
+    return _Plane(planar.kernel, planar.stride, (top, left), planar.dilation, planar.out)
+
+
+def _size(window: Window) -> Any:
+    return window.planar().size
+
+
+def _as_images(x: Any) -> Any:
+    """Return an array of four axes, with a height of 1 if it has three."""
+    return x if x.ndim == 4 else x[:, :, None]
+
+
+def rows_first(x: Any) -> Any:
+    """Return a view of shape (height, channels, images, width)."""
+    return _as_images(x).transpose(2, 1, 0, 3)
+
+
+def images_first(x: Any, like: Any) -> Any:
+    """Return a view of shape (images, channels, ...) with as many axes as another array."""
+    return x.transpose(2, 1, 0, 3) if like.ndim == 4 else x[0].swapaxes(0, 1)
+
+
+def _by_group(x: Any, groups: int) -> Any:
+    """Return rows as matrices of shape (height, groups, channels, images · width)."""
+    height, channels, images, width = x.shape
+    return x.reshape(height, groups, channels // groups, images * width)
+
+
+def _shifts(plane: _Plane, size: Pair) -> Iterator[tuple[Any, Any]]:
+    """Return for each column of the kernel where an input of this size is in the shifted rows, and what part of it."""
+    (_, wide), (_, right), (top, left), (_, step), (_, columns) = plane
+    first = min(_rows(plane), max(0, top))
+    last = max(first, min(_rows(plane), size[0] + top))
+    for i in range(wide):
+        start = i * step - left  # the column of the input for the first one of the output
+        begin = min(columns, max(0, -(start // right)))
+        end = max(begin, min(columns, (size[1] - 1 - start) // right + 1))
+        source = slice(start + begin * right, start + end * right, right) if begin < end else slice(0)
+        yield (
+            (slice(first, last), slice(None), i, ..., slice(begin, end)),
+            (slice(first - top, last - top), ..., source),
+        )
+
+
+def _rows(plane: _Plane) -> int:
+    """Return the number of rows under the kernels of all rows of the output."""
+    return (plane.out[0] - 1) * plane.stride[0] + plane.kernel[0]
+
+
+def _shifted(x: Any, plane: _Plane) -> Any:
+    """Return padded rows, shifted along the width: of shape (rows, channels, kernel width, images, width)."""
+    height, channels, images, width = x.shape
+    (_, wide), (_, right), (top, left), _, (_, columns) = plane
+    if (wide, right, top, left, columns) == (1, 1, 0, 0, width) and _rows(plane) <= height and x.flags.c_contiguous:
+        return x[:, :, None]
+    out = np.zeros((_rows(plane), channels, wide, images, columns), x.dtype)
+    for target, source in _shifts(plane, (height, width)):
+        out[target] = x[source]
+    return out
+
+
+def _scattered(g: Any, weight: Any, plane: _Plane, size: Pair, groups: int) -> Any:
+    """Return the transpose of a correlation: for each row a product, added to the rows under the kernel."""
+    (high, wide), down, channels = plane.kernel, plane.stride[0], weight.shape[1]
+    matrices, g_rows = _matrices(weight, groups).mT, _by_group(g, groups)
+    rows = np.zeros((_rows(plane), groups, channels * wide, g_rows.shape[3]), g.dtype)
+    for i, g_row in enumerate(g_rows):
+        columns = np.matmul(matrices, g_row).reshape(groups, high, channels * wide, -1)
+        rows[i * down : i * down + high] += columns.swapaxes(0, 1)
+    rows = rows.reshape(len(rows), groups * channels, wide, g.shape[2], plane.out[1])
+    out = np.zeros((size[0], groups * channels, g.shape[2], size[1]), g.dtype)
+    for target, source in _shifts(plane, size):
+        out[source] += rows[target]
+    return out
+
+
+def _matrices(weight: Any, groups: int) -> Any:
+    """Return a weight as matrices of shape (groups, out, kernel height · in · kernel width)."""
+    return weight.swapaxes(1, 2).reshape(groups, len(weight) // groups, -1)
+
+
+def _under_kernel(x: Any, plane: _Plane, groups: int) -> Any:
+    """Return for each row of the output the matrices of elements under the kernel, without a copy of the rows.
+
+    They have shape (rows, groups, kernel height · channels · kernel width, images · width).
+    """
+    shifted = _shifted(x, plane)
+    if groups > 1:  # the rows of a group under the kernel have to be adjacent
+        shifted = shifted.reshape(len(shifted), groups, -1, *shifted.shape[2:]).swapaxes(0, 1).copy()
+    else:
+        shifted = shifted[None]
+    _, _, channels, wide, images, columns = shifted.shape
+    by_group, by_row = shifted.strides[:2]
+    shape = plane.out[0], groups, plane.kernel[0] * channels * wide, images * columns
+    strides = by_row * plane.stride[0], by_group, images * columns * x.itemsize, x.itemsize
+    return np.ndarray(shape, x.dtype, shifted, 0, strides)
+
+
+def _correlate(x: Any, weight: Any, plane: _Plane, groups: int) -> Any:
+    """Return the correlation of rows and a weight of shape (out, in / groups, ...), with rows first."""
+    out = np.matmul(_matrices(weight, groups), _under_kernel(x, plane, groups))
+    return out.reshape(plane.out[0], len(weight), x.shape[2], plane.out[1])

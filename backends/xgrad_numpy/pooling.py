@@ -1,0 +1,85 @@
+"""Pooling of the maximum on NumPy: along the width, then along the height, in the layout of `convolution`."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from xgrad.ops import pooling
+from xgrad.ops.windows import Window
+from xgrad_numpy.convolution import images_first, rows_first
+
+generic: Any = pooling
+_BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+
+
+def maximum_pool(x: Any, *, window: Window) -> Any:
+    """Return the largest element of each window."""
+    if len(window.size) > 2 or not x.size:
+        return generic.maximum_pool.function.forward(np, x, window=window)
+    window = window.planar()
+    rows = _maxima(_padded(rows_first(x), window), window, 0)
+    return images_first(_maxima(rows, window, 1), x)
+
+
+def maximum_pool_gradient(grad: Any, x: Any, *, window: Window) -> Any:
+    """Return the gradient: that of each window for its first largest element, in row order.
+
+    That is the first one of the first row with an element as large.
+    """
+    planar = window.planar()
+    if len(window.size) <= 2 and x.size and x.dtype == grad.dtype and x.dtype in _BITS:
+        padded = _padded(rows_first(x), planar)
+        rows = _maxima(padded, planar, 1)
+        of_rows = _spread(rows_first(grad), rows, _maxima(rows, planar, 0), planar, 0)
+        out = None if of_rows is None else _spread(of_rows, padded, rows, planar, 1)
+        if out is not None:
+            (top, _), (left, _) = planar.padding
+            return images_first(out[top : top + planar.size[0], ..., left : left + planar.size[1]], x)
+    return generic.maximum_pool_gradient.function.forward(np, grad, x, window=window)
+
+
+def _padded(x: Any, window: Window) -> Any:
+    """Return rows with minus infinity around them."""
+    if window.padded == window.size:
+        return x
+    (top, _), (left, _) = window.padding
+    (height, width), (rows, columns) = window.size, window.padded
+    out = np.full((rows, *x.shape[1:3], columns), -math.inf, x.dtype)
+    out[top : top + height, ..., left : left + width] = x
+    return out
+
+
+def _keys(window: Window, axis: int) -> list[Any]:
+    """Return the keys of the elements of all windows along the height (0) or the width (1)."""
+    kernel, stride, step, count = (part[axis] for part in (window.kernel, window.stride, window.dilation, window.out))
+    slices = [slice(i * step, i * step + (count - 1) * stride + 1, stride) for i in range(kernel)]
+    return [(..., key) for key in slices] if axis else slices
+
+
+def _maxima(x: Any, window: Window, axis: int) -> Any:
+    """Return the largest elements of windows along an axis."""
+    first, *others = [x[key] for key in _keys(window, axis)]
+    return reduce(np.maximum, others[1:], np.maximum(first, others[0])) if others else first.copy()
+
+
+def _spread(grad: Any, x: Any, maxima: Any, window: Window, axis: int) -> Any:
+    """Return the gradient for `x` of its maxima along an axis; None if there are NaNs.
+
+    The bits of the gradient are multiplied by 0 and 1, which is exact also for infinities.
+    """
+    bits = _BITS[grad.dtype]
+    rest = grad.copy("C").view(bits)
+    out = np.zeros(x.shape, grad.dtype)
+    overlapping = window.stride[axis] < window.span[axis]
+    for key in _keys(window, axis):
+        part = rest * (x[key] == maxima)
+        rest -= part
+        if overlapping:
+            out[key] += part.view(grad.dtype)
+        else:
+            out.view(bits)[key] = part
+    return None if rest.any() else out
