@@ -14,7 +14,7 @@ from benchmarks import environment
 from benchmarks.harness import Options, UsageError
 from benchmarks.report import markdown, write
 
-NAMES = ("step", "ops", "epoch", "memory", "scaling", "import", "chain", "reach", "before", "gpu")
+NAMES = ("step", "models", "ops", "epoch", "memory", "scaling", "import", "chain", "reach", "before", "gpu")
 RESULTS = environment.ROOT / "benchmarks" / "results"
 
 

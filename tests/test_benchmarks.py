@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import before, environment, epoch, harness, imports, reach, report, statistics, step
+from benchmarks import before, environment, epoch, harness, imports, models, reach, report, statistics, step
 from benchmarks.__main__ import NAMES, main
 from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
 from benchmarks.report import Result, Table
@@ -219,6 +219,7 @@ def test_errors_and_dead_processes_are_failures(capsys: pytest.CaptureFixture[st
 
 SMALL = {
     "step": "xgrad,xgrad captured,NumPy in place,NumPy plain",
+    "models": "xgrad,xgrad captured",
     "ops": "xgrad,NumPy",
     "epoch": "xgrad,xgrad captured,NumPy by hand",
     "memory": "xgrad,xgrad captured,NumPy plain",
@@ -264,6 +265,14 @@ def test_all_peers_have_equal_results(tmp_path: Path) -> None:
     result = run("step", tmp_path, "--peers", ",".join(peers))
     assert result["tables"][0]["cells"].keys() | result["left_out"].keys() == set(peers)
     assert all("not installed" in reason for reasons in result["left_out"].values() for reason in reasons)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_models_of_all_peers_have_equal_results(library: str, request: Any, tmp_path: Path) -> None:
+    request.getfixturevalue(library)
+    peer = {"torch": "PyTorch", "jax": "JAX jit"}[library]
+    (times, *_) = run("models", tmp_path, "--peers", peer)["tables"]
+    assert times["cells"][peer].keys() == models.QUICK.keys()
 
 
 def test_without_matplotlib_the_plot_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -218,6 +218,69 @@ def test_partial_state_is_loaded_unless_strict():
     assert net.offset.tolist() == [1, 1]
 
 
+def test_state_of_pytorch_with_each_name_of_a_shared_tensor_is_loaded(torch):
+    def tied(library):
+        class Tied(library.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = library.nn.Linear(2, 2), library.nn.Linear(2, 2, bias=False)
+                self.b.weight = self.a.weight
+                self.again = self.a
+
+        return Tied()
+
+    net, reference = tied(xgrad), tied(torch)
+    state = {name: value.detach().numpy() for name, value in reference.state_dict().items()}
+    assert set(state) == {"a.weight", "a.bias", "b.weight", "again.weight", "again.bias"}
+    assert net.load_state_dict(state) == ([], [])
+    assert net.b.weight is net.a.weight and net.a.weight.tolist() == state["a.weight"].tolist()
+    net.load_state_dict({"b.weight": np.ones((2, 2)), "again.bias": np.ones(2)})
+    assert values(net) == {"a.weight": [[1, 1], [1, 1]], "a.bias": [1, 1]}
+
+
+def test_buffers_that_are_not_persistent_are_not_in_the_state():
+    net = Net()
+    net.body[0].register_buffer("mask", xgrad.ones(3), persistent=False)
+    assert list(net.state_dict()) == STATE
+    assert [name for name, _ in net.named_buffers()] == ["body.0.mask", *BUFFERS]
+    assert net.to(xgrad.float64).body[0].mask.dtype == xgrad.float64
+    with pytest.raises(ValueError, match=r"'body\.0\.mask': unexpected"):
+        net.load_state_dict({**net.state_dict(), "body.0.mask": xgrad.ones(3)})
+    twin = copy.deepcopy(net)
+    twin.body[0].register_buffer("mask", xgrad.ones(3))
+    assert "body.0.mask" in twin.state_dict() and "body.0.mask" not in net.state_dict()
+
+
+def test_parameters_and_modules_are_registered_by_name():
+    net = nn.Module()
+    net.register_parameter("p", p := nn.Parameter(1.0))
+    net.add_module("m", m := nn.Linear(2, 2))
+    net.register_parameter("none", None)
+    assert net.p is p and net.m is m and net.none is None
+    assert [name for name, _ in net.named_parameters()] == ["p", "m.weight", "m.bias"]
+    net.register_parameter("p", None)
+    net.add_module("m", None)
+    assert not list(net.parameters())
+
+
+def test_submodules_are_found_by_path():
+    net = Net()
+    assert all(net.get_submodule(name) is module for name, module in net.named_modules())
+    for path in ("nothing", "body.2", "offset", "body..0", "body.1.mean"):
+        message = f"Net: expected the path of a module of ['', 'body', 'body.0', 'body.1', 'head'], got '{path}'"
+        with pytest.raises(AttributeError) as caught:
+            net.get_submodule(path)
+        assert str(caught.value) == message
+
+
+def test_dtypes_are_converted_by_name():
+    net = Net()
+    for name, dtype in (("double", xgrad.float64), ("half", xgrad.float16), ("float", xgrad.float32)):
+        assert getattr(net, name)() is net
+        assert {p.dtype for p in net.parameters()} == {dtype}
+        assert [x.dtype for x in net.buffers()] == [dtype, xgrad.int64]
+
+
 def test_to_keeps_parameters_and_moves_gradients(device):
     net = Net()
     net(xgrad.ones((4, 3))).sum().backward()
@@ -320,6 +383,11 @@ def test_invalid_attributes_and_buffers_are_refused():
     for name in ("scale", "forward", "a.b", ""):
         with pytest.raises(ValueError, match="register_buffer: expected a name that is free and has no dot, got"):
             net.body[1].register_buffer(name, xgrad.ones(1))
+    for register in (net.register_parameter, net.add_module):
+        with pytest.raises(ValueError, match=f"{register.__name__}: expected a name that is free and has no dot, got"):
+            register("plain", None)
+        with pytest.raises(TypeError, match=f"{register.__name__}: expected a (Parameter|Module) or None, got Tensor"):
+            register("y", xgrad.ones(1))
     with pytest.raises(TypeError, match="expected a Tensor or None"):
         net.register_buffer("x", 1.0)
     net.register_buffer("x", xgrad.ones(1))
@@ -375,16 +443,3 @@ def test_containers_of_registered_modules_do_not_warn():
     net.layers = [nn.Linear(2, 2), nn.ReLU()]
     net.chain = nn.Sequential(*net.layers)
     net.to(xgrad.float32).state_dict()
-
-
-def test_module_list_registers_and_slices_modules():
-    first, second, third = nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1)
-    layers = nn.ModuleList([first, second])
-    assert layers.append(third) is layers and len(layers) == 3
-    assert list(layers) == [layers[0], layers[1], layers[-1]] == [first, second, third]
-    assert type(layers[1:]) is nn.ModuleList and list(layers[1:]) == [second, third]
-    assert [name for name, _ in layers.named_parameters()] == ["0.weight", "0.bias", "2.weight", "2.bias"]
-    with pytest.raises(TypeError, match="ModuleList: expected modules, got 3 at 3"):
-        layers.append(3)
-    with pytest.raises(NotImplementedError):
-        layers(xgrad.ones(3))

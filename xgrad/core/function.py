@@ -100,10 +100,11 @@ class Function(Op):
 
     @classmethod
     def of(cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any) -> Function:
-        """Return the function of a forward rule and a derivative rule, or None, for each input."""
+        """Return the function of a forward rule and a derivative rule, or None, for each input, or one if `joint`."""
         self = object.__new__(cls)
+        joint = flags.pop("joint", False)
         vars(self).update(flags, forward=forward)
-        self._declare(name, tuple(rules), {}, joint=False)
+        self._declare(name, tuple(rules), {}, joint)
         return self
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:

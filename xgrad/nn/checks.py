@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import Any
+
 from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor
+from xgrad.support.hints import shown
 
 
-def of_dtype_of(weight: Tensor, input: Tensor, layer: str) -> Tensor:
+def of_dtype_of(weight: Tensor, input: Tensor, layer: str, name: str = "input") -> Tensor:
     """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight: nothing is promoted."""
-    input = as_tensor(layer, "input", input)
+    input = as_tensor(layer, name, input)
     if input._placement is not weight._placement and input.dtype != weight.dtype:
-        hint = f"use input.astype(xgrad.{weight.dtype})"
+        hint = f"use {name}.astype(xgrad.{weight.dtype})"
         if input.dtype.kind in "fc":
             hint += f", or model.to(dtype=xgrad.{input.dtype})"
-        raise TypeError(f"{layer}: expected input of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
+        raise TypeError(f"{layer}: expected {name} of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
     return input
+
+
+def positive_int(layer: str, name: str, value: Any) -> int:
+    """Return an option of a layer as an int; ValueError unless it is one above 0."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{layer}: expected an int above 0 for {name}, got {shown(value)}")
+    return int(value)

@@ -2,16 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Self, overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from xgrad.nn.module import Module
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
+T = TypeVar("T")
+
+
+class Container(Module, Generic[T]):
+    """A module that is a collection of its attributes of one kind, modules or parameters."""
+
+    _kind: ClassVar[Any] = Module
+    _kinds: ClassVar[str] = "modules"
+
+    def _items(self) -> list[tuple[str, T]]:
+        return [(name, value) for name, value in vars(self).items() if isinstance(value, self._kind)]
+
+    def _checked(self, value: Any, key: Any) -> T:
+        """Return a value for the collection; TypeError if it is of another kind."""
+        if not isinstance(value, self._kind):
+            hint = ": call the class to make one" if isinstance(value, type) else ""
+            raise TypeError(f"{type(self).__name__}: expected {self._kinds}, got {shown(value)} at {key!r}{hint}")
+        checked: T = value
+        return checked
+
+    def _add(self, name: str, value: Any) -> None:
+        """Set an attribute that is free, or is in the collection."""
+        checked = self._checked(value, int(name) if isinstance(name, str) and name.isdecimal() else name)
+        self._check_name("", name, isinstance(vars(self).get(name) if isinstance(name, str) else None, self._kind))
+        setattr(self, name, checked)
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+
+class ListContainer(Container[T]):
+    """A collection by index."""
+
+    def __iter__(self) -> Iterator[T]:
+        return (value for value in vars(self).values() if isinstance(value, self._kind))
+
+    def _replace(self, items: Iterable[tuple[str, Any]]) -> None:
+        """Set the contents; names that are numbers become the new indices."""
+        new = [(str(i) if name.isdecimal() else name, self._checked(value, i)) for i, (name, value) in enumerate(items)]
+        for name, _ in self._items():
+            delattr(self, name)
+        for name, value in new:
+            self._add(name, value)
+
+    def append(self, value: Any) -> Self:
+        """Add one at the end, and return this collection."""
+        i = len(self)
+        if str(i) in vars(self):
+            raise ValueError(
+                f"{type(self).__name__}: expected the index {i} as a free name, got one of {list(vars(self))}: "
+                "choose names that are not numbers"
+            )
+        self._add(str(i), value)
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Add several at the end, and return this collection."""
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def insert(self, index: int, value: Any) -> None:
+        """Add one before an index; those after it are renumbered."""
+        items: list[tuple[str, Any]] = list(self._items())
+        items.insert(index, ("0", value))
+        self._replace(items)
+
+    def pop(self, index: int = -1) -> T:
+        """Remove the one of an index, and return it; those after it are renumbered."""
+        value = list(self)[index]
+        del self[index]
+        return value
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        name, _ = self._items()[index]
+        self._add(name, value)
+
+    def __delitem__(self, index: int | slice) -> None:
+        items = self._items()
+        del items[index]
+        self._replace(items)
+
+
+class DictContainer(Container[T]):
+    """A collection by name."""
+
+    def __getitem__(self, key: str) -> T:
+        return dict(self._items())[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._add(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        self.pop(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict(self._items()))
+
+    def __contains__(self, key: object) -> bool:
+        return key in dict(self._items())
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return dict(self._items()).keys()
+
+    def values(self) -> Iterable[T]:
+        """Return the contents."""
+        return dict(self._items()).values()
+
+    def items(self) -> Iterable[tuple[str, T]]:
+        """Return the contents with their names."""
+        return dict(self._items()).items()
+
+    def update(self, contents: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Set several."""
+        for key, value in dict(contents).items():
+            self[key] = value
+
+    def pop(self, key: str) -> T:
+        """Remove the one of a name, and return it."""
+        value = self[key]
+        delattr(self, key)
+        return value
+
+    def clear(self) -> None:
+        """Remove all."""
+        for key in list(self):
+            delattr(self, key)
+
 
 @documented()
-class ModuleList(Module):
+class ModuleList(ListContainer[Module]):
     """A list of modules, which are registered as attributes are: those in a plain list are not.
 
     modules : iterable of Module, optional -- The modules in order; their names are their indices.
@@ -30,23 +159,7 @@ class ModuleList(Module):
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__()
-        for module in modules:
-            self.append(module)
-
-    def append(self, module: Module) -> Self:
-        """Add a module at the end, and return this list."""
-        i = len(self)
-        if not isinstance(module, Module):
-            hint = ": call the class to make one" if isinstance(module, type) else ""
-            raise TypeError(f"{type(self).__name__}: expected modules, got {shown(module)} at {i}{hint}")
-        setattr(self, str(i), module)
-        return self
-
-    def __iter__(self) -> Iterator[Module]:
-        return (value for value in vars(self).values() if isinstance(value, Module))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+        self.extend(modules)
 
     @overload
     def __getitem__(self, index: int) -> Module: ...
@@ -58,11 +171,32 @@ class ModuleList(Module):
 
 
 @documented()
+class ModuleDict(DictContainer[Module]):
+    """A dictionary of modules, which are registered as attributes are: those in a plain dict are not.
+
+    modules : mapping of str to Module, or iterable of pairs, optional -- The modules by name.
+    raises TypeError -- If a value is not a module.
+    raises ValueError -- If a name has a dot, is empty, or is an attribute of every module, such as "forward".
+
+    >>> from xgrad import nn
+    >>> heads = nn.ModuleDict({"digit": nn.Linear(3, 10), "sign": nn.Linear(3, 2)})
+    >>> heads["sign"], list(heads), "digit" in heads
+    (Linear(in_features=3, out_features=2, bias=True), ['digit', 'sign'], True)
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        super().__init__()
+        self.update(modules)
+
+
+@documented()
 class Sequential(ModuleList):
     """A chain of modules: each is called with the result of the one before.
 
-    *modules : Module -- The modules in order; their names are their indices.
+    *modules : Module, or mapping of str to Module -- The modules in order; their names are their indices. Or a single
+        mapping, by which they are named.
     raises TypeError -- If a value is not a module.
+    raises ValueError -- If a name has a dot, is empty, or is an attribute of every module, such as "forward".
 
     >>> import xgrad
     >>> from xgrad import nn
@@ -76,26 +210,37 @@ class Sequential(ModuleList):
     ((2, 4), 2, Sequential(
       (0): ReLU()
     ))
+    >>> nn.Sequential({"hidden": nn.Linear(3, 4), "activation": nn.ReLU()}).activation
+    ReLU()
     """
 
-    def __init__(self, *modules: Module) -> None:
-        super().__init__(modules)
+    def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            for name, module in modules[0].items():
+                self._add(name, module)
+        else:
+            self.extend(modules)
 
     @overload
     def __getitem__(self, index: int) -> Module: ...
     @overload
     def __getitem__(self, index: slice) -> Sequential: ...
     def __getitem__(self, index: int | slice) -> Module:
-        chosen = list(self)[index]
-        return chosen if isinstance(chosen, Module) else Sequential(*chosen)
+        items = self._items()
+        if not isinstance(index, slice):
+            return items[index][1]
+        chosen = Sequential()
+        chosen._replace(items[index])
+        return chosen
 
     def forward(self, input: Any) -> Any:
         """Return the result of the last module."""
         stack = [iter(self)]
         while stack:
             for module in stack[-1]:
-                if type(module) is Sequential and "forward" not in vars(module):  # nested, without recursion
-                    if len(stack) == 10_000:
+                if type(module) is Sequential and not (module._hooks or "forward" in vars(module)):  # nested
+                    if len(stack) == 10_000:  # without recursion
                         raise ValueError("Sequential: expected no module in itself, got modules nested 10000 deep")
                     stack.append(iter(module))
                     break

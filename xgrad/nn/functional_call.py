@@ -10,8 +10,9 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from xgrad.core.tensor import Tensor, from_placement
-from xgrad.nn.module import Module, as_state
+from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.state_dict import as_state
 from xgrad.support.docstrings import documented
 
 
@@ -78,6 +79,8 @@ def _replace(value: Any, done: dict[int, Any]) -> Any:
         new = done[id(value)] = object.__new__(type(value))  # first, for there may be cycles
         vars(new).update({name: _replace(part, done) for name, part in vars(value).items()})
         vars(new)["_buffers"] = set(value._buffers)
+        for name in value._buffers:  # also those without replacements: the copy may write to them
+            vars(new)[name] = _copied(vars(new)[name])
         return new
     if isinstance(value, MethodType) and isinstance(value.__self__, Module):
         return MethodType(value.__func__, _replace(value.__self__, done))
@@ -90,6 +93,11 @@ def _replace(value: Any, done: dict[int, Any]) -> Any:
         return _rebuild(value, replaced) if changed else value
     _check_hidden(value, done)
     return value
+
+
+def _copied(buffer: Tensor | None) -> Tensor | None:
+    """Return a tensor that shares the array until one of the two is written to."""
+    return buffer if buffer is None else from_placement(buffer._data, buffer._placement, buffer._edge)
 
 
 def _parts(container: Any) -> list[Any]:

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
-
-import numpy as np
+from typing import Any, Self
 
 from xgrad.backend.device import Device
-from xgrad.core.dtypes import standard
+from xgrad.core.dtypes import float16, float32, float64, standard
 from xgrad.core.lost_gradients import warn_user
 from xgrad.core.tensor import Tensor
+from xgrad.nn.calls import CallableModule
 from xgrad.nn.parameter import Parameter
-from xgrad.ops import asarray
+from xgrad.nn.state_dict import IncompatibleKeys, load_state
+from xgrad.nn.summary import Summary, summarize
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
-
-
-@documented()
-class IncompatibleKeys(NamedTuple):
-    """The names that `Module.load_state_dict` ignored.
-
-    attribute missing_keys : list of str -- Names of the module that were not given; their values are kept.
-    attribute unexpected_keys : list of str -- Names that were given, and that the module does not have.
-
-    >>> xgrad.nn.Linear(2, 1).load_state_dict({"weight": xgrad.ones((1, 2))}, strict=False)
-    IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
-    """
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
 
 
 class Edits:
@@ -42,7 +27,7 @@ edits = Edits()
 
 
 @documented()
-class Module:
+class Module(CallableModule):
     """The base class of layers, models and losses: a function with state.
 
     Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes of type `Parameter` or
@@ -73,9 +58,10 @@ class Module:
 
     training: bool
     _buffers: set[str]
+    _non_persistent: frozenset[str] = frozenset()  # the buffers that are not in `state_dict`
 
     def __init__(self) -> None:
-        vars(self).update(_buffers=set(), training=True)
+        vars(self).update(_buffers=set(), _hooks=(), training=True)
 
     def __setattr__(self, name: str, value: Any) -> None:
         state = vars(self)
@@ -98,31 +84,75 @@ class Module:
         edits.number += 1
         super().__delattr__(name)
 
+    def _check_name(self, method: str, name: Any, known: bool) -> None:
+        """Raise a ValueError unless a name is free, or known to be of the same kind, and has no dot."""
+        if not isinstance(name, str) or not name or "." in name or (hasattr(self, name) and not known):
+            title = method or type(self).__name__
+            raise ValueError(f"{title}: expected a name that is free and has no dot, got {shown(name)}")
+
     @documented()
-    def register_buffer(self, name: str, tensor: Tensor | None) -> None:
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set an attribute that is part of the state but not trained, such as a running mean.
 
         name : str -- The name of the attribute, which can be assigned to as any other.
         tensor : Tensor or None -- The value, of any shape, dtype and device.
+        persistent : bool, default True -- Whether it is part of `state_dict`.
         raises TypeError -- If `tensor` is neither a tensor nor None.
         raises ValueError -- If the name is taken, or contains a dot.
 
         >>> module = xgrad.nn.Module()
         >>> module.register_buffer("mean", xgrad.zeros(2))
+        >>> module.register_buffer("mask", xgrad.ones(2), persistent=False)
         >>> module.state_dict()
         {'mean': Tensor([0., 0.])}
         """
-        if not name or "." in name or (hasattr(self, name) and name not in self._buffers):
-            raise ValueError(f"register_buffer: expected a name that is free and has no dot, got {shown(name)}")
+        self._check_name("register_buffer", name, name in self._buffers)
         self._buffers.add(name)
+        self._non_persistent = self._non_persistent - {name} if persistent else self._non_persistent | {name}
         setattr(self, name, tensor)
 
-    def forward(self, *inputs: Any, **options: Any) -> Any:
-        """Return the result of the module: to be defined by each subclass."""
-        raise NotImplementedError(f"{type(self).__name__}: expected a method forward, found none: define it")
+    @documented()
+    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
+        """Set an attribute to a parameter, as an assignment does.
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return self.forward(*inputs, **options)
+        name : str -- The name of the attribute.
+        parameter : Parameter or None -- The parameter, or None in place of one.
+        raises TypeError -- If `parameter` is neither a parameter nor None.
+        raises ValueError -- If the name is taken, or contains a dot.
+
+        >>> module = xgrad.nn.Module()
+        >>> module.register_parameter("scale", xgrad.nn.Parameter(1.0))
+        >>> list(module.state_dict())
+        ['scale']
+        """
+        self._check_name("register_parameter", name, isinstance(vars(self).get(name), Parameter))
+        if not isinstance(parameter, (Parameter, type(None))):
+            raise TypeError(
+                f"register_parameter: expected a Parameter or None, got {type(parameter).__name__}: "
+                "use nn.Parameter(tensor)"
+            )
+        setattr(self, name, parameter)
+
+    @documented()
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Set an attribute to a module, as an assignment does.
+
+        name : str -- The name of the attribute.
+        module : Module or None -- The module, or None in place of one.
+        raises TypeError -- If `module` is neither a module nor None.
+        raises ValueError -- If the name is taken, or contains a dot.
+
+        >>> module = xgrad.nn.Module()
+        >>> module.add_module("head", xgrad.nn.Linear(3, 2))
+        >>> module
+        Module(
+          (head): Linear(in_features=3, out_features=2, bias=True)
+        )
+        """
+        self._check_name("add_module", name, isinstance(vars(self).get(name), Module))
+        if not isinstance(module, (Module, type(None))):
+            raise TypeError(f"add_module: expected a Module or None, got {type(module).__name__}")
+        setattr(self, name, module)
 
     # Submodules, parameters and buffers
 
@@ -161,6 +191,30 @@ class Module:
     def modules(self) -> Iterator[Module]:
         """Return this module and all modules in it at any depth, each once."""
         return (module for _, module in self.named_modules())
+
+    @documented()
+    def get_submodule(self, path: str) -> Module:
+        """Return the module of a name of `named_modules`, or of another path of attributes.
+
+        path : str -- Names of attributes, joined by dots; "" is this module.
+        raises AttributeError -- If there is no module at the path.
+
+        >>> net = xgrad.nn.Sequential(xgrad.nn.MLP([3, 2]), xgrad.nn.ReLU())
+        >>> net.get_submodule("0.0")
+        Linear(in_features=3, out_features=2, bias=True)
+        """
+        module = self._at(path) if path else self
+        if not isinstance(module, Module):
+            known = [name for name, _ in self.named_modules()]
+            raise AttributeError(f"{type(self).__name__}: expected the path of a module of {known}, got {shown(path)}")
+        return module
+
+    def _at(self, path: str) -> Any:
+        """Return the attribute at a path; None if there is none."""
+        value: Any = self
+        for name in path.split("."):
+            value = vars(value).get(name) if isinstance(value, Module) else None
+        return value
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Return the parameters of all modules, by name; one that is shared, once, by its first name.
@@ -255,7 +309,7 @@ class Module:
         The parameters remain the same objects, so that optimizers keep working; their gradients move along.
 
         device : str or Device, optional -- The device.
-        dtype : dtype, optional -- float32 or float64, for parameters and buffers of either.
+        dtype : dtype, optional -- A floating dtype, for parameters and buffers of floating dtypes.
         raises DeviceError -- If the device is unknown or cannot be used.
         raises TypeError -- If the dtype is not floating.
 
@@ -275,8 +329,20 @@ class Module:
             tensor.data = moved  # and the gradient
         return self
 
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16, and return this module."""
+        return self.to(dtype=float16)
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32, and return this module."""
+        return self.to(dtype=float32)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64, and return this module."""
+        return self.to(dtype=float64)
+
     def state_dict(self) -> dict[str, Tensor]:
-        """Return a snapshot of all parameters and buffers by name, without gradients.
+        """Return a snapshot of all parameters and persistent buffers by name, without gradients.
 
         Examples
         --------
@@ -284,14 +350,14 @@ class Module:
         >>> list(xgrad.nn.MLP([3, 2]).state_dict())
         ['0.weight', '0.bias']
         """
-        return {name: tensor.detach() for name, tensor in self._named_state()}
+        return {name: tensor.detach() for name, tensor in self._persistent_state().items()}
 
     @documented()
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Set parameters and buffers to the values of a `state_dict`: all of them, or none if one is wrong.
 
         state : mapping of str to Tensor or array -- The values by name, on any device. They are copied, to the device
-            and dtype of those that they replace.
+            and dtype of those that they replace. A shared tensor may have any of its names.
         strict : bool, default True -- Whether the names must be exactly those of this module's state.
         returns IncompatibleKeys -- The missing and the unexpected names: none if `strict`.
         raises TypeError -- If `state` is not a mapping of names to arrays.
@@ -302,29 +368,39 @@ class Module:
         >>> b.load_state_dict(a.state_dict())
         IncompatibleKeys(missing_keys=[], unexpected_keys=[])
         """
+        own = self._persistent_state()
+        names = {id(tensor): name for name, tensor in own.items()}
         title = f"{type(self).__name__}.load_state_dict"
-        if not isinstance(state, Mapping):
-            raise TypeError(
-                f"{title}: expected a mapping of names to tensors, got {type(state).__name__}: of a file, give "
-                "what xgrad.load returns"
-            )
-        own = dict(self._named_state())
-        result = IncompatibleKeys([n for n in own if n not in state], [n for n in state if n not in own])
-        wrong = [f"{name!r}: missing" for name in result.missing_keys if strict]
-        wrong += [f"{name!r}: unexpected{_nearest(name, own)}" for name in result.unexpected_keys if strict]
-        new = {name: as_state(title, name, state[name]) for name in own if name in state}
-        for name, value in new.items():
-            if value.shape != own[name].shape:
-                wrong.append(f"{name!r}: expected shape {own[name].shape}, got {value.shape}")
-            elif not np.can_cast(value.dtype, own[name].dtype, "same_kind"):
-                wrong.append(f"{name!r}: expected {own[name].dtype}, got {value.dtype}")
-        if wrong:
-            raise ValueError("\n  ".join([f"{title}: nothing was loaded, because of", *wrong]))
-        for name, value in new.items():
-            own[name].data = Tensor(value.detach(), dtype=own[name].dtype, device=own[name].device)
-        return result
+        return load_state(title, own, lambda name: names.get(id(self._at(name))), state, strict)
+
+    def _persistent_state(self) -> dict[str, Tensor]:
+        state = dict(self._named_state())
+        for prefix, module in self.named_modules():
+            for name in module._non_persistent:
+                state.pop(f"{prefix}.{name}" if prefix else name, None)
+        return state
 
     # The representation
+
+    @documented()
+    def summary(self, *inputs: Any, **options: Any) -> Summary:
+        """Return a table of the layers: output shapes, parameters, and memory.
+
+        This module is called once, in evaluation mode and without gradients; modes and hooks are restored.
+
+        *inputs, **options : object -- The arguments of the call.
+        returns Summary -- Its text is the table. ``.layers`` are the rows, ``.total("parameters")`` sums a column. The
+            activations of a layer are the tensors that it returned, without views of others.
+
+        >>> xgrad.nn.MLP([784, 128, 10]).summary(xgrad.zeros((32, 784)))
+        layer  class   output     parameters    memory  activations
+               MLP     (32, 10)
+        0      Linear  (32, 128)     100,480  401.9 kB      16.4 kB
+        1      ReLU    (32, 128)                            16.4 kB
+        2      Linear  (32, 10)        1,290    5.2 kB       1.3 kB
+        total: 101,770 parameters in 407.1 kB, activations of 34.0 kB
+        """
+        return summarize(self, inputs, options)
 
     def extra_repr(self) -> str:
         """Return the part of the representation besides the name and the modules, by default nothing."""
@@ -368,18 +444,3 @@ def _warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:
             f"which parameters(), to() and state_dict() do not find: use {hint}"
         )
         warn_user(message, UserWarning)
-
-
-def _nearest(name: Any, known: Mapping[str, Any]) -> str:
-    import difflib  # not at the top: for errors only
-
-    nearest = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
-    return f", the nearest is {nearest[0]!r}" if nearest else ""
-
-
-def as_state(title: str, name: str, value: Any) -> Tensor:
-    """Return a value for a parameter or a buffer as a tensor; TypeError names it."""
-    try:
-        return value if isinstance(value, Tensor) else asarray(value)
-    except TypeError as error:
-        raise TypeError(f"{title}: expected a tensor for {name!r}: {error}") from error

@@ -30,6 +30,7 @@ def derivative(
     highest: int = COMPLEX,
     broadcasts: bool = False,
     residual: str = "",
+    joint: bool = False,
     holomorphic: bool = True,
     scipy_promotion: bool = False,
     views: Views = False,
@@ -45,6 +46,8 @@ def derivative(
     kind : int, optional
         The lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are
         promoted. By default dtypes are left alone.
+    joint : bool, default False
+        Whether one rule returns the gradients of all inputs, as a tuple; its `g` has those of all results.
     highest : int, default COMPLEX
         The highest kind that the op takes, where `kind` is given.
     broadcasts : bool, default False
@@ -62,8 +65,9 @@ def derivative(
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
+        more: dict[str, Any] = {"broadcasts": broadcasts, "residual": residual, "views": views, "joint": joint}
         name = forward.__name__.lstrip("_")
-        function = Function.of(name, forward, rules, broadcasts=broadcasts, residual=residual, views=views, **flags)
+        function = Function.of(name, forward, rules, **flags, **more)
         return make_callable(function, forward.__doc__, forward.__module__)
 
     return declare
@@ -89,10 +93,11 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its forward rule."""
+    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its kernel or rule."""
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
-    return op.function.forward(xp, *inputs, **options)
+    kernel = xp.__dict__.get("kernels", {}).get(op.function.name)  # its own: a failed lookup in a namespace is slow
+    return op.function.forward(xp, *inputs, **options) if kernel is None else kernel(*inputs, **options)
 
 
 def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:

@@ -160,7 +160,6 @@ _NAMES: dict[str, dict[str, str]] = {
     "xgrad.nn": {
         "xgrad.nn.functional.log_softmax(x, axis=-1)": "LogSoftmax",
         "xgrad.nn.functional.softmax(x, axis=-1)": "Softmax",
-        "xgrad.nn.Parameter attributes of a xgrad.nn.Module": "ParameterList",
     },
     "xgrad.random": {
         "xgrad.nn.init.normal_": "normal_",

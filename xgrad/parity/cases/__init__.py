@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xgrad.parity.cases import (
+    convolution,
     distributions,
     elementwise,
     extensions,
@@ -11,6 +12,7 @@ from xgrad.parity.cases import (
     linalg,
     manipulation,
     nn,
+    recurrent,
     searching,
     special,
     statistical,
@@ -25,6 +27,8 @@ _SUBJECTS = (
     searching,
     linalg,
     nn,
+    recurrent,
+    convolution,
     fft,
     special,
     distributions,

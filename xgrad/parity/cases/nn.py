@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from xgrad.backend import philox
+from xgrad.nn import functional as F
 from xgrad.ops import dropout
 from xgrad.parity.op_case import OpCase, ints, op_case, sample
 from xgrad.parity.pytorch import torch
@@ -17,6 +19,11 @@ def _mask(shape: tuple[int, ...], p: float) -> np.ndarray:
     """Return the factors of the dropout below, by a formula of its own."""
     fractions = (philox.bits(3, 7, 16, math.prod(shape)) + 2.0**15) / 2**16
     return np.where(fractions < p, 0.0, 1 / (1 - p)).reshape(shape)
+
+
+def _over_last(function: Any) -> Any:
+    """Return a normalization whose shape is that of the weight, or the last axis."""
+    return lambda x, *rest, **options: function(x, tuple(rest[0].shape) if rest else x.shape[-1:], *rest, **options)
 
 
 CASES: list[OpCase] = [
@@ -32,6 +39,19 @@ CASES: list[OpCase] = [
         sample((2, 3), ints(0, 2), layout="transposed"), torch="nn.functional.cross_entropy"),
     op_case("mse_loss", SUMS, sample((2, 3), (2, 3)), sample((4,), (4,), reduction="sum"), sample((4,), (4,), reduction="none"), sample((), ()),
         sample(np.array([1e4, -1e4]), np.array([-1e4, 1e4])), torch="nn.functional.mse_loss"),
+    *[op_case(name, COMPOSED, *samples, sample((3, 5), (5,)), sample((5,)), sample((2, 3, 5), (5,)), sample((2, 3, 4), (3, 4)), sample((0, 5), (5,)),
+          sample((3, 5), (5,), layout="transposed"), sample((2, 4), eps=1.0), fn=_over_last(getattr(F, name)),
+          torch=lambda x, *rest, name=name, **options: _over_last(getattr(torch.nn.functional, name))(x, *rest, **options))
+      for name, samples in (
+          ("layer_norm", [sample((3, 5), (5,), (5,)), sample(np.array([[1e4, 10001.0, 9999.0]]))]), ("rms_norm", [sample(np.array([[1e4, 3e4]]))]))],
+    op_case("group_norm", COMPOSED, sample((2, 4, 3), 2, (4,), (4,)), sample((3, 8), 2, (8,), (8,)), sample((2, 4, 3, 2), 1), sample((0, 4, 3), 2),
+        sample((3, 8), 2, layout="transposed"), fn=F.group_norm, torch="nn.functional.group_norm"),
+    op_case("batch_norm", COMPOSED, sample((5, 4), (4,), (4,)), sample((3, 4, 2), (4,), (4,)), sample((3, 4, 2, 2)), sample((0, 4), (4,)),
+        sample((5, 4), (4,), (4,), layout="transposed"), fn=lambda x, weight=None, bias=None: F.batch_norm(x, None, None, weight, bias, True),
+        torch=lambda x, weight=None, bias=None: torch.nn.functional.batch_norm(x, None, None, weight, bias, True)),
+    op_case("instance_norm", COMPOSED, sample((2, 4, 3), (4,), (4,)), sample((2, 4, 3, 2)), sample((0, 4, 2)),
+        fn=lambda x, weight=None, bias=None: F.instance_norm(x, None, None, weight, bias),
+        torch=lambda x, weight=None, bias=None: torch.nn.functional.instance_norm(x, None, None, weight, bias)),
     op_case("dropout of a seed", ROUNDED, sample((2, 3)), sample((5, 7), layout="transposed"), sample((2, 4, 2), layout="reversed"), sample((0, 3)),
         sample(()), fn=lambda x: dropout._dropout(x, seed=3, call=7, device=x.device, p=0.2), torch=lambda x: x * torch.tensor(_mask(x.shape, 0.2))),
 ]  # fmt: skip

@@ -1,0 +1,179 @@
+"""Normalization layers: running statistics, accuracy and errors; the table of modules has their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xgrad
+from helpers import check_error, host, on
+from xgrad import nn, optim
+
+F = nn.functional
+
+
+def batches(count: int = 4) -> list[np.ndarray]:
+    """Return batches of images with 3 channels."""
+    rng = np.random.default_rng(0)
+    return [rng.normal(2, 3, (4, 3, 5, 2)).astype(np.float32) for _ in range(count)]
+
+
+@pytest.mark.parametrize("momentum", [0.1, 1.0, None])
+def test_running_statistics_of_several_batches_match_pytorch(momentum, device, torch):
+    layer = nn.BatchNorm2d(3, momentum=momentum, device=device)
+    other = torch.nn.BatchNorm2d(3, momentum=momentum)
+    for x in batches():
+        layer(on(device, x))
+        other(torch.tensor(x))
+    for name, value in layer.state_dict().items():
+        np.testing.assert_allclose(host(value), other.state_dict()[name].detach().numpy(), 1e-5, 1e-6, err_msg=name)
+    x = batches(5)[-1]
+    y = layer.eval()(on(device, x))
+    np.testing.assert_allclose(host(y), other.eval()(torch.tensor(x)).detach().numpy(), 1e-4, 1e-5)
+    assert layer.num_batches_tracked.item() == 4  # not changed in evaluation
+
+
+def test_running_statistics_are_the_same_tensors_and_are_reset():
+    layer = nn.BatchNorm1d(2)
+    buffers = dict(layer.named_buffers())
+    state = {name: value.tolist() for name, value in buffers.items()}
+    layer(xgrad.asarray([[1.0, 2.0], [3.0, 5.0]]))
+    assert all(getattr(layer, name) is buffer for name, buffer in buffers.items())
+    assert layer.running_mean.tolist() != state["running_mean"]
+    assert not any(buffer.requires_grad for buffer in buffers.values())
+    layer.reset_parameters()
+    assert {name: value.tolist() for name, value in layer.named_buffers()} == state
+
+
+def test_backward_after_another_forward_in_training_uses_the_statistics_of_its_own():
+    layer = nn.BatchNorm1d(3).eval()
+    x = xgrad.asarray(np.eye(4, 3), dtype=xgrad.float32, requires_grad=True)
+    loss = (layer(x) ** 2).sum()
+    (expected,) = xgrad.autograd.grad(loss, x, retain_graph=True)
+    layer.train()(x * 3)
+    (got,) = xgrad.autograd.grad(loss, x)
+    assert got.tolist() == expected.tolist()
+
+
+def test_captured_training_step_updates_running_statistics_as_the_eager_step():
+    def made() -> tuple[nn.Module, optim.Optimizer]:
+        xgrad.manual_seed(1)
+        layers = nn.Linear(10, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.LayerNorm(4), nn.BatchNorm1d(4, momentum=None)
+        model = nn.Sequential(nn.Flatten(2), nn.Flatten(0, 1), *layers)
+        return model, optim.SGD(model.parameters(), lr=0.1)
+
+    def step_of(model: nn.Module, optimizer: optim.Optimizer):
+        def step(x):
+            optimizer.zero_grad()
+            loss = (model(x) ** 2 * xgrad.arange(4, dtype=xgrad.float32)).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    (eager_model, eager_optimizer), (model, optimizer) = made(), made()
+    eager, step = step_of(eager_model, eager_optimizer), xgrad.capture(step_of(model, optimizer))
+    for x in batches():
+        assert host(eager(on("cpu", x))).tobytes() == host(step(on("cpu", x))).tobytes()
+    assert step.refusal is None and step.recordings == 1
+    for name, value in model.state_dict().items():
+        assert host(value).tobytes() == host(eager_model.state_dict()[name]).tobytes(), name
+    assert model.state_dict()["3.num_batches_tracked"].item() == 4
+
+
+def test_functional_call_does_not_change_running_statistics():
+    layer, x = nn.BatchNorm1d(2), xgrad.asarray([[1.0, 2.0], [3.0, 5.0]])
+    before = {name: value.tolist() for name, value in layer.state_dict().items()}
+    new = {"weight": xgrad.asarray([2.0, 2.0]), "running_mean": xgrad.zeros(2)}
+    y = nn.utils.functional_call(layer, new, x)
+    assert {name: value.tolist() for name, value in layer.state_dict().items()} == before
+    assert new["running_mean"].tolist() == [0, 0]
+    assert y.tolist() == (2 * layer(x)).tolist()
+
+
+@pytest.mark.parametrize(
+    "normalize",
+    [
+        lambda x: F.layer_norm(x, 50),
+        lambda x: F.group_norm(x, 1),
+        lambda x: F.batch_norm(x.mT, None, None, training=True).mT,
+        lambda x: F.instance_norm(x[:, None, :])[:, 0, :],
+    ],
+    ids=["layer", "group", "batch", "instance"],
+)
+def test_large_mean_costs_few_digits(normalize, device):
+    x = np.random.default_rng(0).integers(-50, 50, (4, 50)) / 64 + 10000
+    y = host(normalize(on(device, x.astype(np.float32))))
+    np.testing.assert_allclose(y, (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True), 5e-3, 5e-3)
+
+
+def test_float16_is_computed_in_float32():
+    x = np.random.default_rng(0).normal(0, 200, (3, 300)).astype(np.float16)
+    for function in (lambda x: F.layer_norm(x, 300), lambda x: F.rms_norm(x, 300), lambda x: F.group_norm(x, 3)):
+        half = xgrad.asarray(x, requires_grad=True)
+        y = function(half)
+        assert y.dtype == np.float16
+        np.testing.assert_allclose(host(y), host(function(xgrad.asarray(x.astype(np.float32)))), 1e-3, 1e-3)
+        y.sum().backward()
+        assert half.grad.dtype == np.float16
+    running = xgrad.asarray(np.zeros(300, np.float16)), xgrad.asarray(np.ones(300, np.float16))
+    y = F.batch_norm(xgrad.asarray(x / 10), *running, training=True)
+    assert {part.dtype.name for part in (y, *running)} == {"float16"}
+    assert np.isfinite(host(running[1])).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("nn.LayerNorm(0)", "ValueError: LayerNorm: expected an int above 0 for normalized_shape, got 0"),
+        ("nn.LayerNorm(())", "ValueError: LayerNorm: expected a normalized_shape of at least one axis, got ()"),
+        ("nn.RMSNorm((2, 1.5))", "ValueError: RMSNorm: expected an int above 0 for normalized_shape, got 1.5"),
+        ("nn.LayerNorm(3)(xp.ones((3, 2)))",
+         "ValueError: layer_norm: expected an input whose last axes have the shape (3,), got (3, 2)"),
+        ("nn.LayerNorm((2, 3))(xp.ones(3))", "ValueError: layer_norm: … shape (2, 3), got (3,)"),
+        ("nn.LayerNorm(3, eps=-1.0)(xp.ones(3))", "ValueError: layer_norm: expected eps >= 0, got -1.0"),
+        ("nn.LayerNorm(3)(xp.ones(3, dtype=xp.float64))",
+         "TypeError: LayerNorm: expected input of float32, … got float64: use input.astype(xgrad.float32)"),
+        ("nn.LayerNorm(3, elementwise_affine=False)(xp.arange(3))",
+         "TypeError: layer_norm: expected a floating input, got int64: use .astype(float32)"),
+        ("F.layer_norm(xp.ones(3), 3, xp.ones(2))", "ValueError: layer_norm: expected weight of shape (3,), got (2,)"),
+        ("F.layer_norm(xp.ones(3), True)", "TypeError: layer_norm: expected an int for normalized_shape, got True"),
+        ("F.layer_norm([1.0], 1)", "TypeError: layer_norm: expected a tensor, …"),
+        ("nn.RMSNorm(3)(xp.ones(2))", "ValueError: rms_norm: expected an input whose last axes …"),
+        ("nn.GroupNorm(0, 4)", "ValueError: GroupNorm: expected an int above 0 for num_groups, got 0"),
+        ("nn.GroupNorm(3, 4)", "ValueError: GroupNorm: expected num_groups that divides num_channels, got 3 and 4"),
+        ("nn.GroupNorm(2, 4)(xp.ones((4, 2)))",
+         "ValueError: GroupNorm: expected an input of shape (batch, 4, ...), got (4, 2)"),
+        ("F.group_norm(xp.ones((2, 4)), 3)",
+         "ValueError: group_norm: expected num_groups that divides 4 channels, got 3"),
+        ("F.group_norm(xp.ones(4), 2)",
+         "ValueError: group_norm: expected an input of shape (batch, channels, ...), got (4,)"),
+        ("nn.BatchNorm1d(True)", "ValueError: BatchNorm1d: expected an int above 0 for num_features, got True"),
+        ("nn.BatchNorm1d(3, momentum=2)", "ValueError: BatchNorm1d: expected momentum from 0 to 1, or None, got 2"),
+        ("nn.BatchNorm1d(3)(xp.ones((2, 4)))",
+         "ValueError: BatchNorm1d: expected an input of shape (batch, 3) or (batch, 3, length), got (2, 4)"),
+        ("nn.BatchNorm2d(3)(xp.ones((2, 3)))",
+         "ValueError: BatchNorm2d: expected an input of shape (batch, 3, height, width), got (2, 3)"),
+        ("nn.BatchNorm1d(3)(xp.ones((1, 3)))",
+         "ValueError: batch_norm: expected more than 1 value for each channel in training, got an input "
+         "of shape (1, 3)"),
+        ("nn.BatchNorm1d(3)(xp.ones((2, 3), dtype=xp.float64))", "TypeError: BatchNorm1d: expected input of float32"),
+        ("F.batch_norm(xp.ones((2, 3)), None, None)", "ValueError: batch_norm: expected running_mean, got None"),
+        ("F.batch_norm(xp.ones((2, 3)), xp.ones(2), xp.ones(3))",
+         "ValueError: batch_norm: expected running_mean of shape (3,), got (2,)"),
+        ("F.batch_norm(xp.ones((2, 3)), xp.ones(3), xp.ones(3), xp.ones(2))",
+         "ValueError: batch_norm: expected weight of shape (3,), got (2,)"),
+        ("nn.BatchNorm1d(3, device='strict')(xp.ones((2, 3)))", "DeviceError: … strict"),
+        ("nn.InstanceNorm1d(3)(xp.ones((2, 3)))",
+         "ValueError: InstanceNorm1d: expected an input of shape (batch, 3, length) or (3, length), got (2, 3)"),
+        ("nn.InstanceNorm1d(3)(xp.ones((2, 3, 1)))",
+         "ValueError: instance_norm: expected more than 1 value for each channel of a sample, got an "
+         "input of shape (2, 3, 1)"),
+        ("nn.InstanceNorm1d(3, momentum=None)", "ValueError: InstanceNorm1d: expected momentum from 0 to 1, got None"),
+        ("F.instance_norm(xp.ones((2, 3)))",
+         "ValueError: instance_norm: expected an input of shape (batch, channels, length, ...), got (2, 3)"),
+    ],
+)  # fmt: skip
+def test_invalid_arguments_are_refused(call, error):
+    check_error(call, error, nn=nn, F=F)

@@ -1,0 +1,61 @@
+"""Weights that PyTorch saved, loaded by xgrad, and the reverse: both predict the same classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from helpers import host
+from xgrad.data import digits
+
+
+def mlp(nn: Any) -> Any:
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 10))
+
+
+def nested(nn: Any) -> Any:
+    """Return a model with names and nested containers."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.ModuleList([nn.Linear(8, 16), nn.Linear(16, 16, bias=False)])
+            self.heads = nn.ModuleDict({"digit": nn.Sequential(nn.Tanh(), nn.Flatten(), nn.Linear(128, 10))})
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.body:
+                x = layer(x[:, 0] if x.ndim == 4 else x)
+            return self.heads["digit"](x)
+
+    return Net()
+
+
+def check_predictions(library: Any, one: Any, other: Any) -> None:
+    """Check that a model of xgrad and one of PyTorch agree on the digits, in evaluation mode."""
+    images = (digits().test.images[:, None] / 16).astype(np.float32)
+    with xgrad.no_grad(), library.no_grad():
+        ours, theirs = host(one.eval()(xgrad.asarray(images))), other.eval()(library.tensor(images)).numpy()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+    assert len(set(ours.argmax(axis=1))) > 1
+    np.testing.assert_array_equal(ours.argmax(axis=1), theirs.argmax(axis=1))
+
+
+@pytest.mark.parametrize("make", [mlp, nested])
+def test_weights_of_image_models_are_exchanged_with_pytorch(make, torch, tmp_path):
+    safetensors = pytest.importorskip("safetensors.torch")
+    torch.manual_seed(0)
+    reference, model = make(torch.nn), make(xgrad.nn)
+    for buffer in reference.buffers():  # such as running means
+        if buffer.is_floating_point():
+            buffer.uniform_(0.5, 2.0)
+    safetensors.save_file(reference.state_dict(), tmp_path / "reference.safetensors")
+    assert model.load_state_dict(xgrad.load(tmp_path / "reference.safetensors")) == ([], [])
+    check_predictions(torch, model, reference)
+
+    model = make(xgrad.nn)
+    xgrad.save(model.state_dict(), tmp_path / "model.safetensors")
+    reference.load_state_dict(safetensors.load_file(tmp_path / "model.safetensors"))
+    check_predictions(torch, model, reference)

@@ -1,0 +1,153 @@
+"""Calls of modules: forward hooks, and notes that name the layer in which an error was raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+
+class Hook(NamedTuple):
+    """A function that is called before or after a module, with or without the keyword arguments of the call."""
+
+    function: Callable[..., Any]
+    before: bool
+    with_kwargs: bool
+
+
+class ModuleHookHandle:
+    """A registered hook, as `Module.register_forward_hook` returns it."""
+
+    def __init__(self, module: CallableModule, hook: Hook) -> None:
+        self._module, self._hook = module, hook
+
+    def remove(self) -> None:
+        """Remove the hook; a second call does nothing."""
+        self._module._hooks = tuple([hook for hook in self._module._hooks if hook is not self._hook])
+
+
+class CallableModule:
+    """The part of a `Module` that is its call."""
+
+    #: In the order of calls. It is replaced, never changed: captured steps compare it by identity.
+    _hooks: tuple[Hook, ...] = ()
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """Return the result of the module: to be defined by each subclass."""
+        raise NotImplementedError(f"{type(self).__name__}: expected a method forward, found none: define it")
+
+    def named_modules(self) -> Iterator[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        try:
+            if self._hooks:
+                return self._call_with_hooks(inputs, options)
+            return self.forward(*inputs, **options)
+        except Exception as error:
+            _note_layer(error, self)
+            raise
+
+    def _call_with_hooks(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        hooks = self._hooks
+        for function, before, with_kwargs in hooks:
+            if not before:
+                continue
+            changed = function(self, inputs, options) if with_kwargs else function(self, inputs)
+            if changed is None:
+                continue
+            if not with_kwargs:
+                inputs = changed if isinstance(changed, tuple) else (changed,)
+            elif isinstance(changed, tuple) and len(changed) == 2:
+                inputs, options = changed
+            else:
+                raise TypeError(
+                    f"{type(self).__name__}: expected None or a pair (args, kwargs) from a forward pre-hook with "
+                    f"kwargs, got {shown(changed)}"
+                )
+        output = self.forward(*inputs, **options)
+        for function, before, with_kwargs in hooks:
+            if not before:
+                args = (self, inputs, options, output) if with_kwargs else (self, inputs, output)
+                changed = function(*args)
+                output = output if changed is None else changed
+        return output
+
+    @documented()
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> ModuleHookHandle:
+        """Call ``hook(module, args)`` before every call of this module.
+
+        hook : callable -- It returns None, or other positional arguments: a tuple, or an object that is the only one.
+        prepend : bool, default False -- Whether it is called before the hooks that exist, not after them.
+        with_kwargs : bool, default False -- Whether the call is ``hook(module, args, kwargs)``, which returns None or a
+            pair (args, kwargs).
+        returns ModuleHookHandle -- Its method ``remove()`` removes the hook.
+        raises TypeError -- If `hook` cannot be called; in a call of the module, if a hook with kwargs returns another
+            object than None or a pair.
+
+        >>> layer = xgrad.nn.Identity()
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: 2 * args[0])
+        >>> layer(xgrad.ones(2))
+        Tensor([2., 2.])
+        """
+        return self._register_hook("register_forward_pre_hook", Hook(hook, True, with_kwargs), prepend)
+
+    @documented()
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> ModuleHookHandle:
+        """Call ``hook(module, args, output)`` after every call of this module.
+
+        In a captured step, hooks run during the trace, and their ops are part of the program. A new or removed hook
+        causes a new trace.
+
+        hook : callable -- It returns None, or another output.
+        prepend : bool, default False -- Whether it is called before the hooks that exist, not after them.
+        with_kwargs : bool, default False -- Whether the call is ``hook(module, args, kwargs, output)``.
+        returns ModuleHookHandle -- Its method ``remove()`` removes the hook.
+        raises TypeError -- If `hook` cannot be called.
+
+        >>> net = xgrad.nn.MLP([3, 4, 2])
+        >>> shapes = []
+        >>> handle = net[0].register_forward_hook(lambda module, args, output: shapes.append(output.shape))
+        >>> out = net(xgrad.ones((5, 3)))
+        >>> shapes
+        [(5, 4)]
+        >>> handle.remove()
+        """
+        return self._register_hook("register_forward_hook", Hook(hook, False, with_kwargs), prepend)
+
+    def _register_hook(self, method: str, hook: Hook, prepend: bool) -> ModuleHookHandle:
+        if not callable(hook.function):
+            raise TypeError(f"{type(self).__name__}.{method}: expected a function, got {shown(hook.function)}")
+        self._hooks = (hook, *self._hooks) if prepend else (*self._hooks, hook)
+        return ModuleHookHandle(self, hook)
+
+
+class LayerNote(str):
+    """The note of an error that names the layer in which it was raised."""
+
+    __slots__ = ()
+
+
+def _note_layer(error: Exception, outer: CallableModule) -> None:
+    """Note the path in a module of the innermost layer in which an error was raised, in place of a shorter path."""
+    layer: Any = outer
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code is _CALL:
+            layer = traceback.tb_frame.f_locals["self"]
+        traceback = traceback.tb_next
+    path = next((name for name, module in outer.named_modules() if module is layer), None)
+    if not path:  # the layer is `outer`, or is not registered in it
+        return
+    notes = getattr(error, "__notes__", [])
+    notes[:] = [note for note in notes if not isinstance(note, LayerNote)]
+    error.add_note(LayerNote(f"in layer {path!r} ({type(layer).__name__}) of {type(outer).__name__}"))
+
+
+_CALL = CallableModule.__call__.__code__

@@ -1,0 +1,293 @@
+"""Convolutional layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from xgrad.backend.device import Device
+from xgrad.core.tensor import Tensor
+from xgrad.nn import init
+from xgrad.nn.checks import of_dtype_of
+from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import empty
+from xgrad.ops.convolution import PADDING_MODES, convolve, convolve_transposed
+from xgrad.ops.windows import Lengths, lengths
+from xgrad.support.docstrings import by_name, documented
+from xgrad.support.hints import shown
+
+_SHARED = by_name(
+    "in_channels, out_channels : int -- The numbers of channels of the input and of the output.",
+    "kernel_size : int or tuple of int -- The length of the kernel along each axis.",
+    "stride : int or tuple of int, default 1 -- The distance from window to window.",
+    "padding : int, tuple of int, 'valid' or 'same', default 0 -- The number of zeros before and after each axis: with "
+    "``'valid'`` none, with ``'same'``, for a stride of 1, as many as preserve the lengths.",
+    "dilation : int or tuple of int, default 1 -- The distance between elements under the kernel.",
+    "groups : int, default 1 -- The number of groups of channels, each of which is convolved with its own; it divides "
+    "both numbers of channels.",
+    "bias : bool, default True -- Whether to add a bias for each output channel.",
+    "padding_mode : {'zeros', 'reflect', 'replicate', 'circular'}, default 'zeros' -- The elements of the padding: "
+    "zeros, the elements in reverse order, that at the edge, or those of the other end.",
+    "output_padding : int or tuple of int, default 0 -- The elements added after each axis, fewer than `stride` or "
+    "`dilation`.",
+    "dtype : dtype, optional -- float32, the default, or float64.",
+    "attribute bias : Parameter or None -- Of shape (out_channels,).",
+    "ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.",
+    "TypeError -- In the call, if the dtype of the input is not that of the weight.",
+    "DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.",
+)
+
+
+class _Convolution(Module):
+    """Parameters and options of convolutions over `ndim` axes."""
+
+    ndim: ClassVar[int]
+    transposed: ClassVar[bool] = False
+    padding: tuple[int, ...] | str
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Lengths,
+        stride: Lengths,
+        padding: Lengths | str,
+        output_padding: Lengths,
+        dilation: Lengths,
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: str | Device | None,
+        dtype: Any,
+    ) -> None:
+        super().__init__()
+        name, ndim = type(self).__name__, self.ndim
+        self.in_channels, self.out_channels, self.groups = [
+            lengths(name, argument, value, 1)[0]
+            for argument, value in (("in_channels", in_channels), ("out_channels", out_channels), ("groups", groups))
+        ]
+        for argument, channels in (("in_channels", self.in_channels), ("out_channels", self.out_channels)):
+            if channels % self.groups:
+                raise ValueError(f"{name}: expected {argument} divisible by groups, {groups}, got {channels}")
+        self.kernel_size = lengths(name, "kernel_size", kernel_size, ndim)
+        self.stride, self.dilation = lengths(name, "stride", stride, ndim), lengths(name, "dilation", dilation, ndim)
+        self.padding = padding if isinstance(padding, str) else lengths(name, "padding", padding, ndim, 0)
+        if isinstance(padding, str) and (padding not in ("same", "valid") or self.transposed):
+            strings = "" if self.transposed else ", 'same' or 'valid'"
+            raise ValueError(f"{name}: expected ints{strings} for padding, got {shown(padding)}")
+        if padding == "same" and max(self.stride) > 1:
+            raise ValueError(f"{name}: expected a stride of 1 for padding 'same', got {self.stride}")
+        self.output_padding = lengths(name, "output_padding", output_padding, ndim, 0)
+        if padding_mode not in ("zeros", *(() if self.transposed else PADDING_MODES)):
+            modes = "'zeros'" if self.transposed else "'zeros', 'reflect', 'replicate' or 'circular'"
+            raise ValueError(f"{name}: expected a padding_mode of {modes}, got {shown(padding_mode)}")
+        self.padding_mode = padding_mode
+        rows, columns = self.out_channels, self.in_channels
+        if self.transposed:
+            rows, columns = columns, rows
+        shape = (rows, columns // self.groups, *self.kernel_size)
+        self.weight = Parameter(empty(shape, device=device, dtype=dtype))
+        self.bias = Parameter(empty(self.out_channels, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the weight and the bias again."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(math.prod(self.weight.shape[1:]))
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the output, of shape (N, out_channels, ...), or without N if the input has none."""
+        name = type(self).__name__
+        input = of_dtype_of(self.weight, input, name)
+        arrays, ndim, more = (input, self.weight, self.bias), self.ndim, self.output_padding
+        if self.transposed and isinstance(self.padding, tuple):
+            options = self.stride, self.padding, more
+            return convolve_transposed(name, *arrays, *options, self.groups, self.dilation, ndim)
+        return convolve(name, *arrays, self.stride, self.padding, self.dilation, self.groups, ndim, self.padding_mode)
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        defaults = {
+            "padding": (0,) * self.ndim,
+            "output_padding": (0,) * self.ndim,
+            "dilation": (1,) * self.ndim,
+            "groups": 1,
+            "padding_mode": "zeros",
+        }
+        for name, default in defaults.items():
+            if getattr(self, name) != default:
+                text += f", {name}={getattr(self, name)!r}"
+        return text if self.bias is not None else f"{text}, bias=False"
+
+
+@documented(shared=_SHARED)
+class Conv1d(_Convolution):
+    """Cross-correlation of sequences with kernels, summed over channels, plus a bias.
+
+    The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels, L') with
+    L' = ⌊(L + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Weight and bias are initialized
+    uniformly over ±1/√(in_channels / groups · kernel), as in PyTorch.
+
+    in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
+    attribute weight : Parameter -- Of shape (out_channels, in_channels / groups, K).
+    attribute bias
+    raises ValueError, TypeError, DeviceError
+
+    >>> layer = xgrad.nn.Conv1d(3, 8, kernel_size=5, padding=2)
+    >>> layer(xgrad.ones((4, 3, 100))).shape
+    (4, 8, 100)
+    >>> layer
+    Conv1d(3, 8, kernel_size=(5,), stride=(1,), padding=(2,))
+    """
+
+    ndim = 1
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Lengths,
+        stride: Lengths = 1,
+        padding: Lengths | str = 0,
+        dilation: Lengths = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        sizes = in_channels, out_channels, kernel_size, stride, padding, 0, dilation
+        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+
+
+@documented(shared=_SHARED)
+class ConvTranspose1d(_Convolution):
+    """Transposed convolution of sequences: the gradient of `Conv1d` for its input, plus a bias.
+
+    The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels, L') with
+    L' = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. Weight and bias are
+    initialized uniformly over ±1/√(out_channels / groups · kernel), as in PyTorch.
+
+    in_channels, out_channels, kernel_size, stride
+    padding : int or tuple of int, default 0 -- That of the convolution; the output is shorter by it at both ends.
+    output_padding, groups, bias, dilation
+    padding_mode : {'zeros'} -- The only one.
+    device, dtype
+    attribute weight : Parameter -- Of shape (in_channels, out_channels / groups, K).
+    attribute bias
+    raises ValueError, TypeError, DeviceError
+
+    >>> layer = xgrad.nn.ConvTranspose1d(8, 3, kernel_size=2, stride=2)
+    >>> layer(xgrad.ones((4, 8, 50))).shape
+    (4, 3, 100)
+    """
+
+    ndim, transposed = 1, True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Lengths,
+        stride: Lengths = 1,
+        padding: Lengths = 0,
+        output_padding: Lengths = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Lengths = 1,
+        padding_mode: str = "zeros",
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        sizes = in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation
+        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+
+
+@documented(shared=_SHARED)
+class Conv2d(_Convolution):
+    """Cross-correlation of images with kernels, summed over channels, plus a bias.
+
+    The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N, out_channels, H', W') with
+    H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Weight and bias are initialized
+    uniformly over ±1/√(in_channels / groups · kernel), as in PyTorch.
+
+    in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
+    attribute weight : Parameter -- Of shape (out_channels, in_channels / groups, K, K').
+    attribute bias
+    raises ValueError, TypeError, DeviceError
+
+    >>> layer = xgrad.nn.Conv2d(3, 8, kernel_size=5, padding=2)
+    >>> layer(xgrad.ones((4, 3, 28, 28))).shape
+    (4, 8, 28, 28)
+    >>> layer
+    Conv2d(3, 8, kernel_size=(5, 5), stride=(1, 1), padding=(2, 2))
+    """
+
+    ndim = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Lengths,
+        stride: Lengths = 1,
+        padding: Lengths | str = 0,
+        dilation: Lengths = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        sizes = in_channels, out_channels, kernel_size, stride, padding, 0, dilation
+        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+
+
+@documented(shared=_SHARED)
+class ConvTranspose2d(_Convolution):
+    """Transposed convolution of images: the gradient of `Conv2d` for its input, plus a bias.
+
+    The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N, out_channels, H', W') with
+    H' = (H - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. Weight and bias are
+    initialized uniformly over ±1/√(out_channels / groups · kernel), as in PyTorch.
+
+    in_channels, out_channels, kernel_size, stride
+    padding : int or tuple of int, default 0 -- That of the convolution; the output is shorter by it at both ends.
+    output_padding, groups, bias, dilation
+    padding_mode : {'zeros'} -- The only one.
+    device, dtype
+    attribute weight : Parameter -- Of shape (in_channels, out_channels / groups, K, K').
+    attribute bias
+    raises ValueError, TypeError, DeviceError
+
+    >>> layer = xgrad.nn.ConvTranspose2d(8, 3, kernel_size=2, stride=2)
+    >>> layer(xgrad.ones((4, 8, 14, 14))).shape
+    (4, 3, 28, 28)
+    """
+
+    ndim, transposed = 2, True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Lengths,
+        stride: Lengths = 1,
+        padding: Lengths = 0,
+        output_padding: Lengths = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Lengths = 1,
+        padding_mode: str = "zeros",
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        sizes = in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation
+        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)

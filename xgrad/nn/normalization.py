@@ -1,0 +1,438 @@
+"""Normalization layers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from xgrad.backend.device import Device
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import int64
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor
+from xgrad.nn import init
+from xgrad.nn.checks import of_dtype_of, positive_int
+from xgrad.nn.functional import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from xgrad.nn.module import Module
+from xgrad.nn.parameter import Parameter
+from xgrad.ops import empty, expand_dims, ones, squeeze, zeros
+from xgrad.support.docstrings import by_name, documented
+from xgrad.support.hints import shown
+
+
+class _Normalization(Module):
+    """A layer with a weight and a bias, each of which may be None."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _make_parameters(
+        self, shape: tuple[int, ...], weight: bool, bias: bool, device: str | Device | None, dtype: Any
+    ) -> None:
+        self.weight = Parameter(empty(shape, device=device, dtype=dtype)) if weight else None
+        self.bias = Parameter(empty(shape, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1 and the bias to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _checked(self, input: Tensor) -> Tensor:
+        name = type(self).__name__
+        return as_tensor(name, "input", input) if self.weight is None else of_dtype_of(self.weight, input, name)
+
+
+class _OverLast(_Normalization):
+    """A layer that normalizes over the last axes."""
+
+    eps: float | None
+
+    def __init__(self, normalized_shape: int | tuple[int, ...], affine: bool) -> None:
+        super().__init__()
+        name = type(self).__name__
+        lengths = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        self.normalized_shape = tuple([positive_int(name, "normalized_shape", n) for n in lengths])
+        if not self.normalized_shape:
+            raise ValueError(f"{name}: expected a normalized_shape of at least one axis, got {shown(normalized_shape)}")
+        self.elementwise_affine = bool(affine)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+@documented()
+class LayerNorm(_OverLast):
+    """``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of the last axes.
+
+    See `functional.layer_norm`.
+
+    normalized_shape : int or tuple of int -- The lengths of the last axes.
+    eps : float, default 1e-5 -- Added to the variance.
+    elementwise_affine : bool, default True -- Whether to scale by a weight, and to add a bias.
+    bias : bool, default True -- Whether there is a bias beside the weight.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute weight : Parameter or None -- Of shape `normalized_shape`; 1 at first.
+    attribute bias : Parameter or None -- Of shape `normalized_shape`; 0 at first.
+    raises ValueError -- If a length is not an int above 0; in the call, if the last axes have other lengths.
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> layer = xgrad.nn.LayerNorm(2)
+    >>> layer(xgrad.asarray([[1.0, 3.0]]))
+    Tensor([[-0.999995,  0.999995]], grad_fn=<normalize>)
+    >>> layer
+    LayerNorm((2,), eps=1e-05, elementwise_affine=True)
+    """
+
+    eps: float
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(normalized_shape, elementwise_affine)
+        self.eps = eps
+        affine = self.elementwise_affine
+        self._make_parameters(self.normalized_shape, affine, affine and bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`, (..., *normalized_shape)."""
+        return layer_norm(self._checked(input), self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+@documented()
+class RMSNorm(_OverLast):
+    """``input / sqrt(mean(input**2) + eps) * weight``, with means over the last axes: see `functional.rms_norm`.
+
+    normalized_shape : int or tuple of int -- The lengths of the last axes.
+    eps : float, optional -- Added to the mean square; by default the machine epsilon of the dtype.
+    elementwise_affine : bool, default True -- Whether to scale by a weight.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute weight : Parameter or None -- Of shape `normalized_shape`; 1 at first.
+    raises ValueError -- If a length is not an int above 0; in the call, if the last axes have other lengths.
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> xgrad.nn.RMSNorm(2, elementwise_affine=False)(xgrad.asarray([1.0, 7.0]))
+    Tensor([0.2, 1.4])
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(normalized_shape, elementwise_affine)
+        self.eps = eps
+        self._make_parameters(self.normalized_shape, self.elementwise_affine, False, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`, (..., *normalized_shape)."""
+        return rms_norm(self._checked(input), self.normalized_shape, self.weight, self.eps)
+
+
+@documented()
+class GroupNorm(_Normalization):
+    """``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of groups of channels.
+
+    See `functional.group_norm`.
+
+    num_groups, num_channels : int -- The numbers of groups and of channels, a multiple.
+    eps : float, default 1e-5 -- Added to the variance.
+    affine : bool, default True -- Whether to scale by a weight, and to add a bias.
+    device : str or Device, optional -- By default the `default_device`.
+    dtype : dtype, optional -- float32, the default, or float64.
+    attribute weight : Parameter or None -- Of shape (num_channels,); 1 at first.
+    attribute bias : Parameter or None -- Of shape (num_channels,); 0 at first.
+    raises ValueError -- If a number is not an int above 0, or the groups do not divide the channels; in the call, if
+        the input is not of shape (batch, num_channels, ...).
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> xgrad.nn.GroupNorm(2, 4, affine=False)(xgrad.asarray([[1.0, 3.0, 5.0, 5.0]]))
+    Tensor([[-0.999995,  0.999995,  0.      ,  0.      ]])
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_groups = positive_int("GroupNorm", "num_groups", num_groups)
+        self.num_channels = positive_int("GroupNorm", "num_channels", num_channels)
+        if self.num_channels % self.num_groups:
+            raise ValueError(
+                f"GroupNorm: expected num_groups that divides num_channels, got {num_groups} and {num_channels}"
+            )
+        self.eps, self.affine = eps, bool(affine)
+        self._make_parameters((self.num_channels,), self.affine, self.affine, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`, (batch, num_channels, ...)."""
+        input = self._checked(input)
+        if input.ndim < 2 or input.shape[1] != self.num_channels:
+            raise ValueError(
+                f"GroupNorm: expected an input of shape (batch, {self.num_channels}, ...), got {input.shape}"
+            )
+        return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+_SHARED = by_name(
+    "num_features : int -- The number of channels.",
+    "eps : float, default 1e-5 -- Added to the variance.",
+    "momentum : float or None, default 0.1 -- The weight of a batch in the running statistics; None for the mean of "
+    "all.",
+    "dtype : dtype, optional -- float32, the default, or float64.",
+    "weight : Parameter or None -- Of shape (num_features,); 1 at first.",
+    "bias : Parameter or None -- Of shape (num_features,); 0 at first.",
+    "running_mean, running_var : Tensor or None -- Of shape (num_features,); 0 and 1 at first.",
+    "num_batches_tracked : Tensor or None -- The number of batches in the running statistics.",
+)
+
+
+class _Running(_Normalization):
+    """A layer with statistics of each channel, and running ones in buffers, which may be None."""
+
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+    #: The axes of inputs, in words.
+    shapes: ClassVar[tuple[tuple[str, ...], ...]]
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        track_running_stats: bool,
+        device: str | Device | None,
+        dtype: Any,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        self.num_features = positive_int(name, "num_features", num_features)
+        if momentum is not None and not 0 <= momentum <= 1:
+            raise ValueError(f"{name}: expected momentum from 0 to 1, or None, got {shown(momentum)}")
+        self.eps, self.momentum, self.affine = eps, momentum, bool(affine)
+        self.track_running_stats = bool(track_running_stats)
+        shape, tracked = (self.num_features,), self.track_running_stats
+        self.register_buffer("running_mean", zeros(shape, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("running_var", ones(shape, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", zeros((), device=device, dtype=int64) if tracked else None)
+        self._make_parameters(shape, self.affine, self.affine, device, dtype)
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1, the bias to 0, and the running statistics to their first values."""
+        super().reset_parameters()
+        self.reset_running_stats()
+
+    def reset_running_stats(self) -> None:
+        """Set the running mean to 0, the running variance to 1, and the number of batches to 0."""
+        for buffer, value in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
+            if buffer is not None:
+                init.constant_(buffer, value)
+
+    def _checked(self, input: Tensor) -> Tensor:
+        input = super()._checked(input)
+        for axes in self.shapes:
+            if len(axes) == input.ndim and input.shape[axes.index("channels")] == self.num_features:
+                return input
+        texts = [f"({', '.join(axes)})".replace("channels", str(self.num_features)) for axes in self.shapes]
+        raise ValueError(f"{type(self).__name__}: expected an input of shape {' or '.join(texts)}, got {input.shape}")
+
+    def _momentum(self) -> float | Tensor:
+        """Count a batch, and return its weight in the running statistics."""
+        assert self.num_batches_tracked is not None and self.running_mean is not None
+        with no_grad():
+            self.num_batches_tracked[...] = self.num_batches_tracked + 1
+            if self.momentum is not None:
+                return self.momentum
+            return 1 / self.num_batches_tracked.astype(self.running_mean.dtype)  # the mean of all batches
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_Running):
+    """Batch normalization of inputs of any shape."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        input = self._checked(input)
+        training = self.training or self.running_mean is None
+        momentum = self._momentum() if self.training and self.track_running_stats else 0.0
+        running = self.running_mean, self.running_var
+        return batch_norm(input, *running, self.weight, self.bias, training, momentum, self.eps)
+
+
+@documented(shared=_SHARED)
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization of rows, or of sequences.
+
+    In training mode the statistics of each channel are those of the batch, and running ones move towards them; in
+    evaluation mode they are the running ones. See `functional.batch_norm`.
+
+    num_features, eps, momentum
+    affine : bool, default True -- Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default True -- Whether there are running statistics; without, evaluation mode takes
+        those of the batch too.
+    device, dtype
+    attribute weight, bias, running_mean, running_var, num_batches_tracked
+    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
+        only one value for each channel in training.
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> layer = xgrad.nn.BatchNorm1d(1, momentum=0.5)
+    >>> layer(xgrad.asarray([[1.0], [3.0]])).tolist()
+    [[-0.9999949932098389], [0.9999949932098389]]
+    >>> layer.running_mean, layer.running_var
+    (Tensor([1.]), Tensor([1.5]))
+    >>> layer.eval()(xgrad.asarray([[1.0]])).tolist()
+    [[0.0]]
+    """
+
+    shapes = (("batch", "channels"), ("batch", "channels", "length"))
+
+
+@documented(shared=_SHARED)
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization of images.
+
+    In training mode the statistics of each channel are those of the batch, and running ones move towards them; in
+    evaluation mode they are the running ones. See `functional.batch_norm`.
+
+    num_features, eps, momentum
+    affine : bool, default True -- Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default True -- Whether there are running statistics; without, evaluation mode takes
+        those of the batch too.
+    device, dtype
+    attribute weight, bias, running_mean, running_var, num_batches_tracked
+    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
+        only one value for each channel in training.
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> layer = xgrad.nn.BatchNorm2d(3)
+    >>> layer(xgrad.ones((2, 3, 4, 4))).shape
+    (2, 3, 4, 4)
+    >>> layer
+    BatchNorm2d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+    """
+
+    shapes = (("batch", "channels", "height", "width"),)
+
+
+class _InstanceNorm(_Running):
+    """Instance normalization of inputs of any shape; as in PyTorch, batches are not counted."""
+
+    momentum: float
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        if momentum is None:
+            raise ValueError(f"{type(self).__name__}: expected momentum from 0 to 1, got None")
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return a tensor of the shape of `input`."""
+        input = self._checked(input)
+        batch = input if input.ndim == len(self.shapes[0]) else expand_dims(input, axis=0)
+        own = self.training or self.running_mean is None
+        running = self.running_mean, self.running_var
+        out = instance_norm(batch, *running, self.weight, self.bias, own, self.momentum, self.eps)
+        return out if batch is input else squeeze(out, axis=0)
+
+
+@documented(shared=_SHARED)
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalization of sequences.
+
+    The statistics are those of each channel of each sample. See `functional.instance_norm`.
+
+    num_features, eps
+    momentum : float, default 0.1 -- The weight of a batch in the running statistics.
+    affine : bool, default False -- Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default False -- Whether there are running statistics; without, evaluation mode takes
+        those of the input too.
+    device, dtype
+    attribute weight, bias, running_mean, running_var, num_batches_tracked
+    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
+        only one value for each channel of a sample.
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> xgrad.nn.InstanceNorm1d(1)(xgrad.asarray([[[1.0, 3.0]], [[5.0, 5.0]]]))
+    Tensor([[[-0.999995,  0.999995]],
+    <BLANKLINE>
+            [[ 0.      ,  0.      ]]])
+    """
+
+    shapes = (("batch", "channels", "length"), ("channels", "length"))
+
+
+@documented(shared=_SHARED)
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalization of images.
+
+    The statistics are those of each channel of each sample. See `functional.instance_norm`.
+
+    num_features, eps
+    momentum : float, default 0.1 -- The weight of a batch in the running statistics.
+    affine : bool, default False -- Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default False -- Whether there are running statistics; without, evaluation mode takes
+        those of the input too.
+    device, dtype
+    attribute weight, bias, running_mean, running_var, num_batches_tracked
+    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
+        only one value for each channel of a sample.
+    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+
+    >>> xgrad.nn.InstanceNorm2d(3, affine=True)(xgrad.ones((2, 3, 4, 4))).shape
+    (2, 3, 4, 4)
+    """
+
+    shapes = (("batch", "channels", "height", "width"), ("channels", "height", "width"))

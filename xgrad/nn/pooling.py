@@ -1,0 +1,265 @@
+"""Pooling layers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from xgrad.core.tensor import Tensor
+from xgrad.nn.module import Module
+from xgrad.ops.pooling import adapt_average, adapt_maximum, pool_average, pool_maximum
+from xgrad.ops.windows import Lengths, lengths
+from xgrad.support.docstrings import by_name, documented
+
+_SHARED = by_name(
+    "kernel_size : int or tuple of int -- The length of a window along each axis.",
+    "stride : int or tuple of int, optional -- The distance from window to window, by default `kernel_size`.",
+    "ceil_mode : bool, default False -- Whether elements after the last whole window get a window too.",
+    "ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.",
+)
+
+
+class _Pool(Module):
+    """Options of pooling over `ndim` axes, and the names of those that not all pools have."""
+
+    ndim: ClassVar[int]
+    options: ClassVar[tuple[str, ...]]
+
+    def __init__(self, kernel_size: Lengths, stride: Lengths | None, padding: Lengths, ceil_mode: bool) -> None:
+        super().__init__()
+        name, ndim = type(self).__name__, self.ndim
+        lengths(name, "kernel_size", kernel_size, ndim)
+        lengths(name, "stride", kernel_size if stride is None else stride, ndim)
+        lengths(name, "padding", padding, ndim, 0)
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.ceil_mode = padding, ceil_mode
+
+    def extra_repr(self) -> str:
+        options = ", ".join([f"{name}={getattr(self, name)}" for name in self.options])
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, {options}"
+
+
+class _MaxPool(_Pool):
+    """The largest elements of windows."""
+
+    options = "dilation", "ceil_mode"
+
+    def __init__(
+        self,
+        kernel_size: Lengths,
+        stride: Lengths | None = None,
+        padding: Lengths = 0,
+        dilation: Lengths = 1,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode)
+        lengths(type(self).__name__, "dilation", dilation, self.ndim)
+        self.dilation = dilation
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the largest element of each window."""
+        options = self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+        return pool_maximum(type(self).__name__, input, *options, self.ndim)
+
+
+class _AvgPool(_Pool):
+    """The averages of windows."""
+
+    options = "ceil_mode", "count_include_pad"
+
+    def __init__(
+        self,
+        kernel_size: Lengths,
+        stride: Lengths | None = None,
+        padding: Lengths = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode)
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the average of each window."""
+        options = self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        return pool_average(type(self).__name__, input, *options, self.ndim)
+
+
+class _AdaptivePool(Module):
+    """The number of bins along `ndim` axes."""
+
+    ndim: ClassVar[int]
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        several = isinstance(output_size, (tuple, list))
+        given = tuple([1 if n is None else n for n in (output_size if several else [output_size])])
+        lengths(type(self).__name__, "output_size", given if several else given[0], self.ndim)
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+@documented(shared=_SHARED)
+class MaxPool1d(_MaxPool):
+    """The largest element of each window over one axis.
+
+    The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with
+    L' = ⌊(L + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets
+    the gradient.
+
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
+    ceil_mode
+    raises ValueError
+
+    >>> xgrad.nn.MaxPool1d(2)(xgrad.ones((4, 3, 28))).shape
+    (4, 3, 14)
+    """
+
+    ndim = 1
+
+
+@documented(shared=_SHARED)
+class AvgPool1d(_AvgPool):
+    """The average of each window over one axis.
+
+    The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with
+    L' = ⌊(L + 2 padding - kernel_size) / stride⌋ + 1.
+
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
+    ceil_mode
+    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
+    raises ValueError
+
+    >>> xgrad.nn.AvgPool1d(2)(xgrad.ones((4, 3, 28))).shape
+    (4, 3, 14)
+    """
+
+    ndim = 1
+
+
+@documented(shared=_SHARED)
+class AdaptiveAvgPool1d(_AdaptivePool):
+    """The average of each of `output_size` bins of one axis.
+
+    The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
+    axis of length L: bins may overlap.
+
+    output_size : int or None -- The number of bins; None for as many as elements.
+    raises ValueError
+
+    >>> xgrad.nn.AdaptiveAvgPool1d(5)(xgrad.ones((4, 3, 28))).shape
+    (4, 3, 5)
+    """
+
+    ndim = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the average of each bin."""
+        return adapt_average(type(self).__name__, input, self.output_size, self.ndim)
+
+
+@documented(shared=_SHARED)
+class AdaptiveMaxPool1d(_AdaptivePool):
+    """The largest element of each of `output_size` bins of one axis.
+
+    The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
+    axis of length L: bins may overlap.
+
+    output_size : int or None -- The number of bins; None for as many as elements.
+    raises ValueError
+
+    >>> xgrad.nn.AdaptiveMaxPool1d(5)(xgrad.ones((4, 3, 28))).shape
+    (4, 3, 5)
+    """
+
+    ndim = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the largest element of each bin."""
+        return adapt_maximum(type(self).__name__, input, self.output_size, self.ndim)
+
+
+@documented(shared=_SHARED)
+class MaxPool2d(_MaxPool):
+    """The largest element of each window over two axes.
+
+    The input has shape (N, C, H, W) or (C, H, W), and the output H', W' in the place of H, W, with
+    H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets
+    the gradient.
+
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
+    ceil_mode
+    raises ValueError
+
+    >>> xgrad.nn.MaxPool2d(2)(xgrad.ones((4, 3, 28, 28))).shape
+    (4, 3, 14, 14)
+    """
+
+    ndim = 2
+
+
+@documented(shared=_SHARED)
+class AvgPool2d(_AvgPool):
+    """The average of each window over two axes.
+
+    The input has shape (N, C, H, W) or (C, H, W), and the output H', W' in the place of H, W, with
+    H' = ⌊(H + 2 padding - kernel_size) / stride⌋ + 1.
+
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
+    ceil_mode
+    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
+    raises ValueError
+
+    >>> xgrad.nn.AvgPool2d(2)(xgrad.ones((4, 3, 28, 28))).shape
+    (4, 3, 14, 14)
+    """
+
+    ndim = 2
+
+
+@documented(shared=_SHARED)
+class AdaptiveAvgPool2d(_AdaptivePool):
+    """The average of each of `output_size` bins along two axes.
+
+    The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
+    axis of length L: bins may overlap.
+
+    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
+    raises ValueError
+
+    >>> xgrad.nn.AdaptiveAvgPool2d((5, 1))(xgrad.ones((4, 3, 28, 28))).shape
+    (4, 3, 5, 1)
+    """
+
+    ndim = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the average of each bin."""
+        return adapt_average(type(self).__name__, input, self.output_size, self.ndim)
+
+
+@documented(shared=_SHARED)
+class AdaptiveMaxPool2d(_AdaptivePool):
+    """The largest element of each of `output_size` bins along two axes.
+
+    The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
+    axis of length L: bins may overlap.
+
+    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
+    raises ValueError
+
+    >>> xgrad.nn.AdaptiveMaxPool2d((5, 1))(xgrad.ones((4, 3, 28, 28))).shape
+    (4, 3, 5, 1)
+    """
+
+    ndim = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the largest element of each bin."""
+        return adapt_maximum(type(self).__name__, input, self.output_size, self.ndim)

@@ -1,0 +1,134 @@
+"""The summary of a model: output shapes, parameters and memory of its layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import base_of
+from xgrad.nn.calls import CallableModule
+from xgrad.nn.parameter import Parameter
+from xgrad.support import trees
+
+
+@dataclass
+class LayerSummary:
+    """A row of the summary of a model.
+
+    Attributes
+    ----------
+    path, kind : str
+        The name of the layer in the model, "" for the model, and of its class.
+    outputs : list of tuple of int
+        The shapes of the tensors that its last call returned.
+    calls : int
+        The number of calls.
+    parameters, trainable : int
+        The number of elements of its own parameters, without those of its layers, and of those that require gradients.
+        A shared parameter is counted at the first layer that has it.
+    parameter_bytes, buffer_bytes, output_bytes : int
+        The memory of its parameters, of its buffers, and of new tensors that it returned: without views, inputs, and
+        outputs of its layers.
+    """
+
+    path: str
+    kind: str
+    outputs: list[tuple[int, ...]]
+    calls: int = 0
+    parameters: int = 0
+    trainable: int = 0
+    parameter_bytes: int = 0
+    buffer_bytes: int = 0
+    output_bytes: int = 0
+
+    def cells(self) -> list[str]:
+        """Return the cells of the row in the table."""
+        shapes = ", ".join(map(str, self.outputs)) if self.calls else "not called"
+        times = f" x {self.calls}" if self.calls > 1 else ""
+        numbers = [f"{self.parameters:,}", _size(self.parameter_bytes), _size(self.output_bytes)]
+        return [self.path, self.kind, shapes + times, *[text if text[0] != "0" else "" for text in numbers]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The layers of a model in the order of `Module.named_modules`; the text is a table with totals."""
+
+    layers: list[LayerSummary]
+
+    def total(self, name: str) -> int:
+        """Return the sum of an attribute over the layers, such as "parameters"."""
+        return sum(getattr(layer, name) for layer in self.layers)
+
+    def __repr__(self) -> str:
+        head = ["layer", "class", "output", "parameters", "memory", "activations"]
+        rows = [head, *[layer.cells() for layer in self.layers]]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        form = "  ".join([f"{{:{side}{width}}}" for side, width in zip("<<<>>>", widths, strict=True)])
+        lines = [form.format(*row).rstrip() for row in rows]
+        count, trainable = self.total("parameters"), self.total("trainable")
+        frozen = "" if trainable == count else f" ({trainable:,} trainable)"
+        buffers = self.total("buffer_bytes")
+        lines.append(
+            f"total: {count:,} parameters{frozen} in {_size(self.total('parameter_bytes'))}"
+            + (f", buffers of {_size(buffers)}" if buffers else "")
+            + f", activations of {_size(self.total('output_bytes'))}"
+        )
+        return "\n".join(lines)
+
+
+def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Summary:
+    """Call a model in evaluation mode without gradients, and return its summary; the model is not changed."""
+    modules = list(model.named_modules())
+    rows = {id(module): LayerSummary(path, type(module).__name__, []) for path, module in modules}
+    counted: dict[int, Any] = {id(x): x for _, x in trees.leaves([inputs, options])}  # held, so that ids stay theirs
+
+    for _, module in modules:
+        row = rows[id(module)]
+        for name, x in vars(module).items():
+            if (not isinstance(x, Parameter) and not (name in module._buffers and x is not None)) or id(x) in counted:
+                continue
+            counted[id(x)] = x
+            if isinstance(x, Parameter):
+                row.parameters += x.size
+                row.trainable += x.size if x.requires_grad else 0
+                row.parameter_bytes += _bytes(x)
+            else:
+                row.buffer_bytes += _bytes(x)
+
+    def note_output(module: CallableModule, args: Any, output: Any) -> None:
+        row, tensors = rows[id(module)], [x for _, x in trees.leaves(output) if isinstance(x, Tensor)]
+        row.calls += 1
+        row.outputs = [x.shape for x in tensors]
+        for x in tensors:
+            if id(x) not in counted and base_of(x) is None:
+                row.output_bytes += _bytes(x)
+            counted[id(x)] = x
+
+    modes, handles = [(module, module.training) for _, module in modules], []
+    try:
+        for _, module in modules:
+            module.training = False
+            handles.append(module.register_forward_hook(note_output))
+        with no_grad():
+            model(*inputs, **options)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for module, mode in modes:
+            module.training = mode
+    return Summary(list(rows.values()))
+
+
+def _bytes(x: Tensor) -> int:
+    return x.size * x.dtype.itemsize
+
+
+def _size(count: float) -> str:
+    """Return a number of bytes as text, such as "1.5 kB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.95 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"

@@ -1,0 +1,383 @@
+"""Normalization to mean 0 and variance 1: by layer, group, batch and instance, and by the root mean square."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.dtypes import FLOATING
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
+from xgrad.ops.elementwise import sqrt
+from xgrad.ops.manipulation import reshape
+from xgrad.ops.statistical import mean
+from xgrad.ops.tensor_conversion import astype
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+Axes = tuple[int, ...]
+Shape = tuple[int, ...]
+
+
+def _product_sum(xp: Any, x: Any, y: Any, axes: Axes) -> Any:
+    """Return the sums of ``x * y`` over axes, which stay with length 1; along the last axis as dot products."""
+    if axes[-1] != len(x.shape) - 1:
+        return xp.sum(x * y, axis=axes, keepdims=True)
+    dots = xp.expand_dims(xp.vecdot(x, y, axis=-1), axis=-1)
+    return xp.sum(dots, axis=axes[:-1], keepdims=True) if len(axes) > 1 else dots
+
+
+def _standardize(xp: Any, x: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, Any, Any, Any]:
+    """Return standardized values, the mean, the factor, and the variance; in two passes, for the sake of large means.
+
+    Without `centered` the mean is 0, and the variance the mean of the squares.
+    """
+    average = xp.mean(x, axis=axes, keepdims=True) if centered else 0
+    x = x - average
+    variance = _product_sum(xp, x, x, axes) / _count(x, axes)
+    scale = 1 / xp.sqrt(variance + eps)
+    x *= scale
+    return x, average, scale, variance
+
+
+def _standardized(xp: Any, x: Any, saved: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, Any]:
+    """Return standardized values and the factor, given the mean and the factor; None in a recorded pass."""
+    if saved is None:
+        x, _, scale, _ = _standardize(xp, x, axes, eps, centered)
+        return x, scale
+    average, scale = saved
+    x = x - average
+    x *= scale
+    return x, scale
+
+
+def _count(x: Any, axes: Axes) -> int:
+    return math.prod([x.shape[a] for a in axes])
+
+
+def _affine(x: Any, weight: Any, bias: Any) -> Any:
+    """Scale and shift in place."""
+    if weight is not None:
+        x *= weight
+    if bias is not None:
+        x += bias
+    return x
+
+
+def _input_rule(g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool = True) -> Any:
+    """Project the gradient on what the statistics leave free, and scale it."""
+    x, scale = _standardized(xp, x, saved, axes, eps, centered)
+    if weight is not None:
+        lengths = (1,) * (len(x.shape) - len(weight.shape)) + tuple(weight.shape)
+        if all(lengths[a] == 1 for a in axes):  # a constant of each mean
+            scale = scale * weight
+        else:
+            g = g * weight
+    x = x * (_product_sum(xp, g, x, axes) / _count(x, axes))
+    if centered:
+        x += xp.mean(g, axis=axes, keepdims=True)
+    x -= g
+    x *= -scale
+    return x
+
+
+def _weight_rule(
+    g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool = True
+) -> Any:
+    x, _ = _standardized(xp, x, saved, axes, eps, centered)
+    lead = len(x.shape) - len(weight.shape)
+    summed = (*range(lead), *(a + lead for a, n in enumerate(weight.shape) if n == 1 != x.shape[a + lead]))
+    return xp.reshape(_product_sum(xp, g, x, summed), weight.shape) if summed else g * x
+
+
+@derivative(_input_rule, _weight_rule, lambda g: g, kind=FLOATING, highest=FLOATING, residual="saved")
+def _normalize(
+    xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float, centered: bool = True
+) -> Any:
+    """Standardize over axes, counted from the front, then scale and shift."""
+    x, average, scale, _ = _standardize(xp, x, axes, eps, centered)
+    return _affine(x, weight, bias), (average, scale)
+
+
+@derivative(
+    lambda g, xp, x, weight, saved, axes, eps: _input_rule(g[0], xp, x, weight, saved, axes, eps),
+    lambda g, xp, x, weight, saved, axes, eps: _weight_rule(g[0], xp, x, weight, saved, axes, eps),
+    lambda g: g[0],
+    kind=FLOATING,
+    highest=FLOATING,
+    residual="saved",
+)
+def _normalize_batch(xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float) -> Any:
+    """Return what `_normalize` does, and the mean and variance, through which no gradient flows."""
+    x, average, scale, variance = _standardize(xp, x, axes, eps, True)
+    return (_affine(x, weight, bias), average, variance), (average, scale)
+
+
+def _checked(op: str, input: Any, weight: Any, bias: Any, shape: Shape | None, eps: float) -> list[Any]:
+    """Return the input, weight and bias as tensors, those that there are of a shape."""
+    tensors: list[Any] = [as_tensor(op, "input", input)]
+    if tensors[0].dtype.kind != "f":
+        raise TypeError(f"{op}: expected a floating input, got {tensors[0].dtype}: use .astype(float32)")
+    for name, x in (("weight", weight), ("bias", bias)):
+        tensors.append(x if x is None else as_tensor(op, name, x))
+        if x is not None and shape is not None and tensors[-1].shape != shape:
+            raise ValueError(f"{op}: expected {name} of shape {shape}, got {tensors[-1].shape}")
+    if not eps >= 0:
+        raise ValueError(f"{op}: expected eps >= 0, got {eps}")
+    return tensors
+
+
+def _run(op: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, **options: Any) -> Any:
+    """Apply an op; to float16 in float32, for the squares of numbers above 255 overflow."""
+    if x.dtype.itemsize > 2:
+        return op(x, weight, bias, **options)
+    out = op(*[part if part is None else astype(part, np.float32) for part in (x, weight, bias)], **options)
+    return tuple([astype(part, x.dtype) for part in out]) if isinstance(out, tuple) else astype(out, x.dtype)
+
+
+def _reshaped(parameter: Tensor | None, shape: Shape) -> Tensor | None:
+    return parameter if parameter is None or parameter.shape == shape else reshape(parameter, shape)
+
+
+def _over_last(op: str, input: Any, shape: Any, weight: Any, bias: Any, eps: float | None, centered: bool) -> Tensor:
+    """Normalize over the last axes, which have this shape."""
+    lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
+    shape = tuple([as_int(op, "normalized_shape", n) for n in lengths])
+    x, weight, bias = _checked(op, input, weight, bias, shape, 0.0 if eps is None else eps)
+    if not shape or x.shape[-len(shape) :] != shape:
+        raise ValueError(f"{op}: expected an input whose last axes have the shape {shape}, got {x.shape}")
+    full, count = x.shape, math.prod(shape)
+    if not x.size:
+        return _affine(+x, weight, bias)  # type: ignore[no-any-return]
+    if len(shape) > 1:  # as one axis
+        x, weight, bias = reshape(x, (-1, count)), _reshaped(weight, (count,)), _reshaped(bias, (count,))
+    eps = float(np.finfo(x.dtype).eps) if eps is None else eps
+    out: Tensor = _run(_normalize, x, weight, bias, axes=(x.ndim - 1,), eps=eps, centered=centered)
+    return reshape(out, full) if len(shape) > 1 else out
+
+
+@documented()
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | Shape,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of the last axes.
+
+    The variance is that of the population, computed in two passes, so that a large mean costs no digits. float16 is
+    computed in float32.
+
+    J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization", arXiv:1607.06450, 2016.
+
+    input : Tensor -- Of shape (..., *normalized_shape), floating.
+    normalized_shape : int or tuple of int -- The lengths of the last axes, over which the statistics are taken.
+    weight, bias : Tensor, optional -- Of shape `normalized_shape`; by default 1 and 0.
+    eps : float, default 1e-5 -- Added to the variance.
+    returns Tensor -- Of the shape of `input`.
+    raises ValueError -- If a shape does not fit, or `eps` is negative.
+    raises TypeError -- If the input is not floating.
+
+    >>> xgrad.nn.functional.layer_norm(xgrad.asarray([[1.0, 3.0], [5.0, 5.0]]), 2)
+    Tensor([[-0.999995,  0.999995],
+            [ 0.      ,  0.      ]])
+    """
+    return _over_last("layer_norm", input, normalized_shape, weight, bias, eps, True)
+
+
+@documented()
+def rms_norm(
+    input: Tensor, normalized_shape: int | Shape, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Return ``input / sqrt(mean(input**2) + eps) * weight``, with means over the last axes.
+
+    B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS, 2019.
+
+    input : Tensor -- Of shape (..., *normalized_shape), floating.
+    normalized_shape : int or tuple of int -- The lengths of the last axes, over which the mean is taken.
+    weight : Tensor, optional -- Of shape `normalized_shape`; by default 1.
+    eps : float, optional -- Added to the mean square; by default the machine epsilon of the dtype.
+    returns Tensor -- Of the shape of `input`.
+    raises ValueError -- If a shape does not fit, or `eps` is negative.
+    raises TypeError -- If the input is not floating.
+
+    >>> xgrad.nn.functional.rms_norm(xgrad.asarray([1.0, 7.0]), 2)
+    Tensor([0.2, 1.4])
+    """
+    return _over_last("rms_norm", input, normalized_shape, weight, None, eps, False)
+
+
+def _channels(op: str, input: Any, weight: Any, bias: Any, eps: float) -> list[Any]:
+    """Return the input, of shape (batch, channels, ...), weight and bias as tensors."""
+    shape = as_tensor(op, "input", input).shape
+    if len(shape) < 2:
+        raise ValueError(f"{op}: expected an input of shape (batch, channels, ...), got {shape}")
+    return _checked(op, input, weight, bias, shape[1:2], eps)
+
+
+@documented()
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of groups of channels.
+
+    Y. Wu, K. He, "Group normalization", ECCV, 2018.
+
+    input : Tensor -- Of shape (batch, channels, ...), floating.
+    num_groups : int -- The number of groups of adjacent channels, each of one length.
+    weight, bias : Tensor, optional -- Of shape (channels,); by default 1 and 0.
+    eps : float, default 1e-5 -- Added to the variance.
+    returns Tensor -- Of the shape of `input`.
+    raises ValueError -- If a shape does not fit, the groups do not divide the channels, or `eps` is negative.
+    raises TypeError -- If the input is not floating.
+
+    >>> xgrad.nn.functional.group_norm(xgrad.asarray([[1.0, 3.0, 5.0, 5.0]]), 2)
+    Tensor([[-0.999995,  0.999995,  0.      ,  0.      ]])
+    """
+    x, weight, bias = _channels("group_norm", input, weight, bias, eps)
+    full, channels = x.shape, x.shape[1]
+    if as_int("group_norm", "num_groups", num_groups) < 1 or channels % num_groups:
+        raise ValueError(f"group_norm: expected num_groups that divides {channels} channels, got {num_groups}")
+    inner = (num_groups, channels // num_groups)
+    rest = () if x.ndim == 2 else (math.prod(full[2:]),)
+    x = reshape(x, (full[0], *inner, *rest))
+    per_channel = (*inner, *[1 for _ in rest])
+    weight, bias = _reshaped(weight, per_channel), _reshaped(bias, per_channel)
+    if not x.size:
+        return reshape(_affine(+x, weight, bias), full)
+    axes = tuple(range(2, x.ndim))
+    return reshape(_run(_normalize, x, weight, bias, axes=axes, eps=eps), full)
+
+
+@documented()
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float | Tensor = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of each channel.
+
+    In training they are those of the batch, and the running ones move towards them in place:
+    ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance. Otherwise they are the running
+    ones.
+
+    S. Ioffe, C. Szegedy, "Batch normalization: accelerating deep network training by reducing internal covariate
+    shift", ICML, 2015.
+
+    input : Tensor -- Of shape (batch, channels, ...), floating.
+    running_mean, running_var : Tensor or None -- Of shape (channels,); None where there are none to update.
+    weight, bias : Tensor, optional -- Of shape (channels,); by default 1 and 0.
+    training : bool, default False -- Whether to take the statistics of the batch.
+    momentum : float or Tensor, default 0.1 -- The weight of the batch in the running statistics.
+    eps : float, default 1e-5 -- Added to the variance.
+    returns Tensor -- Of the shape of `input`.
+    raises ValueError -- If a shape does not fit, `eps` is negative, there is only one value for each channel in
+        training, or there are no running statistics otherwise.
+    raises TypeError -- If the input is not floating.
+
+    >>> mean, var = xgrad.zeros(1), xgrad.ones(1)
+    >>> xgrad.nn.functional.batch_norm(xgrad.asarray([[1.0], [3.0]]), mean, var, training=True)
+    Tensor([[-0.999995],
+            [ 0.999995]])
+    >>> mean, var
+    (Tensor([0.2]), Tensor([1.1]))
+    """
+    return _over_batch("batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps, True)
+
+
+@documented()
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float | Tensor = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of each channel of each sample.
+
+    Running statistics, if there are any, move towards the means of those over the batch.
+
+    D. Ulyanov, A. Vedaldi, V. Lempitsky, "Instance normalization: the missing ingredient for fast stylization",
+    arXiv:1607.08022, 2016.
+
+    input : Tensor -- Of shape (batch, channels, ...), floating, with at least one axis after the channels.
+    running_mean, running_var : Tensor, optional -- Of shape (channels,).
+    weight, bias : Tensor, optional -- Of shape (channels,); by default 1 and 0.
+    use_input_stats : bool, default True -- Whether to take the statistics of the input, not the running ones.
+    momentum : float or Tensor, default 0.1 -- The weight of the batch in the running statistics.
+    eps : float, default 1e-5 -- Added to the variance.
+    returns Tensor -- Of the shape of `input`.
+    raises ValueError -- If a shape does not fit, `eps` is negative, there is only one value for each channel of a
+        sample, or there are no running statistics where they are used.
+    raises TypeError -- If the input is not floating.
+
+    >>> xgrad.nn.functional.instance_norm(xgrad.asarray([[[1.0, 3.0], [5.0, 5.0]]]))
+    Tensor([[[-0.999995,  0.999995],
+             [ 0.      ,  0.      ]]])
+    """
+    op = "instance_norm"
+    if as_tensor(op, "input", input).ndim < 3:
+        raise ValueError(f"{op}: expected an input of shape (batch, channels, length, ...), got {input.shape}")
+    return _over_batch(op, input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, False)
+
+
+def _over_batch(
+    op: str,
+    input: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Any,
+    bias: Any,
+    training: bool,
+    momentum: float | Tensor,
+    eps: float,
+    across: bool,
+) -> Tensor:
+    """Normalize each channel, of all samples together or (without `across`) of each."""
+    x, weight, bias = _channels(op, input, weight, bias, eps)
+    full, channels = x.shape, x.shape[1]
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is None and not training:
+            raise ValueError(f"{op}: expected {name}, got None: it is needed where statistics are not of the input")
+        if running is not None and running.shape != (channels,):
+            raise ValueError(f"{op}: expected {name} of shape {(channels,)}, got {shown(running.shape)}")
+    if x.ndim > 2:  # all axes after the channels as one
+        x = reshape(x, (full[0], channels, math.prod(full[2:]))) if x.ndim > 3 else x
+        weight, bias = _reshaped(weight, (channels, 1)), _reshaped(bias, (channels, 1))
+    per_channel = (channels, 1)[: x.ndim - 1]
+    axes = (0, 2)[not across : x.ndim - 1]
+    count = math.prod([x.shape[a] for a in axes])
+    if not training:
+        assert running_mean is not None and running_var is not None
+        scale = 1 / sqrt(running_var + eps)
+        scale = scale if weight is None else scale * reshape(weight, (channels,))
+        out = _affine(x - reshape(running_mean, per_channel), reshape(scale, per_channel), bias)
+    elif not x.size:
+        out = _affine(+x, weight, bias)
+    elif count == 1:
+        raise ValueError(
+            f"{op}: expected more than 1 value for each channel {'in training' if across else 'of a sample'}, got an "
+            f"input of shape {full}: the variance of one is 0"
+        )
+    elif running_mean is None or running_var is None:
+        out = _run(_normalize, x, weight, bias, axes=axes, eps=eps)
+    else:
+        out, average, variance = _run(_normalize_batch, x, weight, bias, axes=axes, eps=eps)
+        with no_grad():
+            for running, new in ((running_mean, average), (running_var, variance * (count / (count - 1)))):
+                new = reshape(new if across else mean(new, axis=0), (channels,))
+                running[...] = running + (new - running) * momentum
+    return out if x.ndim == len(full) else reshape(out, full)

@@ -1,0 +1,408 @@
+"""Pooling: the largest element or the sum of the elements in each window."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from xgrad.core.dtypes import FLOATING
+from xgrad.core.tensor import Tensor
+from xgrad.ops.creation import arange, ones
+from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.elementwise import minimum
+from xgrad.ops.indexing import take
+from xgrad.ops.manipulation import moveaxis
+from xgrad.ops.matrix_products import matmul
+from xgrad.ops.windows import Lengths, Window, batched, lengths, pad
+from xgrad.support.docstrings import by_name, documented
+from xgrad.support.hints import shown
+
+# The largest element
+
+
+def _choice(xp: Any, x: Any, window: Window) -> Any:
+    """Return for each window the number of its first largest element, in row order."""
+    best, *others = _taps(xp, x, window)
+    choice = xp.zeros(best.shape, dtype=xp.int32, device=x.device)
+    for i, tap in enumerate(others, 1):
+        better = (tap > best) | xp.isnan(tap)
+        best, choice = xp.where(better, tap, best), xp.where(better, i, choice)
+    return choice
+
+
+def _taps(xp: Any, x: Any, window: Window) -> list[Any]:
+    padded = pad(xp, x, window, -math.inf)
+    return [padded[key] for key in window.taps]
+
+
+def _gradient_rule(g: Any, xp: Any, x: Any, window: Window) -> Any:
+    return call_op(maximum_pool_gradient, xp, g, x, window=window)
+
+
+def _choice_rule(g: Any, xp: Any, x: Any, window: Window) -> Any:
+    return call_op(maximum_pool_choice, xp, g, x, window=window)
+
+
+@derivative(_gradient_rule, kind=FLOATING, highest=FLOATING)
+def maximum_pool(xp: Any, x: Any, *, window: Window) -> Any:
+    """Return the largest element of each window of an input of shape (N, C, ...)."""
+    first, *others = _taps(xp, x, window)
+    return reduce(xp.maximum, others, +first)
+
+
+@derivative(_choice_rule, None, kind=FLOATING, highest=FLOATING)
+def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
+    """Return the gradient of `maximum_pool`: that of each window for its first largest element."""
+    choice = _choice(xp, x, window)
+    out = xp.zeros((*x.shape[:2], *window.padded), dtype=grad.dtype, device=x.device)
+    for i, key in enumerate(window.taps):
+        out[key] += xp.where(choice == i, grad, 0)
+    return out[window.inner]
+
+
+@derivative(_gradient_rule, None, kind=FLOATING, highest=FLOATING)
+def maximum_pool_choice(xp: Any, values: Any, x: Any, *, window: Window) -> Any:
+    """Return for each window the element of `values` where the first largest element of `x` is."""
+    choice, values = _choice(xp, x, window), pad(xp, values, window, 0)
+    return reduce(operator.add, [xp.where(choice == i, values[key], 0) for i, key in enumerate(window.taps)])
+
+
+# Sums
+
+
+def _spread(g: Any, xp: Any, window: Window) -> Any:
+    return call_op(sum_pool_gradient, xp, g, window=window)
+
+
+@derivative(_spread, kind=FLOATING)
+def sum_pool(xp: Any, x: Any, *, window: Window) -> Any:
+    """Return the sum of the elements of each window of an input of shape (N, C, ...)."""
+    padded = pad(xp, x, window, 0)
+    first, *others = [padded[key] for key in window.taps]
+    return reduce(operator.add, others, +first)
+
+
+@derivative(lambda g, xp, window: call_op(sum_pool, xp, g, window=window), kind=FLOATING)
+def sum_pool_gradient(xp: Any, grad: Any, *, window: Window) -> Any:
+    """Return the gradient of `sum_pool`: for each element the sum of those of its windows."""
+    out = xp.zeros((*grad.shape[:2], *window.padded), dtype=grad.dtype, device=grad.device)
+    for key in window.taps:
+        out[key] += grad
+    return out[window.inner]
+
+
+# Functions
+
+
+def _window(
+    name: str,
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None,
+    padding: Lengths,
+    dilation: Lengths,
+    ceil_mode: bool,
+) -> Window:
+    """Return the window of a pooling function; with `ceil_mode`, the last one may end after the padded input."""
+    size = input.shape[2:]
+    kernel = lengths(name, "kernel_size", kernel_size, len(size))
+    strides = kernel if stride is None else lengths(name, "stride", stride, len(size))
+    before, dilations = (
+        lengths(name, "padding", padding, len(size), 0),
+        lengths(name, "dilation", dilation, len(size)),
+    )
+    window = Window(size, kernel, strides, tuple([(p, p) for p in before]), dilations)
+    if any(2 * p > n for p, n in zip(before, window.span, strict=True)):
+        raise ValueError(f"{name}: expected padding of at most half the window, {window.span}, got {shown(padding)}")
+    if ceil_mode:
+        parts = zip(size, before, window.padded, window.span, strides, strict=True)
+        window = replace(window, padding=tuple([(p, p + _excess(n + p, *rest)) for n, p, *rest in parts]))
+    if min(window.out) < 1:
+        raise ValueError(f"{name}: expected an input not shorter than the window, {window.span}, got {window.padded}")
+    return window
+
+
+def _excess(end: int, padded: int, span: int, stride: int) -> int:
+    """Return by how much one more window exceeds the padded input; 0 if it would not begin before `end`."""
+    full, rest = divmod(padded - span, stride)
+    start = (full + 1) * stride
+    return start + span - padded if rest and start < end else 0
+
+
+def pool_maximum(
+    name: str,
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None,
+    padding: Lengths,
+    dilation: Lengths,
+    ceil_mode: bool,
+    ndim: int,
+) -> Tensor:
+    """Return the largest elements of windows over `ndim` axes; errors begin with `name`, the function or layer."""
+    input, of_batch = batched(name, input, ndim)
+    out = maximum_pool(input, window=_window(name, input, kernel_size, stride, padding, dilation, ceil_mode))
+    return out if of_batch else out[0, ...]
+
+
+def pool_average(
+    name: str,
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None,
+    padding: Lengths,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    ndim: int,
+) -> Tensor:
+    """Return the averages of windows over `ndim` axes; errors begin with `name`, the function or layer."""
+    input, of_batch = batched(name, input, ndim)
+    window = _window(name, input, kernel_size, stride, padding, 1, ceil_mode)
+    before = tuple([p for p, _ in window.padding])
+    if (count_include_pad and window.padding == tuple([(p, p) for p in before])) or window.padded == window.size:
+        out = sum_pool(input, window=window) / math.prod(window.kernel)
+    else:
+        counted = window
+        if count_include_pad:
+            sizes = tuple([n + 2 * p for n, p in zip(window.size, before, strict=True)])
+            excess = tuple([(0, after - p) for p, after in window.padding])
+            counted = replace(window, size=sizes, padding=excess)
+        elements = ones((1, 1, *counted.size), dtype=input.dtype, device=input.device)
+        out = sum_pool(input, window=window) / sum_pool(elements, window=counted)
+    return out if of_batch else out[0, ...]
+
+
+def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[int, ...]:
+    """Return the number of bins along each spatial axis; None stands for that of the elements."""
+    sizes: Any = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * ndim
+    if len(sizes) == ndim:
+        sizes = [n if size is None else size for n, size in zip(input.shape[2:], sizes, strict=True)]
+    bins = lengths(name, "output_size", sizes, ndim)
+    if 0 in input.shape[2:]:
+        raise ValueError(f"{name}: expected an input with elements, got shape {input.shape}")
+    return bins
+
+
+def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
+    """Return the averages of bins of nearly equal length; errors begin with `name`, the function or layer."""
+    input, of_batch = batched(name, input, ndim)
+    bins, size = _adaptive(name, input, output_size, ndim), input.shape[2:]
+    if not any(n % b for n, b in zip(size, bins, strict=True)):
+        kernel = tuple([n // b for n, b in zip(size, bins, strict=True)])
+        window = Window(size, kernel, kernel, ((0, 0),) * ndim, (1,) * ndim)
+        out = sum_pool(input, window=window) / math.prod(kernel)
+    else:
+        out = input
+        for axis, count in enumerate(bins, 2):
+            start, stop = _bins(out, axis, count)
+            at = arange(out.shape[axis], device=out.device)[:, None]
+            inside = ((start <= at) & (at < stop)).astype(out.dtype)  # (elements, bins)
+            out = moveaxis(matmul(moveaxis(out, axis, -1), inside / (stop - start).astype(out.dtype)), -1, axis)
+    return out if of_batch else out[0, ...]
+
+
+def adapt_maximum(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
+    """Return the largest elements of bins of nearly equal length; errors begin with `name`, the function or layer."""
+    input, of_batch = batched(name, input, ndim)
+    kernel = []
+    for axis, count in enumerate(_adaptive(name, input, output_size, ndim), 2):
+        length = input.shape[axis]
+        longest = max([-((i + 1) * length // -count) - i * length // count for i in range(count)])
+        if longest * count != length:  # bins of one length, shorter ones filled with their last element
+            start, stop = _bins(input, axis, count)
+            at = start[:, None] + arange(longest, device=input.device)
+            at = minimum(at, stop[:, None] - 1)
+            input = take(input, at.reshape(-1), axis=axis)
+        kernel.append(longest)
+    window = Window(input.shape[2:], tuple(kernel), tuple(kernel), ((0, 0),) * ndim, (1,) * ndim)
+    out = maximum_pool(input, window=window)
+    return out if of_batch else out[0, ...]
+
+
+def _bins(x: Tensor, axis: int, count: int) -> tuple[Tensor, Tensor]:
+    """Return the first elements of bins, and those after their last ones."""
+    length, numbers = x.shape[axis], arange(count, device=x.device)
+    return numbers * length // count, -((numbers + 1) * length // -count)
+
+
+_SHARED = by_name(
+    "kernel_size : int or tuple of int -- The length of a window along each axis.",
+    "stride : int or tuple of int, optional -- The distance from window to window, by default `kernel_size`.",
+    "ceil_mode : bool, default False -- Whether elements after the last whole window get a window too.",
+    "ValueError -- If an argument is none of the above, or the shapes do not fit.",
+)
+
+
+@documented(shared=_SHARED)
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """Return the largest element of each window over one axis.
+
+    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
+    ceil_mode
+    returns Tensor -- Of shape (N, C, L') or (C, L').
+    raises ValueError
+
+    Of equal elements the first gets the gradient.
+
+    >>> xgrad.nn.functional.max_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
+    Tensor([[3., 2.]])
+    """
+    return pool_maximum("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode, 1)
+
+
+@documented(shared=_SHARED)
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Return the average of each window over one axis.
+
+    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
+    ceil_mode
+    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
+    returns Tensor -- Of shape (N, C, L') or (C, L').
+    raises ValueError
+
+    >>> xgrad.nn.functional.avg_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
+    Tensor([[2., 1.]])
+    """
+    return pool_average("avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1)
+
+
+@documented(shared=_SHARED)
+def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
+    """Return the average of each of `output_size` bins of one axis.
+
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+
+    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
+    output_size : int or None -- The number of bins; None for as many as elements.
+    returns Tensor -- Of shape (N, C, L') or (C, L').
+    raises ValueError
+
+    >>> xgrad.nn.functional.adaptive_avg_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
+    Tensor([[2., 1.]])
+    """
+    return adapt_average("adaptive_avg_pool1d", input, output_size, 1)
+
+
+@documented(shared=_SHARED)
+def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
+    """Return the largest element of each of `output_size` bins of one axis.
+
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+
+    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
+    output_size : int or None -- The number of bins; None for as many as elements.
+    returns Tensor -- Of shape (N, C, L') or (C, L').
+    raises ValueError
+
+    >>> xgrad.nn.functional.adaptive_max_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
+    Tensor([[3., 2.]])
+    """
+    return adapt_maximum("adaptive_max_pool1d", input, output_size, 1)
+
+
+@documented(shared=_SHARED)
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """Return the largest element of each window over two axes.
+
+    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
+    ceil_mode
+    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
+    raises ValueError
+
+    Of equal elements the first gets the gradient.
+
+    >>> xgrad.nn.functional.max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+    Tensor([[[3.]]])
+    """
+    return pool_maximum("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode, 2)
+
+
+@documented(shared=_SHARED)
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Return the average of each window over two axes.
+
+    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
+    kernel_size, stride
+    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
+    ceil_mode
+    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
+    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
+    raises ValueError
+
+    >>> xgrad.nn.functional.avg_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+    Tensor([[[1.5]]])
+    """
+    return pool_average("avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2)
+
+
+@documented(shared=_SHARED)
+def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
+    """Return the average of each of `output_size` bins along two axes.
+
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+
+    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
+    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
+    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
+    raises ValueError
+
+    >>> xgrad.nn.functional.adaptive_avg_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1)
+    Tensor([[[1.5]]])
+    """
+    return adapt_average("adaptive_avg_pool2d", input, output_size, 2)
+
+
+@documented(shared=_SHARED)
+def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
+    """Return the largest element of each of `output_size` bins along two axes.
+
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+
+    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
+    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
+    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
+    raises ValueError
+
+    >>> xgrad.nn.functional.adaptive_max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1)
+    Tensor([[[3.]]])
+    """
+    return adapt_maximum("adaptive_max_pool2d", input, output_size, 2)
