@@ -19,12 +19,11 @@ from xgrad.capture.escapes import alive, replace_everywhere
 from xgrad.capture.guards import structure_of
 from xgrad.capture.program import Unusable
 from xgrad.capture.recording import Recording, Slots
-from xgrad.capture.source_location import user_line
 from xgrad.capture.state import State, foreign_states
 from xgrad.capture.trace import Trace
 from xgrad.core.errors import CaptureWarning
 from xgrad.core.graph import Node
-from xgrad.core.lost_gradients import warn_user
+from xgrad.core.lost_gradients import user_line, warn_user
 from xgrad.core.tensor import Tensor
 from xgrad.ops.writing import refresh
 from xgrad.optim.optimizer import Optimizer

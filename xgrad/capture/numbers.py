@@ -6,25 +6,18 @@ import operator
 import re
 from typing import Any
 
-#: Signs of functions of the module ``operator``, and the precedence of what they give.
+#: Signs of functions of the module ``operator``.
 SIGNS = {
-    "lt": ("<", 0), "le": ("<=", 0), "gt": (">", 0), "ge": (">=", 0), "eq": ("==", 0), "ne": ("!=", 0),
-    "or": ("|", 1), "xor": ("^", 2), "and": ("&", 3), "lshift": ("<<", 4), "rshift": (">>", 4),
-    "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "matmul": ("@", 6), "truediv": ("/", 6),
-    "floordiv": ("//", 6), "mod": ("%", 6), "neg": ("-", 7), "pos": ("+", 7), "invert": ("~", 7), "pow": ("**", 8),
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "or": "|", "xor": "^", "and": "&",
+    "lshift": "<<", "rshift": ">>", "add": "+", "sub": "-", "mul": "*", "matmul": "@", "truediv": "/",
+    "floordiv": "//", "mod": "%", "neg": "-", "pos": "+", "invert": "~", "pow": "**",
 }  # fmt: skip
-ATOM = 9  # the precedence of names and calls
 
 
-def operation(function: str, *operands: tuple[str, int]) -> tuple[str, int]:
-    """Return the expression of an operator of expressions, each with its precedence."""
-    sign, rank = SIGNS[function]
-    power = function == "pow"
-    texts = [
-        text if inner >= rank + (power is (i == 0)) else f"({text})"
-        for i, (text, inner) in enumerate(operands, start=0 if len(operands) > 1 else 1)
-    ]
-    return f" {sign} ".join(texts) if len(texts) == 2 else sign + texts[0], rank
+def operation(function: str, *operands: str) -> str:
+    """Return the expression of an operator of expressions, in parentheses."""
+    sign = SIGNS[function]
+    return f"({operands[0]} {sign} {operands[1]})" if len(operands) == 2 else f"({sign}{operands[0]})"
 
 
 class Number:
@@ -34,10 +27,10 @@ class Number:
     Conversion to a plain number, as in ``math.cos(lr)``, refuses the capture.
     """
 
-    __slots__ = ("rank", "text", "trace", "value")
+    __slots__ = ("text", "trace", "value")
 
-    def __init__(self, trace: Any, value: Any, text: str, rank: int = ATOM) -> None:
-        self.trace, self.value, self.text, self.rank = trace, value, text, rank
+    def __init__(self, trace: Any, value: Any, text: str) -> None:
+        self.trace, self.value, self.text = trace, value, text
 
     @property
     def reads(self) -> list[str]:
@@ -72,9 +65,9 @@ def _computed(name: str, *operands: Any) -> Any:
     if not _PYTHON.issuperset(map(type, values)):
         return NotImplemented
     trace = next(x.trace for x in operands if type(x) is Number)
-    texts = [(x.text, x.rank) if type(x) is Number else (repr(x), 7 if repr(x)[0] == "-" else ATOM) for x in operands]
-    text, rank = (f"abs({texts[0][0]})", ATOM) if name == "abs" else operation(name, *texts)
-    return Number(trace, getattr(operator, name)(*values), text, rank)
+    texts = [x.text if type(x) is Number else f"({x!r})" for x in operands]
+    text = f"abs({texts[0]})" if name == "abs" else operation(name, *texts)
+    return Number(trace, getattr(operator, name)(*values), text)
 
 
 def _compared(name: str, x: Number, y: Any) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any
 
 from xgrad.capture.cached_program import CachedProgram
-from xgrad.capture.numbers import ATOM, SIGNS, Number, operation
+from xgrad.capture.numbers import SIGNS, Number, operation
 from xgrad.capture.program import Call, Value, leaves
 from xgrad.support import trees
 
@@ -82,10 +83,12 @@ class _Printer:
             key = texts[1][1:-1].rstrip(",") if type(args[1]) is tuple and args[1] else texts[1]
             return f"{texts[0]}[{key}]" + (f" = {texts[2]}" if len(args) == 3 else "")
         if call.function is getattr(operator, call.name, None):
+            known = {Number: lambda x: x.text, int: "({})".format, float: "({:.7g})".format}
+            operands = [known[type(x)](x) if type(x) in known else f"_{i}" for i, x in enumerate(args)]
             if name in SIGNS:
-                return operation(name, *[(text, self.rank(x)) for x, text in zip(args, texts, strict=True)])[0]
+                return self.expression(operation(name, *operands), texts)
             if name[1:] in SIGNS:
-                return f"{texts[0]} {SIGNS[name[1:]][0]}= {texts[1]}"
+                return self.expression(f"{operands[0]} {SIGNS[name[1:]]}= {operands[1]}", texts)
         options = [f"{key}={self.text(x)}" for key, x in call.options.items() if x is not None and key != "device"]
         return f"{_STANDARD.get(name, name)}({', '.join([*texts, *options])})"
 
@@ -95,7 +98,7 @@ class _Printer:
         if kind is Value:
             return x.name or self.names.setdefault(x.number, f"%{len(self.names) - len(self.program.constants)}")
         if kind is Number:
-            return re.sub(r"\bn\d+", lambda match: self.reads[match[0]][0], x.text)
+            return self.expression(x.text)
         if kind is tuple or kind is list:
             return repr(kind([_Name(self.text(part)) for part in x]))
         if kind is slice:
@@ -107,9 +110,11 @@ class _Printer:
             return f"{x:.7g}"
         return "..." if x is Ellipsis else repr(x) if kind is str else str(getattr(x, "__name__", x))
 
-    def rank(self, x: Any) -> int:
-        """Return the precedence of the expression of an argument."""
-        return x.rank if type(x) is Number else SIGNS["neg"][1] if type(x) in (int, float) and x < 0 else ATOM
+    def expression(self, text: str, operands: Sequence[str] = ()) -> str:
+        """Return an expression without needless parentheses, with names for numbers and ``_0``, ``_1`` and so on."""
+        names = {key: name for key, (name, _) in self.reads.items()}
+        names |= {f"_{i}": operand for i, operand in enumerate(operands)}
+        return re.sub(r"\b(n|_)\d+", lambda match: names[match[0]], ast.unparse(ast.parse(text)))
 
 
 def _type(x: Any) -> str:

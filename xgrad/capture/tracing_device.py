@@ -15,8 +15,8 @@ from xgrad.backend.device import Device, Placements, tracing
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.capture.numbers import Number
-from xgrad.capture.source_location import add_package
 from xgrad.core.errors import CaptureError
+from xgrad.core.lost_gradients import LIBRARIES
 
 _NONE: Any = MappingProxyType({})
 
@@ -190,7 +190,7 @@ class TracingDevice(Device):
         self.xp = TracingNamespace(real.xp, kernels=self.backend.kernels)  # where `overridable` looks for them
         self.placements = Placements(self)
         del self.as_array
-        add_package(type(real.backend).__module__)
+        LIBRARIES.add(type(real.backend).__module__.partition(".")[0])
         return self
 
     def as_array(self, x: Any) -> Any:

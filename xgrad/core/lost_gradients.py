@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from contextvars import ContextVar
+from functools import lru_cache
 from types import FrameType
 
 from xgrad.support.scopes import Mode
 
-_LIBRARIES = frozenset({"xgrad", "numpy"})
+#: Packages whose code is not the user's. That of backends is added; generated code is of a module without a name.
+LIBRARIES = {"xgrad", "numpy", "contextlib", ""}
 
 _warns: ContextVar[bool] = ContextVar("xgrad_warns_of_lost_gradients", default=False)
 
@@ -53,7 +55,7 @@ def warn_lost_gradient(how: str) -> None:
 
 def warn_missing_gradient() -> None:
     """Warn that a computed tensor has no ``.grad``, unless a library inspects its attributes."""
-    if _module(sys._getframe(2)) not in _LIBRARIES | {"inspect", "pydoc"}:
+    if _package(sys._getframe(2).f_globals.get("__name__", "")) not in LIBRARIES | {"inspect", "pydoc"}:
         warn_user(
             "grad: expected a leaf, got a computed tensor, which keeps no gradient: call retain_grad() on it before "
             "the backward pass, or use xgrad.autograd.grad",
@@ -72,14 +74,20 @@ def user_location() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def user_line() -> str:
+    """Return the line of the user's code, with the file without its folders."""
+    return user_location().rpartition("/")[2]
+
+
 def _user_frame() -> tuple[FrameType, int]:
     """Return the innermost frame of the user's code, and its distance from the caller."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _module(frame) in _LIBRARIES:
+    while frame.f_back is not None and _package(frame.f_globals.get("__name__", "")) in LIBRARIES:
         frame, level = frame.f_back, level + 1
     return frame, level
 
 
-def _module(frame: FrameType) -> str:
-    """Return the name of the package of a frame."""
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+@lru_cache
+def _package(module: str) -> str:
+    """Return the package of a module."""
+    return module.partition(".")[0]
