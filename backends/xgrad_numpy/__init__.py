@@ -29,9 +29,12 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 
 _OWN = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
 _KERNELS = "clip expm1 floor_divide relu tanh".split()
-_LAZY_KERNELS = {"recurrent": "lstm_steps lstm_gradient"}
-_LAZY = {"convolution": "convolution convolution_input convolution_weight".split()}
-_LAZY["pooling"] = "maximum_pool maximum_pool_gradient".split()
+#: Kernels by module, which is loaded at their first call.
+_LAZY_KERNELS = {
+    "recurrent": "lstm_steps lstm_gradient",
+    "convolution": "convolution convolution_input convolution_weight",
+    "pooling": "maximum_pool maximum_pool_gradient",
+}
 
 
 class _Namespace:
@@ -52,8 +55,6 @@ class _Namespace:
 
 
 def _lazy(module: str, name: str) -> Callable[..., Any]:
-    """Return a kernel whose module is imported at its first call."""
-    return lambda *args: getattr(import_module(f"xgrad_numpy.{module}"), name)(*args)
     """Return a kernel of a module that imports ops, and is loaded at its first call."""
 
     def kernel(*inputs: Any, **options: Any) -> Any:
@@ -79,7 +80,6 @@ class NumpyBackend(Backend):
         self.kernels = {"remainder": np.remainder} | {name: getattr(functions, name) for name in _KERNELS}
         for module, names in _LAZY_KERNELS.items():
             self.kernels |= {name: _lazy(module, name) for name in names.split()}
-        self.kernels |= {name: _lazy(module, name) for module, names in _LAZY.items() for name in names}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"

@@ -128,11 +128,8 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
-<<<<<<< HEAD
-    "NLLLoss",
-=======
     "MultiheadAttention",
->>>>>>> f358cce31fe40ed760ee891096f075d828445754
+    "NLLLoss",
     "PReLU",
     "Parameter",
     "ParameterDict",

@@ -23,11 +23,8 @@ from xgrad.ops.activations import (
     tanhshrink,
     threshold,
 )
-<<<<<<< HEAD
-from xgrad.ops.class_losses import cross_entropy, nll_loss
-=======
 from xgrad.ops.attention import scaled_dot_product_attention
->>>>>>> f358cce31fe40ed760ee891096f075d828445754
+from xgrad.ops.class_losses import cross_entropy, nll_loss
 from xgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from xgrad.ops.dropout import dropout, dropout1d, dropout2d
 from xgrad.ops.embedding import embedding

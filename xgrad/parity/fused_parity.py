@@ -18,7 +18,6 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops import recurrent
 from xgrad.ops.class_losses import _cross_entropy
-from xgrad.ops.nn import _cross_entropy
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.support import trees
