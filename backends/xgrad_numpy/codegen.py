@@ -77,7 +77,8 @@ class Code:
         self, parameters: list[Slot], before: list[Instruction], after: list[Instruction], outputs: list[Slot]
     ) -> None:
         consume = deque[Any](maxlen=0).extend
-        self.scope: dict[str, Any] = {"call": operator.call, "partial": partial, "starmap": starmap, "consume": consume}
+        self.scope: dict[str, Any] = {"__name__": "xgrad", "call": operator.call, "partial": partial}
+        self.scope |= {"starmap": starmap, "consume": consume}
         self.done: list[Any] = []
         self._names: dict[int, tuple[str, Any]] = {}  # with the operand, by its id
         self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # of static slots in loops

@@ -15,7 +15,10 @@ from xgrad.parity.report import as_json
 from xgrad.parity.text_report import as_text, number
 
 CPU, STRICT = xgrad.Device("cpu"), xgrad.Device("strict")
-CASES = [*OP_CASES[::25], find("getitem with a mask")]  # test_compare.py compares all of them
+CASES = [
+    *(op for op in OP_CASES[::25] if op.name != "getitem with a mask"),
+    find("getitem with a mask"),
+]  # test_compare.py compares all of them
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def test_json_keeps_its_schema(report):
     for name, expected in keys.items():
         parent = content["ops"][0] if name in ("cells", "timing") else content
         assert set(parent[name][0] if name else parent) == set(expected.split())
-    assert content["fused"] == []  # no device here has fused kernels
+    assert {kernel["device"] for kernel in content["fused"]} == {"cpu"}
     assert [op["op"] for op in content["ops"]] == [op.name for op in CASES]
     assert content["devices"]["cpu"].startswith("NumPy") and content["versions"]["xgrad"] == xgrad.__version__
 

@@ -21,7 +21,7 @@ class CodeWriter:
     """
 
     def __init__(self, trace: Trace, **scope: Any) -> None:
-        self.scope: dict[str, Any] = {"plain": _plain, "inf": inf, "nan": nan, **scope}
+        self.scope: dict[str, Any] = {"__name__": "xgrad", "plain": _plain, "inf": inf, "nan": nan, **scope}
         self.passed: dict[str, Any] = {}  # expressions of numbers that the effects need, and their values in the trace
         self._trace = trace
         self._guards: dict[str, list[tuple[Any, ...]]] = {}

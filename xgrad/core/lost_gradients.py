@@ -10,8 +10,8 @@ from types import FrameType
 
 from xgrad.support.scopes import Mode
 
-#: Packages whose code is not the user's. That of backends is added; generated code is of a module without a name.
-LIBRARIES = {"xgrad", "numpy", "contextlib", ""}
+#: Packages whose code is not the user's. That of backends is added; generated code is of xgrad.
+LIBRARIES = {"xgrad", "numpy", "contextlib"}
 
 _warns: ContextVar[bool] = ContextVar("xgrad_warns_of_lost_gradients", default=False)
 

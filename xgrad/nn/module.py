@@ -198,11 +198,14 @@ class Module(CallableModule):
 
         path : str -- Names of attributes, joined by dots; "" is this module.
         raises AttributeError -- If there is no module at the path.
+        raises TypeError -- If the path is not a str.
 
         >>> net = xgrad.nn.Sequential(xgrad.nn.MLP([3, 2]), xgrad.nn.ReLU())
         >>> net.get_submodule("0.0")
         Linear(in_features=3, out_features=2, bias=True)
         """
+        if not isinstance(path, str):
+            raise TypeError(f"{type(self).__name__}: expected the path of a module as a str, got {shown(path)}")
         module = self._at(path) if path else self
         if not isinstance(module, Module):
             known = [name for name, _ in self.named_modules()]

@@ -156,12 +156,10 @@ cumulative_prod = cumulative("cumulative_prod", _cumulative_prod_rule,
     doc="Return the running product along an axis.", example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
     notes="The derivatives are exact at zeros too, at any order.")  # fmt: skip
 
-any = reduction("any", None,
+any = reduction("any", None, section="utility",
     doc="Return whether some element along axes is true, or not 0.", example="[False, True] -> True",
-    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.",
-    section="utility")  # fmt: skip
+    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.")  # fmt: skip
 
-all = reduction("all", None,
+all = reduction("all", None, section="utility",
     doc="Return whether all elements along axes are true, or not 0.", example="[False, True] -> False",
-    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.",
-    section="utility")  # fmt: skip
+    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.")  # fmt: skip

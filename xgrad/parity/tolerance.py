@@ -97,6 +97,11 @@ RECURRENCES = Tolerance(
     "Each step adds the errors of a product and of saturating functions, and 1 - out**2 and gate * (1 - gate), in the "
     "rules, cancel where they saturate. Gradients were within 12 in three steps.", conditioned=True,
 )
+ATTENTION = Tolerance(
+    "attention", 4, 16,
+    "A softmax between two products. In its gradient terms of the size of the scores cancel: gradients were within 14 "
+    "in float32.", conditioned=True,
+)
 TRANSFORMS = Tolerance(
     "transform", 3, 3,
     "A fast Fourier transform of n points is a sum in log2(n) steps of multiplications and additions: errors grow as "
@@ -104,6 +109,6 @@ TRANSFORMS = Tolerance(
 )
 CLASSES = (
     EXACT, SELECTED, ROUNDED, ROOTS, FUNCTIONS, SATURATING, COMPOSED, SUMS, PRODUCTS, POWERS, MATRICES, SPECIAL,
-    DISTRIBUTIONS, RECURRENCES, TRANSFORMS,
+    DISTRIBUTIONS, RECURRENCES, ATTENTION, TRANSFORMS,
 )
 # fmt: on

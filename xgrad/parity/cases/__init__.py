@@ -21,7 +21,6 @@ from xgrad.parity.cases import (
 from xgrad.parity.op_case import OpCase
 
 _SUBJECTS = (
-    attention,
     elementwise,
     statistical,
     manipulation,
@@ -29,6 +28,7 @@ _SUBJECTS = (
     searching,
     linalg,
     nn,
+    attention,
     recurrent,
     convolution,
     fft,
