@@ -73,7 +73,7 @@ def test_damaged_mnist_is_reported_and_not_replaced_by_digits(run, small_mnist):
     ("options", "train_accuracy", "test_accuracy"),
     [
         ("--hidden 256,128 --epochs 5 --seed 0", 0.978, 0.978),
-        ("--hidden 128 --optimizer sgd --batch-size 32 --epochs 1", 0.9, 0.95),
+        ("--hidden 128 --optimizer sgd --batch-size 32 --epochs 1 --schedule cosine", 0.9, 0.95),
     ],
 )
 def test_mnist_reaches_known_accuracies(run, real_mnist, tmp_path, options, train_accuracy, test_accuracy):
