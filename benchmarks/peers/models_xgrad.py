@@ -17,7 +17,8 @@ class LSTM(nn.Module):
         self.output = nn.Linear(width, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.output(self.lstm(x)[0][:, -1])  # type: ignore[no-any-return]
+        out: Tensor = self.output(self.lstm(x)[0][:, -1])
+        return out
 
 
 class Encoder(nn.Module):
@@ -28,7 +29,8 @@ class Encoder(nn.Module):
         self.output = nn.Linear(width, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.output(xgrad.mean(self.encoder(x), axis=1))  # type: ignore[no-any-return]
+        out: Tensor = self.output(xgrad.mean(self.encoder(x), axis=1))
+        return out
 
 
 class GPT(nn.Module):
@@ -44,7 +46,8 @@ class GPT(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.encoder(self.positions(self.tokens(x)), is_causal=True)
-        return self.output(x).reshape((-1, self.output.out_features))  # type: ignore[no-any-return]
+        out: Tensor = self.output(x).reshape((-1, self.output.out_features))
+        return out
 
 
 MODELS: dict[str, Callable[..., nn.Module]] = {"lstm": LSTM, "encoder": Encoder, "gpt": GPT}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 
 def started(name: str, options: dict[str, Any], device: str, dtype: str) -> tuple[Any, list[Any], Callable[[], Any]]:
     """Return an optimizer, the parameters, and a function that computes loss and gradients."""
-    make = lambda x: xgrad.asarray(x, dtype=getattr(xgrad, dtype), device=device)  # noqa: E731
+    make = partial(xgrad.asarray, dtype=getattr(xgrad, dtype), device=device)
     params, data = [make(x).requires_grad_() for x in START], (make(INPUT), make(TARGET))
     optimizer = kind(name)(groups(name, params, options["lr"]), **options)
 

@@ -106,14 +106,17 @@ class TransformerEncoderLayer(Module):
             x = x + self._attend(self.norm1(x), masks)
             return x + self._transform(self.norm2(x))
         x = self.norm1(x + self._attend(x, masks))
-        return self.norm2(x + self._transform(x))  # type: ignore[no-any-return]
+        out: Tensor = self.norm2(x + self._transform(x))
+        return out
 
     def _attend(self, x: Tensor, masks: dict[str, Any]) -> Tensor:
-        return self.dropout1(self.self_attn(x, x, x, need_weights=False, **masks)[0])  # type: ignore[no-any-return]
+        out: Tensor = self.dropout1(self.self_attn(x, x, x, need_weights=False, **masks)[0])
+        return out
 
     def _transform(self, x: Tensor) -> Tensor:
         x = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return self.dropout2(x)  # type: ignore[no-any-return]
+        out: Tensor = self.dropout2(x)
+        return out
 
 
 @documented()
@@ -219,7 +222,9 @@ class PositionalEncoding(Module):
                 f"d_model = {self.d_model}, got {x.shape}"
             )
         encoding = self.encoding[: x.shape[axis], :]
-        return self.dropout(x + (expand_dims(encoding, axis=1) if x.ndim == 3 and axis == 0 else encoding))  # type: ignore[no-any-return]
+        encoding = expand_dims(encoding, axis=1) if x.ndim == 3 and axis == 0 else encoding
+        out: Tensor = self.dropout(x + encoding)
+        return out
 
     def extra_repr(self) -> str:
         return f"{self.d_model}, max_length={self.max_length}"
