@@ -97,8 +97,64 @@ def gpt(batch: int, length: int, width: int, heads: int, layers: int, classes: i
     return Problem(drawn(rng, shapes), text[:, :-1].copy(), text[:, 1:].ravel())
 
 
+def lenet(batch: int, size: int, classes: int) -> Problem:
+    """Return LeNet-5 with ReLU and maximum pooling, on square images of one channel."""
+    rng = np.random.default_rng(0)
+    side = (size // 2 - 4) // 2
+    shapes: dict[str, tuple[int, ...]] = {
+        "conv1.weight": (6, 1, 5, 5),
+        "conv1.bias": (6,),
+        "conv2.weight": (16, 6, 5, 5),
+        "conv2.bias": (16,),
+        "linear1.weight": (120, 16 * side * side),
+        "linear1.bias": (120,),
+        "linear2.weight": (84, 120),
+        "linear2.bias": (84,),
+        "output.weight": (classes, 84),
+        "output.bias": (classes,),
+    }
+    x = rng.standard_normal((batch, 1, size, size), np.float32)
+    return Problem(drawn(rng, shapes), x, rng.integers(0, classes, batch))
+
+
+def resnet(batch: int, size: int, width: int, classes: int) -> Problem:
+    """Return the residual network of He et al. for small images, with one block of two convolutions at each size.
+
+    These are 8 layers, beside the convolutions of the shortcuts, as the number of channels doubles with each halving
+    of the image.
+    """
+    rng = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {"conv.weight": (width, 3, 3, 3), **batch_norm_shapes("norm", width)}
+    channels = width
+    for i, out in enumerate((width, 2 * width, 4 * width)):
+        block: dict[str, tuple[int, ...]] = {
+            "conv1.weight": (out, channels, 3, 3),
+            "conv2.weight": (out, out, 3, 3),
+            **batch_norm_shapes("norm1", out),
+            **batch_norm_shapes("norm2", out),
+        }
+        if out != channels:
+            block |= {"shortcut.weight": (out, channels, 1, 1), **batch_norm_shapes("norm3", out)}
+        shapes |= {f"blocks.{i}.{name}": shape for name, shape in block.items()}
+        channels = out
+    shapes |= {"output.weight": (classes, channels), "output.bias": (classes,)}
+    x = rng.standard_normal((batch, 3, size, size), np.float32)
+    return Problem(drawn(rng, shapes), x, rng.integers(0, classes, batch))
+
+
+def batch_norm_shapes(name: str, channels: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a batch normalization."""
+    return {f"{name}.weight": (channels,), f"{name}.bias": (channels,)}
+
+
 #: All models by name.
-PROBLEMS: dict[str, Callable[..., Problem]] = {"lstm": lstm, "encoder": encoder, "gpt": gpt}
+PROBLEMS: dict[str, Callable[..., Problem]] = {
+    "lstm": lstm,
+    "encoder": encoder,
+    "gpt": gpt,
+    "lenet": lenet,
+    "resnet": resnet,
+}
 
 
 def problem(model: str, **sizes: int) -> Problem:

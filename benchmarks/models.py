@@ -30,12 +30,17 @@ MODELS: dict[str, dict[str, Any]] = {
         "model": "encoder", "batch": 16, "length": 64, "width": 128, "heads": 4, "layers": 2, "classes": 10},
     "GPT, 4 layers of width 128, 4 heads, length 64, batch 8": {
         "model": "gpt", "batch": 8, "length": 64, "width": 128, "heads": 4, "layers": 4, "classes": 100},
+    "LeNet, 28x28, batch 64": {"model": "lenet", "batch": 64, "size": 28, "classes": 10},
+    "ResNet, 8 layers of width 16 to 64, 32x32, batch 32": {
+        "model": "resnet", "batch": 32, "size": 32, "width": 16, "classes": 10},
 }  # fmt: skip
 QUICK: dict[str, dict[str, Any]] = {
     "LSTM": {"model": "lstm", "batch": 3, "length": 4, "width": 5, "classes": 3},
     "transformer encoder": {
         "model": "encoder", "batch": 3, "length": 4, "width": 6, "heads": 2, "layers": 1, "classes": 3},
     "GPT": {"model": "gpt", "batch": 3, "length": 4, "width": 6, "heads": 2, "layers": 2, "classes": 5},
+    "LeNet": {"model": "lenet", "batch": 3, "size": 12, "classes": 3},
+    "ResNet": {"model": "resnet", "batch": 3, "size": 8, "width": 2, "classes": 3},
 }  # fmt: skip
 
 

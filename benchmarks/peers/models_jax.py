@@ -64,11 +64,49 @@ def gpt(w: dict[str, Any], x: Any, heads: int, layers: int) -> Any:
     return x.reshape(-1, x.shape[-1])
 
 
+def convolution(w: dict[str, Any], name: str, x: Any, stride: int = 1, padding: int = 0) -> Any:
+    x = jax.lax.conv_general_dilated(x, w[f"{name}.weight"], (stride, stride), [(padding, padding)] * 2)
+    return x if f"{name}.bias" not in w else x + w[f"{name}.bias"][:, None, None]
+
+
+def maxima(x: Any) -> Any:
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+
+
+def lenet(w: dict[str, Any], x: Any) -> Any:
+    x = maxima(jax.nn.relu(convolution(w, "conv1", x, padding=2)))
+    x = maxima(jax.nn.relu(convolution(w, "conv2", x)))
+    x = jax.nn.relu(linear(w, "linear1", x.reshape(len(x), -1)))
+    return linear(w, "output", jax.nn.relu(linear(w, "linear2", x)))
+
+
+def batch_norm(w: dict[str, Any], name: str, x: Any) -> Any:
+    """Normalize without running statistics, a few numbers for each channel, which the step does not use."""
+    mean = x.mean((0, 2, 3), keepdims=True)
+    variance = jnp.square(x - mean).mean((0, 2, 3), keepdims=True)
+    scale = jax.lax.rsqrt(variance + 1e-5) * w[f"{name}.weight"][:, None, None]
+    return (x - mean) * scale + w[f"{name}.bias"][:, None, None]
+
+
+def resnet(w: dict[str, Any], x: Any) -> Any:
+    x = jax.nn.relu(batch_norm(w, "norm", convolution(w, "conv", x, padding=1)))
+    for i in range(3):
+        name, short, stride = f"blocks.{i}", x, 1
+        if f"{name}.shortcut.weight" in w:
+            stride = 2
+            short = batch_norm(w, f"{name}.norm3", convolution(w, f"{name}.shortcut", x, stride))
+        x = jax.nn.relu(batch_norm(w, f"{name}.norm1", convolution(w, f"{name}.conv1", x, stride, padding=1)))
+        x = jax.nn.relu(batch_norm(w, f"{name}.norm2", convolution(w, f"{name}.conv2", x, padding=1)) + short)
+    return linear(w, "output", x.mean((2, 3)))
+
+
 #: Functions of the weights, the batch, and the sizes that they name.
 MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "lstm": (lstm, ("width",)),
     "encoder": (encoder, ("heads", "layers")),
     "gpt": (gpt, ("heads", "layers")),
+    "lenet": (lenet, ()),
+    "resnet": (resnet, ()),
 }
 
 

@@ -50,13 +50,68 @@ class GPT(nn.Module):
         return out
 
 
-MODELS: dict[str, Callable[..., nn.Module]] = {"lstm": LSTM, "encoder": Encoder, "gpt": GPT}
+class LeNet(nn.Module):
+    def __init__(self, size: int, classes: int, **other: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.linear1 = nn.Linear(16 * ((size // 2 - 4) // 2) ** 2, 120)
+        self.linear2 = nn.Linear(120, 84)
+        self.output = nn.Linear(84, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = nn.functional.max_pool2d(nn.functional.relu(self.conv1(x)), 2)
+        x = nn.functional.max_pool2d(nn.functional.relu(self.conv2(x)), 2)
+        x = nn.functional.relu(self.linear1(x.flatten(1)))
+        out: Tensor = self.output(nn.functional.relu(self.linear2(x)))
+        return out
+
+
+class Block(nn.Module):
+    def __init__(self, channels: int, out: int) -> None:
+        super().__init__()
+        stride = out // channels
+        self.conv1 = nn.Conv2d(channels, out, 3, stride, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(out)
+        if stride > 1:
+            self.shortcut = nn.Conv2d(channels, out, 1, stride, bias=False)
+            self.norm3 = nn.BatchNorm2d(out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        short = self.norm3(self.shortcut(x)) if hasattr(self, "shortcut") else x
+        x = nn.functional.relu(self.norm1(self.conv1(x)))
+        return nn.functional.relu(self.norm2(self.conv2(x)) + short)
+
+
+class ResNet(nn.Module):
+    def __init__(self, width: int, classes: int, **other: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, width, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(width)
+        self.blocks = nn.Sequential(Block(width, width), Block(width, 2 * width), Block(2 * width, 4 * width))
+        self.output = nn.Linear(4 * width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.blocks(nn.functional.relu(self.norm(self.conv(x))))
+        out: Tensor = self.output(xgrad.mean(x, axis=(2, 3)))
+        return out
+
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "lstm": LSTM,
+    "encoder": Encoder,
+    "gpt": GPT,
+    "lenet": LeNet,
+    "resnet": ResNet,
+}
 
 
 def step(model: str, dtype: Any = "float32", **sizes: int) -> Callable[[], Any]:
     data = problem(model, **sizes)
     module = MODELS[model](**sizes).to(dtype=getattr(xgrad, dtype))
-    module.load_state_dict({name: value.astype(dtype) for name, value in data.weights.items()})
+    module.load_state_dict({name: value.astype(dtype) for name, value in data.weights.items()}, strict=False)
     optimizer = optim.SGD(module.parameters(), lr=data.lr)
     x, y = xgrad.asarray(data.x), xgrad.asarray(data.y)
     x = x.astype(getattr(xgrad, dtype)) if x.dtype.kind == "f" else x
