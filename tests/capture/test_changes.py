@@ -246,6 +246,10 @@ def hook(model: Any, optimizer: Any, i: int) -> None:
         model.handle.remove()
 
 
+def replace_group(model: Any, optimizer: Any) -> None:
+    optimizer.param_groups[0] = optimizer.param_groups[0] | {"lr": optimizer.param_groups[0]["lr"] / 2}
+
+
 def load(model: Any, optimizer: Any, i: int) -> None:
     if i == 2:
         vars(model)["saved"] = model.state_dict(), optimizer.state_dict()
@@ -277,6 +281,7 @@ TRAININGS: dict[str, tuple[Step, Step, int, int]] = {
     "removed layer": (twins.adam, at(4)(lambda model, _: setattr(model, "2", nn.Identity())), 2, 2),
     "added group": (lambda params: optim.SGD(list(params)[:2], lr=0.1, momentum=0.9),
                     at(4)(lambda m, o: o.add_param_group({"params": list(m[3].parameters()), "lr": 0.5})), 2, 3),
+    "replaced group": (sgd(), at(4, 7)(replace_group), 3, 5),
     "removed gradients": (sgd(), at(4, 7)(lambda model, optimizer: optimizer.zero_grad()), 1, 2),
     "zeros as gradients": (sgd(), at(4, 7)(lambda model, optimizer: optimizer.zero_grad(set_to_none=False)), 1, 2),
 }  # fmt: skip

@@ -72,8 +72,9 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     guard("{0}.edits != edits.number and not {0}.same_modules()", state)
     for _, optimizer in state.of(Optimizer):
         guard("len({}.param_groups) != {}", optimizer, len(optimizer.param_groups))
-        for group in optimizer.param_groups:
+        for i, group in enumerate(optimizer.param_groups):
             params = group["params"]
+            guard("{}.param_groups[{}] is not {}", optimizer, i, group)
             guard("{}._packed.get({}) is not {}", optimizer, id(group), optimizer._packed.get(id(group)))
             guard("{0}['params'] is not {1} or not same_objects({1}, {2})", group, params, tuple(params))
     for slot in slots.all:
