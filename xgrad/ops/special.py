@@ -133,6 +133,17 @@ def _erfcx_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     return g * xp.where(large, -2 * ratio * out, 2 * x * out - 2 / _ROOT_PI)
 
 
+def _scaled_bessel(xp: Any, v: Any, z: Any, out: Any, slope: Any, sign: int) -> Any:
+    """Return the slope, which cancels for large z: there by Hankel's expansions, DLMF 10.40.1 (sign -1) and 10.40.2."""
+    size, bound = xp.abs(z), v * v + 30
+    large = size > bound
+    above, total, slopes = xp.where(large, size, bound), 1.0, 18.5
+    for k in range(18, 0, -1):  # enough for float64 above the bound
+        ratio = sign * (4 * v * v - (2 * k - 1) ** 2) / (8 * k * above)
+        total, slopes = 1 + ratio * total, k - 0.5 + ratio * slopes
+    return xp.where(large, -slopes / (total * above) * xp.sign(z) * out, slope)
+
+
 _ROOT_PI, _ROOT_TAU = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 
 # fmt: off
@@ -226,15 +237,19 @@ expi = kernel("expi", "x", lambda g, xp, x: g * (xp.exp(x) / x),
 iv = kernel("iv", "v z", no_closed_form, lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
     doc="Return the modified Bessel function of the first kind of order `v`.", example="2.0, [0.0, 1.0] -> [0.       , 0.135...]")
 ive = kernel("ive", "v z", no_closed_form,
-    lambda g, xp, v, z, out: g * ((xp.special.ive(v - 1, z) + xp.special.ive(v + 1, z)) / 2 - xp.sign(z) * out),
+    lambda g, xp, v, z, out: g * _scaled_bessel(xp, v, z, out,
+        (xp.special.ive(v - 1, z) + xp.special.ive(v + 1, z)) / 2 - xp.sign(z) * out, -1),
     doc="Return iv(v, z) * exp(-abs(z)).", example="2.0, [0.0, 1.0] -> [0.       , 0.049...]")
 i0 = kernel("i0", "x", lambda g, xp, x: g * xp.special.i1(x),
     doc="Return the modified Bessel function of the first kind of order 0.", example="[0.0, 1.0] -> [1.       , 1.266...]")
-i0e = kernel("i0e", "x", lambda g, xp, x, out: g * (xp.special.i1e(x) - xp.sign(x) * out),
+i0e = kernel("i0e", "x",
+    lambda g, xp, x, out: g * _scaled_bessel(xp, 0, x, out, xp.special.i1e(x) - xp.sign(x) * out, -1),
     doc="Return i0(x) * exp(-abs(x)).", example="[0.0, 1.0] -> [1.       , 0.465...]")
 i1 = kernel("i1", "x", lambda g, xp, x: g * ((xp.special.i0(x) + xp.special.iv(2, x)) / 2),
     doc="Return the modified Bessel function of the first kind of order 1.", example="[0.0, 1.0] -> [0.       , 0.565...]")
-i1e = kernel("i1e", "x", lambda g, xp, x, out: g * ((xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out),
+i1e = kernel("i1e", "x",
+    lambda g, xp, x, out: g * _scaled_bessel(xp, 1, x, out,
+        (xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out, -1),
     doc="Return i1(x) * exp(-abs(x)).", example="[0.0, 1.0] -> [0.       , 0.207...]")
 jv = kernel("jv", "v z", no_closed_form, lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
     doc="Return the Bessel function of the first kind of order `v`.", example="2.0, [0.0, 1.0] -> [0.       , 0.114...]")
@@ -251,15 +266,18 @@ y1 = kernel("y1", "x", lambda g, xp, x: g * ((xp.special.y0(x) - xp.special.yv(2
 kv = kernel("kv", "v z", no_closed_form, lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
     doc="Return the modified Bessel function of the second kind of order `v`.", example="2.0, [1.0, 2.0] -> [1.624..., 0.253...]")
 kve = kernel("kve", "v z", no_closed_form,
-    lambda g, xp, v, z, out: g * (out - (xp.special.kve(v - 1, z) + xp.special.kve(v + 1, z)) / 2),
+    lambda g, xp, v, z, out: g * _scaled_bessel(xp, v, z, out,
+        out - (xp.special.kve(v - 1, z) + xp.special.kve(v + 1, z)) / 2, 1),
     doc="Return kv(v, z) * exp(z).", example="2.0, [1.0, 2.0] -> [4.416..., 1.875...]")
 k0 = kernel("k0", "x", lambda g, xp, x: -g * xp.special.k1(x),
     doc="Return the modified Bessel function of the second kind of order 0.", example="[1.0, 2.0] -> [0.421..., 0.113...]")
-k0e = kernel("k0e", "x", lambda g, xp, x, out: g * (out - xp.special.k1e(x)),
+k0e = kernel("k0e", "x",
+    lambda g, xp, x, out: g * _scaled_bessel(xp, 0, x, out, out - xp.special.k1e(x), 1),
     doc="Return k0(x) * exp(x).", example="[1.0, 2.0] -> [1.144..., 0.841...]")
 k1 = kernel("k1", "x", lambda g, xp, x: -g * ((xp.special.k0(x) + xp.special.kv(2, x)) / 2),
     doc="Return the modified Bessel function of the second kind of order 1.", example="[1.0, 2.0] -> [0.601..., 0.139...]")
-k1e = kernel("k1e", "x", lambda g, xp, x, out: g * (out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2),
+k1e = kernel("k1e", "x",
+    lambda g, xp, x, out: g * _scaled_bessel(xp, 1, x, out, out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2, 1),
     doc="Return k1(x) * exp(x).", example="[1.0, 2.0] -> [1.636..., 1.033...]")
 # fmt: on
 

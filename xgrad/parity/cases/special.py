@@ -106,6 +106,7 @@ CASES: list[OpCase] = [
     last("zeta", (2.5,), 0.3, 4, torch=True),
     # exponential integrals, Bessel functions
     *[unary(name) for name in ("i0", "i0e", "i1", "i1e")],
+    *[unary(f"{name} of large numbers", 32, 90, None, special_values=(3e3, 1e6)) for name in "i0e i1e k0e k1e".split()],  # likewise
     *[unary(name, 0.2, 4, None) for name in "exp1 expi j0 j1 y0 y1 k0 k0e k1 k1e".split()],
     *[last(name, (2.0,), -2, 2) for name in ("iv", "ive", "jv")],
     *[last(name, (2.0,), 0.3, 4) for name in ("yv", "kv", "kve")],
