@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial, reduce
+from itertools import pairwise
+from typing import Any, ParamSpec, TypeVar
 
 from xgrad.backend.device import Placement, tracing
 from xgrad.core.arguments import check_tensors
 from xgrad.core.engine import run_backward
 from xgrad.core.graph import Edge
+from xgrad.core.namespace import recomputation
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support import hints
 from xgrad.support.docstrings import documented
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "checkpoint", "checkpoint_sequential", "grad"]
 hints.install(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @documented()
@@ -94,6 +99,58 @@ def grad(
             f"grad: the outputs do not depend on inputs {unused}: allow_unused=True returns None for them"
         )
     return tuple(map(gradients.get, edges))
+
+
+@documented()
+def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function that is called again in the backward pass, whose graph saves only the arguments [1]_.
+
+    function : callable -- Returns tensors, in any containers.
+    args, kwargs : object -- Its arguments; tensors may be in nested dicts, lists and tuples.
+    returns object -- What the function returns.
+    raises TypeError -- If `function` cannot be called, or returns anything but tensors in containers.
+
+    The gradients are those of a plain call, by the arguments and by all tensors that the function uses, to any order.
+    The function must compute the same values when it runs again: random numbers of xgrad, as for dropout, are drawn
+    again as they were, and the mode of `xgrad.amp.autocast` is that of the first call. A layer that changes its state,
+    as batch normalization in training, does so in both calls. Checkpointed functions may call `checkpoint` in turn.
+
+    .. [1] T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost", arXiv:1604.06174.
+
+    >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
+    >>> y = xgrad.autograd.checkpoint(lambda x: xgrad.exp(xgrad.sin(x)) * x, x)
+    >>> y.sum().backward()  # computes the sine, the exponential and the product again
+    >>> x.grad
+    Tensor([3.5731..., 0.4163...])
+    """
+    return recomputation().checkpoint(function, args, kwargs)  # type: ignore[no-any-return]
+
+
+@documented()
+def checkpoint_sequential(functions: Iterable[Callable[[Tensor], Tensor]], segments: int, x: Tensor) -> Tensor:
+    """Call functions one after the other, in segments that are each computed again in the backward pass.
+
+    Only the inputs of the segments are saved, and the graph of the last one, which is recorded as usual. The square
+    root of the number of functions is a good number of segments.
+
+    functions : iterable of callable -- Functions or modules of one tensor, such as an `xgrad.nn.Sequential`.
+    segments : int -- The number of segments.
+    x : Tensor -- The input of the first function.
+    returns Tensor -- The result of the last one.
+    raises ValueError -- If the number of segments is not from 1 to the number of functions.
+
+    >>> model = xgrad.nn.MLP([4] * 10)
+    >>> xgrad.autograd.checkpoint_sequential(model, 3, xgrad.ones((2, 4))).shape
+    (2, 4)
+    """
+    steps = list(functions)
+    if not 1 <= segments <= len(steps):
+        raise ValueError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
+    starts = [len(steps) * i // segments for i in range(segments + 1)]
+    for start, stop in pairwise(starts):
+        part = partial(reduce, lambda x, step: step(x), steps[start:stop])
+        x = part(x) if stop == len(steps) else checkpoint(part, x)
+    return x
 
 
 @lru_cache(64)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     namespace = sys.modules[__name__.partition(".")[0]]
 
-__all__ = ["Tensor", "dlpack", "namespace", "namespace_of", "numpy_protocol"]
+__all__ = ["Tensor", "dlpack", "namespace", "namespace_of", "numpy_protocol", "recomputation"]
 
 
 def numpy_protocol() -> Any:
@@ -27,6 +27,11 @@ def numpy_protocol() -> Any:
 def dlpack() -> Any:
     """Return the module of the exchange by DLPack, loaded at its first use."""
     return import_module("xgrad.ops.dlpack")
+
+
+def recomputation() -> Any:
+    """Return the module of recomputation, loaded at its first use."""
+    return import_module("xgrad.transforms.recomputation")
 
 
 def namespace_of(version: str | None) -> Any:

@@ -6,18 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.backend.device import Device
-from xgrad.core.engine import run_backward
-from xgrad.core.function import Function
-from xgrad.core.grad_mode import is_grad_enabled
-from xgrad.core.graph import Edge
-from xgrad.core.tensor import Tensor, from_array, from_placement
+from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, stack, unstack
-from xgrad.random.generator import replaying
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.trees import leaves, matched, rebuild
-from xgrad.transforms.call import TransformCall
+from xgrad.transforms.recomputation import recomputed
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -118,22 +112,9 @@ class _Segment:
 
     def checkpointed(self, state: list[Tensor], steps: list[list[Tensor]]) -> tuple[list[Tensor], list[list[Tensor]]]:
         """Return what the call returns, with a graph that saves only the arguments."""
-        if not is_grad_enabled():
-            return self(state, steps)
-        with replaying() as draws:
-            inputs = _Inputs(state, steps)
-            call = inputs.run(self)
-        edges = call.outer_edges()
-        if not edges and not any(x.requires_grad for x in inputs.floating):
-            outs = [call.visible(x) for x in call.outputs]
-        else:
-            # Tensors without values of their own stand for those that the steps use beside the arguments.
-            others = [from_placement(_blank(edge), edge.placement, edge) for edge in edges]
-            arrays = tuple([x._data for x in call.outputs])
-            recomputed = _Recomputed(self, inputs.without_values(), edges, draws, call.outputs[0].device)
-            outs = list(_checkpoint(*inputs.floating, *others, values=[arrays], segment=recomputed))
-        split = iter(outs)
-        return [next(split) for _ in state], [[next(split) for _ in part] for part in call.result[1]]
+        containers = rebuild((state, steps), range(len(state) + sum(map(len, steps))))  # without the tensors
+        tensors = [x for _, x in leaves((state, steps))]
+        return recomputed("scan", lambda tensors: self(*rebuild(containers, tensors)), tensors)  # type: ignore[no-any-return]
 
 
 def _checked_state(path: str, before: Tensor, x: Any) -> Tensor:
@@ -151,82 +132,3 @@ def _checked_result(path: str, x: Any) -> Tensor:
     if not isinstance(x, Tensor):
         raise TypeError(f"scan: expected a tensor as the result{path}, got {type(x).__name__}: return tensors")
     return x
-
-
-class _Inputs:
-    """The tensors of a segment: floating ones, which are differentiated, and others."""
-
-    def __init__(self, state: list[Tensor], steps: list[list[Tensor]]) -> None:
-        self.counts = len(state), [len(part) for part in steps]
-        tensors = [*state, *(x for part in steps for x in part)]
-        self.are_floating = [x.dtype.kind in "fc" for x in tensors]
-        self.floating = [x for x in tensors if x.dtype.kind in "fc"]
-        self.others = [x for x in tensors if x.dtype.kind not in "fc"]
-
-    def without_values(self) -> _Inputs:
-        """Return the inputs without the floating tensors, which the graph saves."""
-        copy = object.__new__(_Inputs)
-        vars(copy).update(vars(self), floating=[])
-        return copy
-
-    def run(self, segment: _Segment) -> TransformCall:
-        """Call a segment, and return the call with its graph."""
-
-        def flat(floating: list[Tensor]) -> Any:
-            sources = iter(floating), iter(self.others)
-            tensors = [next(sources[not floats]) for floats in self.are_floating]
-            size, counts = self.counts
-            parts, rest = tensors[:size], iter(tensors[size:])
-            return segment(parts, [[next(rest) for _ in range(n)] for n in counts])
-
-        return TransformCall("scan", flat, (self.floating,), {}, 0, False)
-
-
-class _Recomputed:
-    """A segment to compute again in the backward pass."""
-
-    def __init__(self, segment: _Segment, inputs: _Inputs, edges: list[Edge], draws: Any, device: Device) -> None:
-        self.segment, self.inputs, self.edges, self.draws, self.device = segment, inputs, edges, draws, device
-
-    def gradients(self, floating: list[Tensor], gradients: list[Tensor]) -> list[Tensor | None]:
-        """Return the gradients of the arguments and of other edges, given those of the outputs."""
-        inputs, recording = self.inputs.without_values(), is_grad_enabled()
-        inputs.floating = floating
-        with replaying(self.draws):
-            call = inputs.run(self.segment)
-        start: dict[Edge, Tensor] = {}
-        for out, g in zip(call.outputs, gradients, strict=True):
-            if (edge := out._edge) is not None:
-                start[edge] = start[edge] + g if edge in start else g
-        wanted: list[Any] = [*(x._edge for x in call.inputs), *self.edges]
-        found = run_backward(start, set(wanted), retain_graph=recording, create_graph=recording, stop=True)
-        return [found.get(edge) for edge in wanted]
-
-
-class _Checkpoint(Function):
-    """The outputs of a segment that has run, as a function of its inputs, and of tensors that stand for other edges."""
-
-    name, holomorphic = "checkpoint", False
-
-    @staticmethod
-    def forward(xp: Any, *arrays: Any, values: list[Any], segment: _Recomputed) -> Any:
-        return values.pop()
-
-    @staticmethod
-    def backward(xp: Any, g: Any, arrays: Any, segment: _Recomputed) -> Any:
-        floating = arrays[: len(arrays) - len(segment.edges)]
-        if any(isinstance(x, Tensor) for x in (*g, *arrays)):  # in a recorded pass
-            return segment.gradients(list(floating), list(g))
-        tensors = [[from_array(x, segment.device) for x in part] for part in (floating, g)]
-        return [None if x is None else x._data for x in segment.gradients(*tensors)]
-
-
-_checkpoint = _Checkpoint()
-
-
-def _blank(edge: Edge) -> Any:
-    """Return an array of zeros of the shape and dtype of an edge, in the memory of one number."""
-    device = edge.placement.device
-    with device.active():
-        zero = device.xp.zeros((), dtype=edge.placement.dtype, device=device.native)
-        return device.xp.broadcast_to(zero, tuple(edge.shape))
