@@ -59,6 +59,10 @@ def missing_packages_name_their_extras() -> str:
         check("pip install 'xgrad[threads]'" in str(error), f"no extra is named: {error}")
     else:
         check("threads" in EXTRAS and xgrad.get_num_threads() == 1, "threadpoolctl is installed")
+    try:
+        xgrad.graph(2 * xgrad.ones(3, requires_grad=True)).svg()
+    except ImportError as error:  # the program dot may be missing, too
+        check(("pip install 'xgrad[graph]'" in str(error)) == ("graph" not in EXTRAS), f"graph: {error}")
     works = [name for name in ("special", "threads") if name in EXTRAS]
     return f"{' and '.join(works) or 'none'} of special and threads work, errors of others name their extras"
 
@@ -74,7 +78,7 @@ def example_of_readme_runs() -> str:
 def command_line_works() -> str:
     printed = run("-m", "xgrad", "train", "digits", "--epochs", "2", "--out", "run", "--quiet")
     pictures = {path.name for path in Path("run").glob("*.png")}
-    plots = bool(EXTRAS & {"cli", "parity"})
+    plots = bool(EXTRAS & {"cli", "graph", "parity"})
     check(bool(pictures) == plots, f"pictures {pictures}, printed {printed!r}")
     check(plots or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
     Path("photo.png").write_bytes(b"no picture")

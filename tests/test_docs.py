@@ -126,7 +126,7 @@ def test_ops_have_names_and_signatures_of_functions() -> None:
 def test_top_level_names_exist() -> None:
     names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
     names += " grad value_and_grad vjp jvp jacobian hessian hvp capture"
-    for name in f"{names} manual_seed nn optim data fft linalg random special testing autograd".split():
+    for name in f"{names} graph manual_seed nn optim data fft linalg random special testing autograd".split():
         assert hasattr(xgrad, name)
         assert name in xgrad.__all__
 

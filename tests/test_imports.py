@@ -32,7 +32,7 @@ def test_import_loads_no_array_library_but_numpy() -> None:
     assert "numpy" in loaded
     assert not loaded & HEAVY
     assert not {name for name in loaded if name.startswith(("xgrad.cli", "xgrad.parity", "xgrad_"))}
-    assert not loaded & {f"xgrad.{name}" for name in "data io nn optim testing transforms".split()}
+    assert not loaded & {f"xgrad.{name}" for name in "data inspection io nn optim testing transforms".split()}
     assert not {name for name in loaded if name.startswith("xgrad.capture.captured")}
 
 

@@ -31,6 +31,7 @@ PRINTED = {
         r"True False\n",
     ],
     "docs/command_line.md": [],
+    "docs/inspection.md": [r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○"],
     "docs/ecosystem.md": [],
     "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_aliases.py evaluates its table
     "docs/capture.md": [

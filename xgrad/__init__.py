@@ -55,6 +55,7 @@ if _typing.TYPE_CHECKING:
     from xgrad.backend.threads import get_num_threads as get_num_threads
     from xgrad.backend.threads import set_num_threads as set_num_threads
     from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
+    from xgrad.inspection.graph import graph as graph
     from xgrad.ops.comparing import *
     from xgrad.ops.contractions import *
     from xgrad.ops.diagonals import *
@@ -80,6 +81,7 @@ newaxis = None
 _MODULES = ("amp", "data", "fft", "linalg", "nn", "optim", "random", "serialization", "special", "testing")
 _FUNCTIONS = {
     "core.inspection": ("__array_namespace_info__",),
+    "inspection.graph": ("graph",),
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
     "ops.diagonals": ("diag", "diagonal"),

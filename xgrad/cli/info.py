@@ -20,8 +20,8 @@ from xgrad.data import DataError, mnist
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
 OPTIONAL = (
-    "scipy", "tqdm", "matplotlib", "pillow", "threadpoolctl", "jinja2", "mpmath", "cupy-cuda12x", "cupy-cuda13x",
-    "array-api-strict", "torch",
+    "scipy", "tqdm", "matplotlib", "pillow", "threadpoolctl", "jinja2", "mpmath", "graphviz", "cupy-cuda12x",
+    "cupy-cuda13x", "array-api-strict", "torch",
 )  # fmt: skip
 
 

@@ -1,0 +1,172 @@
+"""Recorded graphs as text, DOT and SVG, folded by module."""
+
+from __future__ import annotations
+
+import re
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import xgrad
+from helpers import check_error, leaf
+from xgrad import Tensor, nn
+
+EXPRESSION = """\
+10 ops, 2 leaves; float32 on cpu
+● mean                ()      1.001
+● add                 (4, 2)
+├─● x2: divide        (4, 2)
+│ ● sin               (4, 2)
+│ └─○ x: see tanh #1
+● exp                 (4, 2)  0.6434 to 0.8656, mean 0.7545
+● multiply            (4, 2)
+├─○ x2: see tanh #1
+● negative            (4, 2)  -0.664 to -0.3799, mean -0.522
+● tanh #1             (4, 2)  0.3799 to 0.664, mean 0.522
+● add                 (4, 2)
+├─○ x2: b             (2,)    [0.1, 0.2]
+● matmul              (4, 2)
+└─○ x2: w             (3, 2)  0 to 0.3, mean 0.15"""
+
+FOLDED = """\
+4 ops, 0 leaves; float32 on cpu
+● mean      ()
+● 2 Linear  (5, 2)  10 parameters
+● relu      (5, 4)
+● 0 Linear  (5, 4)  16 parameters"""
+
+DOT = """\
+  subgraph "cluster 0" {
+    label="0 Linear"; labelloc=t;…
+    0 [label=<weight<br/><font point-size="9">(4, 3)</font>>, fillcolor="#e4f4e4", color="#4a9a5b"]
+    1 [label=<bias<br/><font point-size="9">(4,)</font>>, fillcolor="#e4f4e4", color="#4a9a5b"]
+    4 [label=<linear<br/><font point-size="9">(5, 4)</font>>, fillcolor="#dbe8fb", color="#3d86e0"]
+  }
+…
+  0 -> 4 [edgetooltip="weight"]
+  1 -> 4 [edgetooltip="bias"]
+  4 -> 5 [weight=8]
+"""
+
+
+def expression() -> tuple[Tensor, dict[str, Tensor]]:
+    w, b = leaf([[0.0, 0.1], [0.1, 0.2], [0.2, 0.3]]), leaf([0.1, 0.2])
+    h = xgrad.tanh(xgrad.ones((4, 3)) @ w + b)
+    return (xgrad.exp(-h * h) + xgrad.sin(h) / 2).mean(), {"w": w, "b": b}
+
+
+def mlp() -> tuple[Tensor, nn.Module]:
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    return net(xgrad.ones((5, 3))).mean(), net
+
+
+def matches(text: str, pattern: str) -> bool:
+    return re.search(".*".join(map(re.escape, pattern.split("…"))), text, re.DOTALL) is not None
+
+
+def test_expression_is_a_tree_with_names_references_and_values() -> None:
+    loss, named = expression()
+    assert repr(xgrad.graph(loss, values=True, **named)) == EXPRESSION
+    assert "1.001" not in repr(xgrad.graph(loss))
+
+
+def test_modules_are_folded_at_their_depth_and_framed_in_dot() -> None:
+    loss, net = mlp()
+    assert repr(xgrad.graph(loss, net, depth=1)) == FOLDED
+    whole = xgrad.graph(loss, net)
+    assert sum(box.kind == "leaf" for box in whole.boxes) == 4
+    assert matches(whole.dot(), DOT)
+
+
+def test_large_graph_is_folded_by_layers_without_cycles() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    net = nn.Sequential(nn.Embedding(10, 8), nn.TransformerEncoder(layer, 6), nn.Linear(8, 10))
+    graph = xgrad.graph(net(xgrad.zeros((2, 5), dtype="int64")).sum(), net)
+    (box,) = [box for box in graph.boxes if box.title == "1.layers.3 TransformerEncoderLayer"]
+    count = sum(p.size for p in layer.parameters())
+    assert len(graph.boxes) <= 40 and box.parameters == count and box.ops > 10
+    positions = {box: i for i, box in enumerate(graph.boxes)}
+    assert all(positions[origin] < positions[box] for box in graph.boxes for _, origin in box.inputs)
+
+
+def test_module_called_again_is_folded_into_a_box_for_each_call() -> None:
+    inner, outer = nn.Linear(3, 3), nn.Linear(3, 3)
+    net = nn.ModuleDict({"inner": inner, "outer": outer})
+    graph = xgrad.graph(outer(inner(outer(xgrad.ones(3)))).sum(), net, depth=1)
+    assert [box.title for box in graph.boxes] == ["outer Linear", "inner Linear", "outer Linear", "sum"]
+
+
+def test_long_and_wide_graphs_need_no_recursion() -> None:
+    x = y = leaf(0.5)
+    for _ in range(3000):
+        y = y * y - x
+    graph = xgrad.graph(y, x=x)
+    assert len(str(graph).splitlines()) > 6000 and "3001 -> 3002" in graph.dot()
+    assert graph._repr_html_().startswith("<pre>"), "too large for a picture"
+
+
+def test_results_of_one_op_and_other_dtypes_are_shown() -> None:
+    x = leaf([[1.0, 2.0], [3.0, 4.0]], dtype="float64")
+    u, s, _ = xgrad.linalg.svd(x)
+    text = repr(xgrad.graph((u.sum() + s.sum()).astype("float32")))
+    assert "○ x: leaf" in text and "svd" in text and "float64 on cpu" in text.splitlines()[0]
+    assert text.splitlines()[1].endswith("float32 on cpu")
+    parts = xgrad.unstack(x)
+    assert "2 of (2,)" in repr(xgrad.graph(parts[0] * parts[1]))
+
+
+def test_freed_graph_shows_what_is_left() -> None:
+    loss, named = expression()
+    loss.backward()
+    assert repr(xgrad.graph(loss, **named)).splitlines() == ["1 op, 0 leaves; float32 on cpu", "● mean  ()"]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("xp.graph(1.0)", "TypeError: graph: expected a tensor, got float"),
+        ("xp.graph(x, 3)", "TypeError: graph: expected a module after the tensor, got 3"),
+        (
+            "xp.graph(x.detach())",
+            "ValueError: graph: expected a tensor computed …, got one without a graph",
+        ),
+        ("xp.graph(x)", "ValueError: graph: expected a tensor computed …"),
+    ],
+)
+def test_refused_arguments_are_named(call: str, expected: str) -> None:
+    check_error(call, expected, x=leaf())
+
+
+def test_svg_is_drawn_by_graphviz_and_shown_by_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NotFound(Exception):
+        pass
+
+    def picture(text: str, found: bool = True) -> Any:
+        def pipe(**options: str) -> str:
+            if not found:
+                raise NotFound
+            return f"<?xml?>\n<svg>{len(text)}</svg>"
+
+        return SimpleNamespace(pipe=pipe)
+
+    graph = xgrad.graph(expression()[0])
+    monkeypatch.setitem(sys.modules, "graphviz", SimpleNamespace(Source=picture, ExecutableNotFound=NotFound))
+    assert graph.svg() == graph._repr_svg_() == f"<svg>{len(graph.dot())}</svg>"
+    assert graph.svg() in graph._repr_html_()
+    monkeypatch.setattr(sys.modules["graphviz"], "Source", lambda text: picture(text, found=False))
+    check_error("graph.svg()", "ImportError: graph: the program dot of Graphviz is missing: …", graph=graph)
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    check_error("graph.svg()", "ImportError: graph: graphviz is missing …pip install 'xgrad[graph]'", graph=graph)
+    assert graph._repr_svg_() is None and graph._repr_html_().startswith("<pre>")
+
+
+def test_svg_of_graphviz_has_all_names() -> None:
+    graphviz = pytest.importorskip("graphviz", reason="the extra graph is not installed")
+    loss, net = mlp()
+    try:
+        svg = xgrad.graph(loss, net).svg()
+    except ImportError as error:
+        pytest.skip(f"{graphviz.__name__}: {error}")
+    assert svg.startswith("<svg") and all(f">{name}<" in svg for name in ("weight", "relu", "0 Linear", "(5, 4)"))

@@ -1,0 +1,1 @@
+"""Views of computations: recorded graphs, and profiles of time and memory."""

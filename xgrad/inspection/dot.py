@@ -1,0 +1,90 @@
+"""A graph in the DOT language, and as SVG by the package graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import import_module
+from typing import Any
+
+Path = tuple[str, ...]
+
+#: Fill and outline of boxes by kind; dark text on them is legible on light and dark pages.
+COLORS = {"op": ("#dbe8fb", "#3d86e0"), "leaf": ("#e4f4e4", "#4a9a5b"), "module": ("#ece2fa", "#8a5cc9")}
+FRAME = 'labelloc=t; labeljust=l; style=rounded; color="#a9b4c4"; fontcolor="#6b7688"; fontsize=10; margin=8'
+FONT = 'fontname="DejaVu Sans,Verdana,sans-serif"'
+
+
+def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
+    """Return the boxes of a graph in DOT, from the leaves at the top to the result; modules are frames around ops."""
+    numbers = {box: i for i, box in enumerate(boxes)}
+    places = [box.place for box in boxes]
+    usual = max(dict.fromkeys(places), key=places.count)
+    lines = [
+        "digraph {",
+        f'  graph [rankdir=TB, bgcolor="transparent", nodesep=0.25, ranksep=0.3, labelloc=b, label="{usual}", {FONT}, '
+        'fontsize=10, fontcolor="#6b7688"]',
+        f'  node [shape=box, style="filled,rounded", margin="0.14,0.05", height=0.3, {FONT}, fontsize=11]',
+        f'  edge [color="#7d899b", arrowsize=0.6, {FONT}, fontsize=9, fontcolor="#6b7688"]',
+    ]
+    members: dict[Path, list[Any]] = {}
+    for box in boxes:
+        for length in range(len(box.path) + 1):
+            members.setdefault(box.path[:length], [])
+        members[box.path].append(box)
+
+    def contents(path: Path, outer: Path, indent: str) -> None:
+        """Write the boxes and frames in a module, by their names within `outer`, the innermost module with a frame."""
+        for box in members[path]:
+            fill, line = COLORS[box.kind]
+            title = escape(relative(box.title, path))
+            about = [box.shape, box.place if box.place != usual else "", box.contents, box.values]
+            small = "".join([f'<br/><font point-size="9">{escape(text)}</font>' for text in about if text])
+            lines.append(f'{indent}{numbers[box]} [label=<{title}{small}>, fillcolor="{fill}", color="{line}"]')
+        inner = [p for p in members if p and p[:-1] == path]
+        for p in inner:
+            if len(inner) == 1 and not members[path]:
+                contents(p, outer, indent)
+                continue
+            title = escape(f"{relative('.'.join(p), outer)} {classes.get(p, '')}")
+            lines.append(f'{indent}subgraph "cluster {".".join(p)}" {{')
+            lines.append(f'{indent}  label="{title}"; {FRAME}')
+            contents(p, p, f"{indent}  ")
+            lines.append(f"{indent}}}")
+
+    contents((), (), "  ")
+    for box in boxes:
+        for name, origin in box.inputs:
+            options = [f'edgetooltip="{escape(name)}"'] if len(box.inputs) > 1 else []
+            options += ["weight=8"] if origin.kind != "leaf" else []  # which aligns the ops
+            end = f" [{', '.join(options)}]" if options else ""
+            lines.append(f"  {numbers[origin]} -> {numbers[box]}{end}")
+    return "\n".join([*lines, "}", ""])
+
+
+def relative(name: str, path: Path) -> str:
+    """Return a dotted name as seen from a module."""
+    return name.removeprefix("".join([f"{part}." for part in path]))
+
+
+def render(text: str) -> str:
+    """Return DOT as SVG; raise ImportError, with what to install, if the package or its program is missing."""
+    try:
+        graphviz = import_module("graphviz")
+    except ImportError as error:
+        raise ImportError(f"graph: graphviz is missing ({error}): pip install 'xgrad[graph]'") from error
+    try:
+        picture: str = graphviz.Source(text).pipe(format="svg", encoding="utf-8")
+    except graphviz.ExecutableNotFound as error:
+        raise ImportError(
+            "graph: the program dot of Graphviz is missing: install it by the system, as in apt install graphviz, and "
+            "see https://graphviz.org/download"
+        ) from error
+    return picture[picture.index("<svg") :]
+
+
+def scrollable(picture: str | None, text: str) -> str:
+    """Return HTML with a picture that scrolls, or with a text if there is none."""
+    if picture is None:
+        return f"<pre>{escape(text)}</pre>"
+    return f'<div style="max-height: 900px; overflow: auto">{picture}</div>'

@@ -1,0 +1,261 @@
+"""The recorded graph behind a tensor as text, DOT and SVG, with the ops of modules folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend.device import Placement
+from xgrad.core.graph import Edge, Leaf, MultiOutputNode, Node, OutputEdge
+from xgrad.core.tensor import Tensor
+from xgrad.inspection import dot, tree
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+#: The largest number of boxes that is not folded by default, and that a notebook draws.
+READABLE, DRAWABLE = 40, 400
+
+Path = tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Box:
+    """A part of a graph: an op, a leaf, or the ops of one call of a module.
+
+    Attributes
+    ----------
+    kind, title : str
+        "op", "leaf" or "module"; the name of the op or of the leaf, or the class and path of the module.
+    path : tuple of str
+        The path of the module that contains it.
+    shape : str
+        The shape, or shapes, of the result.
+    placement : Placement
+        The device and dtype of the result.
+    inputs : list of (str, Box)
+        The boxes of the inputs, with the names of the inputs.
+    ops, parameters : int
+        The number of ops of a module, and of elements of the parameters folded into it.
+    values : str
+        The values of the result, where they were requested and saved.
+    """
+
+    kind: str
+    title: str
+    path: Path
+    shape: str
+    placement: Placement
+    inputs: list[tuple[str, Box]] = field(default_factory=list)
+    ops: int = 1
+    parameters: int = 0
+    values: str = ""
+
+    @property
+    def place(self) -> str:
+        """The dtype and device of the result."""
+        return f"{self.placement.device.backend.numpy_dtype(self.placement.dtype)} on {self.placement.device}"
+
+    @property
+    def contents(self) -> str:
+        """The number of ops and parameters that are folded into it."""
+        if self.kind != "module":
+            return ""
+        return (f"{self.ops} ops, " if self.ops > 1 else "") + f"{self.parameters:,} parameters"
+
+
+class Graph:
+    """A recorded graph, as `graph` returns it: text in a terminal, a picture in a notebook.
+
+    `boxes` are its parts in the order of execution, leaves first; `classes` has the class of each module, by path.
+    """
+
+    def __init__(self, boxes: list[Box], classes: dict[Path, str]) -> None:
+        self.boxes, self.classes = boxes, classes
+
+    def __repr__(self) -> str:
+        return tree.text(self.boxes)
+
+    def dot(self) -> str:
+        """Return the graph in the DOT language of Graphviz."""
+        return dot.source(self.boxes, self.classes)
+
+    def svg(self) -> str:
+        """Return the graph as SVG; ImportError, with what to install, without the package graphviz or its program."""
+        return dot.render(self.dot())
+
+    def _repr_svg_(self) -> str | None:
+        """Return the picture for a notebook, None where it cannot be drawn."""
+        try:
+            return self.svg() if len(self.boxes) <= DRAWABLE else None
+        except ImportError:
+            return None
+
+    def _repr_html_(self) -> str:
+        """Return the picture for a notebook, or the text where it cannot be drawn."""
+        return dot.scrollable(self._repr_svg_(), repr(self))
+
+
+@documented()
+def graph(
+    output: Tensor, module: Any = None, *, depth: int | None = None, values: bool = False, **named: Tensor
+) -> Graph:
+    """Return the recorded graph behind a tensor, for a terminal, a notebook, or a file.
+
+    The text reads from the result to the leaves: an op continues in the line below, and its other inputs are branches.
+    ``.dot()`` and ``.svg()`` return a picture in DOT and SVG; the latter needs ``pip install 'xgrad[graph]'`` and the
+    program ``dot`` of Graphviz. Look at a graph before the backward pass, which frees it.
+
+    output : Tensor -- A tensor with a graph.
+    module : Module, optional -- The model. Its parameters are shown by name, and large graphs folded: the ops of a
+        module become one box. An op without parameters belongs to the innermost module that has parameters both in an
+        earlier and in a later op.
+    depth : int, optional -- Modules this deep in the model are folded: 1 for the layers of a `Sequential`. By default
+        the largest depth that leaves up to 40 boxes, or none in a small graph.
+    values : bool, default False -- Whether to show the values, or their range, of tensors that are saved for backward.
+    named : Tensor -- Tensors to be shown by these names.
+    returns Graph -- With ``dot()``, ``svg()``, and ``boxes``.
+    raises TypeError -- If `output` is no tensor, or `module` no module.
+    raises ValueError -- If `output` has no graph.
+
+    >>> x, w = xgrad.ones((4, 3)), xgrad.ones((3, 2), requires_grad=True)
+    >>> xgrad.graph(xgrad.tanh(x @ w).sum(), w=w)
+    3 ops, 1 leaf; float32 on cpu
+    ● sum      ()
+    ● tanh     (4, 2)
+    ● matmul   (4, 2)
+    └─○ x2: w  (3, 2)
+    """
+    if not isinstance(output, Tensor):
+        raise TypeError(f"graph: expected a tensor, got {type(output).__name__}")
+    if module is not None and not hasattr(module, "named_parameters"):
+        raise TypeError(f"graph: expected a module after the tensor, got {shown(module)}")
+    if isinstance(output._edge, Leaf | None):
+        raise ValueError(
+            "graph: expected a tensor computed from leaves that require a gradient, got one without a graph: results "
+            "of captured steps and of no_grad() have none"
+        )
+    parameters = dict(module.named_parameters()) if module is not None else {}
+    names = {x._leaf: name for name, x in (parameters | named).items()}
+    edges = _behind(_source(output._edge))
+    nodes = [edge for edge in edges if isinstance(edge, Node)]
+    paths = _paths(nodes, {x._leaf: tuple(name.split(".")[:-1]) for name, x in parameters.items()})
+    texts = _values(nodes, [output, *parameters.values(), *named.values()]) if values else {}
+    classes = {tuple(path.split(".")): type(m).__name__ for path, m in module.named_modules() if path} if module else {}
+    depths = [depth] if depth is not None else [99, *range(max(map(len, paths.values())), 0, -1)]
+    for level in depths:
+        boxes = _boxes(edges, names, paths, classes, level, {x._leaf for x in parameters.values()}, texts)
+        if len(boxes) <= READABLE:
+            break
+    return Graph(boxes, classes)
+
+
+def _source(edge: Edge) -> Edge:
+    return edge.saved[0] if isinstance(edge, OutputEdge) else edge
+
+
+def _sources(edge: Edge) -> list[tuple[str, Edge]]:
+    """Return the nodes and leaves behind the inputs of a node, with the names of the inputs."""
+    inputs = edge.inputs if isinstance(edge, Node) else {}
+    return [(name, _source(e)) for name, e in inputs.items() if e is not None]
+
+
+def _behind(root: Edge) -> list[Edge]:
+    """Return the nodes and leaves of a graph in the order of execution, leaves first."""
+    found = {root: None}
+    queue = [root]
+    for edge in queue:  # a list that grows in the loop
+        new = [e for _, e in _sources(edge) if e not in found]
+        found |= dict.fromkeys(new)
+        queue += dict.fromkeys(new)
+    return sorted(found, key=lambda edge: (isinstance(edge, Node), abs(edge.order)))
+
+
+def _paths(nodes: list[Node], owners: dict[Any, Path]) -> dict[Edge, Path]:
+    """Return the path of the module that each node belongs to."""
+    known = [next((owners[e] for _, e in _sources(node) if e in owners), None) for node in nodes]
+
+    def nearest(paths: Iterable[Path | None]) -> list[Path]:
+        last: Path = ()
+        return [last := path if path is not None else last for path in paths]
+
+    around = zip(nearest(known), reversed(nearest(reversed(known))), strict=True)
+    pairs = [takewhile(lambda pair: pair[0] == pair[1], zip(*paths, strict=False)) for paths in around]
+    return {node: tuple([name for name, _ in pair]) for node, pair in zip(nodes, pairs, strict=True)}
+
+
+def _boxes(
+    edges: list[Edge],
+    names: dict[Any, str],
+    paths: dict[Edge, Path],
+    classes: dict[Path, str],
+    depth: int,
+    parameters: set[Any],
+    texts: dict[Edge, str],
+) -> list[Box]:
+    """Return the boxes of a graph. Consecutive ops of a module at `depth` share one, which therefore are no cycles."""
+    boxes: dict[Edge, Box] = {}
+    folded: Path = ()
+    for edge in edges:
+        path = paths.get(edge, ())
+        if len(path) >= depth:
+            if path[:depth] != folded:
+                folded, title = path[:depth], f"{'.'.join(path[:depth])} {classes[path[:depth]]}"
+                box = Box("module", title, path[: depth - 1], "", edge.placement, ops=0)
+            box.ops += 1
+        else:
+            folded = () if isinstance(edge, Node) else folded
+            kind, title = ("op", edge.name) if isinstance(edge, Node) else ("leaf", names.get(edge, "leaf"))
+            box = Box(kind, title, path, "", edge.placement)
+        box.shape = _shape(edge)
+        box.values = texts.get(edge, "")
+        boxes[edge] = box
+    consumers: dict[Edge, list[Box]] = {}
+    for edge in edges:
+        for name, e in _sources(edge):
+            consumers.setdefault(e, []).append(boxes[edge])
+            if boxes[e] is not boxes[edge] and all(boxes[e] is not box for _, box in boxes[edge].inputs):
+                boxes[edge].inputs.append((name, boxes[e]))
+    for edge in edges:
+        if isinstance(edge, Leaf):
+            users = consumers[edge]
+            if edge in parameters and all(user.kind == "module" for user in users):
+                users[0].parameters += int(np.prod(edge.shape))
+                for user in users:
+                    user.inputs = [(name, box) for name, box in user.inputs if box is not boxes[edge]]
+                del boxes[edge]
+            elif edge in names and len(set(users)) == 1 and edge in parameters:
+                boxes[edge].path = users[0].path
+    return list(dict.fromkeys(boxes.values()))
+
+
+def _shape(edge: Edge) -> str:
+    """Return the shape of a result, or the shapes of several, as text."""
+    shapes = [str(tuple(shape)) for shape in (edge.shape if isinstance(edge, MultiOutputNode) else [edge.shape])]
+    return ", ".join(shapes) if len(set(shapes)) > 1 or len(shapes) == 1 else f"{len(shapes)} of {shapes[0]}"
+
+
+def _values(nodes: list[Node], tensors: list[Tensor]) -> dict[Edge, str]:
+    """Return the values of tensors, and of those that nodes have saved, as texts."""
+    arrays: dict[Any, Any] = {}
+    for node in nodes:
+        for role, value in zip(node.spec.saved_roles, node.saved or (), strict=False):
+            if role == "out" and not isinstance(value, tuple):
+                arrays[node] = value
+            elif type(role) is int and node.edges[role] is not None:
+                arrays[node.edges[role]] = value
+    arrays |= {x._edge or x._leaf: x._data for x in tensors}
+    known = [(edge, edge.placement.device.backend.to_host(x)) for edge, x in arrays.items() if edge is not None]
+    return {edge: _text(x) for edge, x in known}
+
+
+def _text(x: np.ndarray) -> str:
+    """Return a few values, or the range and the mean of many."""
+    if x.size == 1 or (x.size and (x == x.flat[0]).all()):
+        return ("all " if x.size > 1 else "") + f"{x.flat[0]:.4g}"
+    if x.size <= 4 or x.dtype.kind == "c":
+        return np.array2string(x.reshape(-1)[:4], precision=4, separator=", ")
+    return f"{x.min():.4g} to {x.max():.4g}, mean {x.mean():.4g}"
