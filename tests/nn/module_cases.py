@@ -26,7 +26,7 @@ class ModuleCase:
     args : tuple
         Its positional arguments, in both libraries.
     inputs : tuple of (tuple of int or ndarray)
-        The arguments of the call: shapes, of normal random numbers that require gradients, or arrays of other numbers.
+        The arguments of the call: shapes, of normal random numbers, or arrays. Those of floats require gradients.
     options : mapping
         Its keyword arguments.
     torch_options : mapping
@@ -49,6 +49,10 @@ class ModuleCase:
         parts = [*map(str, self.args), *(f"{key}={value}" for key, value in self.options.items())]
         shapes = ",".join(str(x if isinstance(x, tuple) else x.shape) for x in self.inputs)
         return f"{self.name}({','.join(parts)}) of {shapes}".replace(" ", "")
+
+    @property
+    def is_loss(self) -> bool:
+        return self.name.endswith("Loss")
 
     def named_for_torch(self) -> dict[str, Any]:
         """Return the keyword arguments of PyTorch's class."""
@@ -209,6 +213,9 @@ POOLING = [
     case("AdaptiveMaxPool2d", 4, of=((2, 3, 6, 3),)),
 ]
 WEIGHTS = np.array([0.5, 2.0, 1.5])
+SHARES = np.random.default_rng(1).uniform(0.1, 0.9, (4, 3))
+COUNTS = np.array([[0.5, 2.0, 3.0]] * 4)
+SIGNS = 2 * classes(2, 4, 3) - 1
 _LATER = np.triu(np.ones((3, 3), dtype=bool), 1)
 _PADDING = np.array([[False, False, True], [False, True, True]])
 
@@ -271,6 +278,33 @@ LOSSES = [
     *[
         case("KLDivLoss", of=((4, 3), (4, 3)), reduction=reduction, log_target=True)
         for reduction in ("batchmean", "sum", "none")  # PyTorch warns of the mean
+    ],
+    *[
+        case(name, of=inputs, reduction=reduction, **options)
+        for reduction in ("mean", "sum", "none")
+        for name, inputs, options in (
+            ("BCELoss", (SHARES, SHARES[::-1]), {}),
+            ("BCELoss", (SHARES, SHARES[::-1]), {"weight": WEIGHTS}),
+            ("PoissonNLLLoss", ((4, 3), COUNTS), {}),
+            ("PoissonNLLLoss", (SHARES, COUNTS), {"log_input": False, "full": True, "eps": 0.1}),
+            ("GaussianNLLLoss", ((4, 3), (4, 3), SHARES), {}),
+            ("GaussianNLLLoss", ((4, 3), (4, 3), SHARES[:, :1]), {"full": True}),
+            ("GaussianNLLLoss", ((2, 4, 3), (2, 4, 3), SHARES.T[:2]), {}),
+            ("HingeEmbeddingLoss", ((4, 3), SIGNS), {}),
+            ("HingeEmbeddingLoss", ((4, 3), SIGNS), {"margin": 0.3}),
+            ("CosineEmbeddingLoss", ((4, 3), (4, 3), SIGNS[:, 0]), {}),
+            ("CosineEmbeddingLoss", ((3,), (3,), np.array(1)), {"margin": -0.5}),
+            ("MarginRankingLoss", ((4, 3), (4, 3), SIGNS), {"margin": 0.5}),
+            ("SoftMarginLoss", ((4, 3), SIGNS), {}),
+            ("TripletMarginLoss", ((4, 3), (4, 3), (4, 3)), {}),
+            ("TripletMarginLoss", ((4, 3), (4, 3), (4, 3)), {"margin": 2.0, "p": 1.0, "swap": True}),
+            ("TripletMarginLoss", ((3,), (3,), (3,)), {"margin": 3.0, "p": 3.0, "eps": 0.1}),
+            ("MultiMarginLoss", ((4, 3), classes(3, 4)), {}),
+            ("MultiMarginLoss", ((4, 3), classes(3, 4)), {"p": 2, "margin": 0.5, "weight": WEIGHTS}),
+            ("MultiMarginLoss", ((3,), classes(3)), {}),
+            ("MultiLabelSoftMarginLoss", ((4, 3), (4, 3)), {}),
+            ("MultiLabelSoftMarginLoss", ((3,), (3,)), {"weight": WEIGHTS}),
+        )
     ],
 ]
 CASES = [

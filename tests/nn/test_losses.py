@@ -32,6 +32,44 @@ def test_binary_cross_entropy_is_accurate_far_from_zero(device):
     np.testing.assert_allclose(host(x.grad), [np.exp(-90), -np.exp(-90), -1], 1e-12)
 
 
+def test_binary_cross_entropy_at_0_and_1_is_clamped(device, torch):
+    values, target = [0.0, 1.0, 0.0, 1.0, 0.3, 1e-40], [1.0, 0.0, 0.0, 1.0, 0.5, 1.0]
+    x = xgrad.asarray(values, dtype=xgrad.float64, device=device, requires_grad=True)
+    y = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    losses = F.binary_cross_entropy(x, xgrad.asarray(target, dtype=xgrad.float64, device=device), reduction="none")
+    expected = torch.nn.functional.binary_cross_entropy(y, torch.tensor(target, dtype=torch.float64), reduction="none")
+    losses.sum().backward()
+    expected.sum().backward()
+    np.testing.assert_allclose(host(losses), expected.detach().numpy(), 1e-12)
+    np.testing.assert_allclose(host(x.grad), y.grad.numpy(), 1e-8)  # its limit of 1e-12 is in float32
+
+
+def test_gradient_of_variances_below_eps_is_that_of_eps(torch):
+    values = [0.0, 1e-9, 0.5]
+    var, other = xgrad.asarray(values, requires_grad=True), torch.tensor(values, requires_grad=True)
+    F.gaussian_nll_loss(xgrad.zeros(3), xgrad.ones(3), var, eps=0.1).backward()
+    torch.nn.functional.gaussian_nll_loss(torch.zeros(3), torch.ones(3), other, eps=0.1).backward()
+    np.testing.assert_allclose(host(var.grad), other.grad.numpy(), 1e-6)
+
+
+def test_vectors_of_zeros_have_finite_similarities_and_gradients(device):
+    x = xgrad.zeros((2, 3), device=device, requires_grad=True)
+    for out in (F.cosine_similarity(x, xgrad.ones((2, 3), device=device)), F.normalize(x), F.pairwise_distance(x, x)):
+        out.sum().backward()
+    assert np.isfinite(host(x.grad)).all()
+
+
+def test_captured_losses_check_values():
+    step = xgrad.capture(lambda x, var: (F.binary_cross_entropy(x, x), F.gaussian_nll_loss(x, x, var)))
+    half, one = xgrad.asarray([0.5]), xgrad.ones(1)
+    assert [loss.item() for loss in step(half, one)] == pytest.approx([np.log(2), 0])
+    with pytest.raises(ValueError, match="binary_cross_entropy: expected input from 0 to 1"):
+        step(2 * one, one)
+    with pytest.raises(ValueError, match="gaussian_nll_loss: expected var of 0 or more"):
+        step(half, -one)
+    assert step.refusal is None
+
+
 def test_weights_are_buffers():
     loss = nn.CrossEntropyLoss(xgrad.asarray([1.0, 2.0]))
     assert list(loss.state_dict()) == ["weight"] and not list(nn.NLLLoss().state_dict())
@@ -55,6 +93,28 @@ def test_weights_are_buffers():
          "ValueError: l1_loss: expected input and target of one shape, got (2,)"),
         ("F.huber_loss(xp.ones(2), xp.ones(2), delta=0)", "ValueError: huber_loss: expected delta > 0, got 0"),
         ("F.smooth_l1_loss(xp.ones(2), xp.ones(2), beta=-1)", "ValueError: smooth_l1_loss: expected beta >= 0, got -1"),
+        ("F.margin_ranking_loss(xp.ones(2), xp.ones(2), xp.ones(3))",
+         "ValueError: margin_ranking_loss: expected input1, input2 and target of one shape, got (2,), (2,) and (3,)"),
+        ("F.binary_cross_entropy(xp.asarray([1.5]), xp.ones(1))",
+         "ValueError: binary_cross_entropy: expected input from 0 to 1, got others: for logits"),
+        ("F.gaussian_nll_loss(xp.ones((2, 3)), xp.ones((2, 3)), xp.ones(3))",
+         "ValueError: gaussian_nll_loss: expected var of the shape of input, (2, 3), got (3,)"),
+        ("F.gaussian_nll_loss(xp.ones(2), xp.ones(2), xp.asarray([1.0, -1.0]))",
+         "ValueError: gaussian_nll_loss: expected var of 0 or more"),
+        ("F.cosine_embedding_loss(xp.ones((2, 3)), xp.ones((2, 3)), xp.ones(3))",
+         "ValueError: cosine_embedding_loss: expected inputs of shape (batch, features) and target"),
+        ("F.triplet_margin_loss(xp.ones(2), xp.ones(2), xp.ones(2), 0)",
+         "ValueError: triplet_margin_loss: expected margin > 0, got 0"),
+        ("F.multi_margin_loss(xp.ones((2, 3)), xp.asarray([0, 3]))",
+         "IndexError: multi_margin_loss: expected target from 0 to 2, got 3"),
+        ("F.multi_margin_loss(xp.ones((2, 3)), xp.asarray([0, 1]), 3)",
+         "ValueError: multi_margin_loss: expected p of 1 or 2, got 3"),
+        ("F.multi_margin_loss(xp.ones((2, 3, 1)), xp.asarray([[0], [1]]))",
+         "ValueError: multi_margin_loss: expected input of shape (batch, classes), got (2, 3, 1)"),
+        ("F.multilabel_soft_margin_loss(xp.ones(()), xp.ones(()))",
+         "ValueError: multilabel_soft_margin_loss: expected input of shape (..., classes), got ()"),
+        ("F.cosine_similarity(xp.ones(3), xp.ones(3))", "IndexError: cosine_similarity: axis 1 is out of bounds"),
+        ("F.normalize(xp.ones(3), dim=0)", "TypeError: … write axis= for dim="),
         ("F.kl_div(xp.ones(2), xp.ones(2), reduction='max')", "ValueError: kl_div: expected a reduction"),
     ],
 )  # fmt: skip

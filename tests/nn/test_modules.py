@@ -19,7 +19,8 @@ TOLERANCE = {"float32": 1e-5, "float64": 1e-9}
 def values(case: ModuleCase, dtype: str = "float64") -> list[np.ndarray]:
     """Return the arguments of the call."""
     rng = np.random.default_rng(0)
-    return [rng.normal(size=x).astype(dtype) if isinstance(x, tuple) else x for x in case.inputs]
+    arrays = [rng.normal(size=x) if isinstance(x, tuple) else x for x in case.inputs]
+    return [x.astype(dtype) if x.dtype.kind == "f" else x for x in arrays]
 
 
 def parts(result: Any) -> Iterator[Any]:
@@ -56,8 +57,14 @@ def tensors(case: ModuleCase, device: str = "cpu", dtype: str = "float64") -> tu
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    ("case", "training"),
+    [
+        pytest.param(case, training, id=f"{case}-{'train' if training else 'eval'}")
+        for case in CASES
+        for training in ((True,) if case.is_loss else (True, False))  # losses have no modes
+    ],
+)
 def test_module_matches_pytorch(case, training, dtype, device, torch):
     module = made(case, device, dtype).train(training)
     options = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in case.named_for_torch().items()}
@@ -103,7 +110,7 @@ def test_gradients_of_module_match_finite_differences(case):
     assert xgrad.testing.gradcheck(scalar, [*floats, *(p.detach().requires_grad_() for p in state.values())])
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if list(made(c).parameters())], ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if c.is_loss or list(made(c).parameters())], ids=str)
 def test_captured_step_of_module_equals_eager(case, device):
     if device not in ("cpu", "cuda"):
         pytest.skip("no executor of captured steps")
@@ -112,9 +119,10 @@ def test_captured_step_of_module_equals_eager(case, device):
     def step_of(module: nn.Module) -> Any:
         def step(*inputs: Tensor) -> tuple[Any, ...]:
             module.zero_grad()
-            result = module(*inputs, **call)
+            leaves = [x.detach().requires_grad_(case.is_loss and x.dtype.kind == "f") for x in inputs]
+            result = module(*leaves, **call)
             sum((x * x).sum() for x in parts(result) if x.dtype.kind == "f").backward()
-            gradients = [p.grad for p in module.parameters()]
+            gradients = [p.grad for p in (*module.parameters(), *leaves)]
             return (*parts(result), *(g for g in gradients if g is not None))
 
         return step

@@ -24,12 +24,30 @@ from xgrad.ops.activations import (
     threshold,
 )
 from xgrad.ops.attention import scaled_dot_product_attention
-from xgrad.ops.class_losses import cross_entropy, nll_loss
+from xgrad.ops.class_losses import cross_entropy, multi_margin_loss, nll_loss
 from xgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from xgrad.ops.distances import cosine_similarity, normalize, pairwise_distance
 from xgrad.ops.dropout import dropout, dropout1d, dropout2d
 from xgrad.ops.embedding import embedding
 from xgrad.ops.encoding import one_hot
-from xgrad.ops.losses import binary_cross_entropy_with_logits, huber_loss, kl_div, l1_loss, mse_loss, smooth_l1_loss
+from xgrad.ops.likelihoods import gaussian_nll_loss, poisson_nll_loss
+from xgrad.ops.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    smooth_l1_loss,
+)
+from xgrad.ops.margin_losses import (
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+)
 from xgrad.ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from xgrad.ops.pooling import (
     adaptive_avg_pool1d,
@@ -51,18 +69,22 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
     "cross_entropy",
     "dropout",
     "dropout1d",
     "dropout2d",
     "elu",
     "embedding",
+    "gaussian_nll_loss",
     "gelu",
     "glu",
     "group_norm",
@@ -70,6 +92,7 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
     "kl_div",
@@ -79,12 +102,18 @@ __all__ = [
     "linear",
     "log_softmax",
     "logsigmoid",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
+    "normalize",
     "one_hot",
+    "pairwise_distance",
+    "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
@@ -94,6 +123,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
     "softplus",
     "softshrink",
@@ -101,5 +131,6 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "triplet_margin_loss",
 ]
 hints.install(__name__)

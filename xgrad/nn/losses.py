@@ -19,7 +19,7 @@ _SHARED = by_name(
 
 
 class _Loss(Module):
-    """A function of tensors and of options, which are attributes of their names; tensors among them are buffers."""
+    """A function of tensors and of options, which are attributes of their names; weights among them are buffers."""
 
     function: ClassVar[Callable[..., Tensor]]
     options: tuple[str, ...]
@@ -33,10 +33,10 @@ class _Loss(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of an input for a target."""
+    def forward(self, *inputs: Tensor, **named_inputs: Tensor) -> Tensor:
+        """Return the value of the function for its tensors."""
         named = vars(self)
-        return type(self).function(input, target, **{name: named[name] for name in self.options})
+        return type(self).function(*inputs, **named_inputs, **{name: named[name] for name in self.options})
 
 
 @documented(shared=_SHARED)
@@ -194,3 +194,198 @@ class KLDivLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction=reduction, log_target=log_target)
+
+
+@documented(shared=_SHARED)
+class BCELoss(_Loss):
+    """The cross-entropy of probabilities of two classes: see `functional.binary_cross_entropy`.
+
+    weight : Tensor, optional -- Of each loss, of a shape that broadcasts; a buffer.
+    reduction
+    raises ValueError -- In the call, if the shapes differ, `reduction` is unknown, or inputs are not from 0 to 1.
+
+    >>> xgrad.nn.BCELoss()(xgrad.asarray([0.5]), xgrad.ones(1))
+    Tensor(0.6931472)
+    """
+
+    function = staticmethod(F.binary_cross_entropy)
+
+    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
+        super().__init__(weight=weight, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class PoissonNLLLoss(_Loss):
+    """The negative log-likelihood of counts: see `functional.poisson_nll_loss`.
+
+    log_input : bool, default True -- Whether the input has logarithms of rates, not rates.
+    full : bool, default False -- Whether to add ``log(target!)``, approximately.
+    eps : float, default 1e-8 -- Added to a rate before its logarithm.
+    reduction
+    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+
+    >>> xgrad.nn.PoissonNLLLoss()(xgrad.zeros(3), xgrad.ones(3))
+    Tensor(1.)
+    """
+
+    function = staticmethod(F.poisson_nll_loss)
+
+    def __init__(
+        self, log_input: bool = True, full: bool = False, *, eps: float = 1e-8, reduction: str = "mean"
+    ) -> None:
+        super().__init__(log_input=log_input, full=full, eps=eps, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class GaussianNLLLoss(_Loss):
+    """The negative log-likelihood of normal distributions: see `functional.gaussian_nll_loss`.
+
+    It is called with the means, samples and variances.
+
+    full : bool, default False -- Whether to add the constant ``log(2 pi) / 2``.
+    eps : float, default 1e-6 -- The least variance.
+    reduction
+    raises ValueError -- In the call, if the shapes do not fit, `reduction` is unknown, or a variance is negative.
+
+    >>> xgrad.nn.GaussianNLLLoss()(xgrad.zeros(3), xgrad.ones(3), xgrad.ones(3))
+    Tensor(0.5)
+    """
+
+    function = staticmethod(F.gaussian_nll_loss)
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(full=full, eps=eps, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class HingeEmbeddingLoss(_Loss):
+    """The distances of similar pairs, and a hinge of others: see `functional.hinge_embedding_loss`.
+
+    margin : float, default 1 -- The distance from which the loss of other pairs is 0.
+    reduction
+    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+
+    >>> xgrad.nn.HingeEmbeddingLoss()(xgrad.asarray([0.25]), xgrad.asarray([-1]))
+    Tensor(0.75)
+    """
+
+    function = staticmethod(F.hinge_embedding_loss)
+
+    def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(margin=margin, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class CosineEmbeddingLoss(_Loss):
+    """A loss of the cosine of similar and of other pairs of vectors: see `functional.cosine_embedding_loss`.
+
+    margin : float, default 0 -- The cosine up to which the loss of other pairs is 0.
+    reduction
+    raises ValueError -- In the call, if the shapes do not fit, or `reduction` is unknown.
+
+    >>> x = xgrad.asarray([[1.0, 0.0]])
+    >>> xgrad.nn.CosineEmbeddingLoss()(x, xgrad.asarray([[0.0, 1.0]]), xgrad.asarray([1]))
+    Tensor(1.)
+    """
+
+    function = staticmethod(F.cosine_embedding_loss)
+
+    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
+        super().__init__(margin=margin, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class MarginRankingLoss(_Loss):
+    """A hinge of the differences of scores: see `functional.margin_ranking_loss`.
+
+    margin : float, default 0 -- The difference from which the loss is 0.
+    reduction
+    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+
+    >>> xgrad.nn.MarginRankingLoss()(xgrad.zeros(3), xgrad.ones(3), xgrad.ones(3))
+    Tensor(1.)
+    """
+
+    function = staticmethod(F.margin_ranking_loss)
+
+    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
+        super().__init__(margin=margin, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class SoftMarginLoss(_Loss):
+    """The cross-entropy of the classes 1 and -1: see `functional.soft_margin_loss`.
+
+    reduction
+    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+
+    >>> xgrad.nn.SoftMarginLoss()(xgrad.zeros(2), xgrad.asarray([1, -1]))
+    Tensor(0.6931472)
+    """
+
+    function = staticmethod(F.soft_margin_loss)
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class TripletMarginLoss(_Loss):
+    """A hinge of the distances of a vector from similar and other ones: see `functional.triplet_margin_loss`.
+
+    margin : float, default 1 -- The difference of the distances from which the loss is 0; above 0.
+    p : float, default 2 -- The order of the norm.
+    eps : float, default 1e-6 -- Added to each difference.
+    swap : bool, default False -- Whether the smaller distance of the other one counts.
+    reduction
+    raises ValueError -- In the call, if the shapes differ, `margin` is not above 0, or `reduction` is unknown.
+
+    >>> x = xgrad.zeros((1, 2))
+    >>> xgrad.nn.TripletMarginLoss()(x, x, x)
+    Tensor(1.)
+    """
+
+    function = staticmethod(F.triplet_margin_loss)
+
+    def __init__(
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, *, reduction: str = "mean"
+    ) -> None:
+        super().__init__(margin=margin, p=p, eps=eps, swap=swap, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class MultiMarginLoss(_Loss):
+    """The hinge loss of classes: see `functional.multi_margin_loss`.
+
+    p : {1, 2}, default 1 -- The power.
+    margin : float, default 1 -- The difference of scores from which the loss is 0.
+    weight, reduction
+    raises ValueError, TypeError, IndexError -- In the call, as `functional.multi_margin_loss`.
+
+    >>> xgrad.nn.MultiMarginLoss()(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0]))
+    Tensor(1.)
+    """
+
+    function = staticmethod(F.multi_margin_loss)
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, *, reduction: str = "mean"
+    ) -> None:
+        super().__init__(p=p, margin=margin, weight=weight, reduction=reduction)
+
+
+@documented(shared=_SHARED)
+class MultiLabelSoftMarginLoss(_Loss):
+    """The cross-entropy of classes that do not exclude each other: see `functional.multilabel_soft_margin_loss`.
+
+    weight, reduction
+    raises ValueError -- In the call, if the shapes do not fit, or `reduction` is unknown.
+
+    >>> xgrad.nn.MultiLabelSoftMarginLoss()(xgrad.zeros((1, 3)), xgrad.ones((1, 3)))
+    Tensor(0.6931472)
+    """
+
+    function = staticmethod(F.multilabel_soft_margin_loss)
+
+    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
+        super().__init__(weight=weight, reduction=reduction)

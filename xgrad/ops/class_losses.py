@@ -11,15 +11,16 @@ from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, int64
 from xgrad.core.tensor import Tensor
-from xgrad.ops.creation import ones_like
+from xgrad.ops.creation import arange, ones_like
 from xgrad.ops.declare import derivative
+from xgrad.ops.elementwise import relu
 from xgrad.ops.embedding import check_numbers
 from xgrad.ops.indexing import take, take_along_axis
-from xgrad.ops.loss_reductions import check_reduction, reduced
+from xgrad.ops.loss_reductions import check_reduction, reduce_losses, reduced
 from xgrad.ops.manipulation import expand_dims, reshape, squeeze
 from xgrad.ops.nn import log_softmax, softmax
 from xgrad.ops.searching import where
-from xgrad.ops.statistical import sum
+from xgrad.ops.statistical import mean, sum
 from xgrad.ops.tensor_conversion import astype
 from xgrad.support.docstrings import documented
 
@@ -179,17 +180,23 @@ def _targets(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return where the target is ignored, its classes, 0 where it is, and its weights, 0 where it is."""
     count = input.shape[_class_axis(input)]
-    if weight is not None and as_tensor(op, "weight", weight).shape != (count,):
-        raise ValueError(f"{op}: expected weight of shape {(count,)}, got {weight.shape}")
     target = astype(target, int64, copy=False)
     ignored = target == (-100 if ignore_index is None else ignore_index)
     classes = where(ignored, 0, target)
     check_numbers(op, "target", classes, count)
-    if weight is None:
-        weights = ones_like(classes, dtype=input.dtype)
-    else:
-        weights = reshape(take(weight, reshape(classes, (classes.size,)), axis=0), classes.shape)
+    weights = ones_like(classes, dtype=input.dtype) if weight is None else _weights(op, weight, classes, count)
     return ignored, classes, where(ignored, 0, weights)
+
+
+def _weights(op: str, weight: Tensor, classes: Tensor, count: int) -> Tensor:
+    """Return the weight of each of some classes."""
+    _check_weight(op, weight, count)
+    return reshape(take(weight, reshape(classes, (classes.size,)), axis=0), classes.shape)
+
+
+def _check_weight(op: str, weight: Tensor, count: int) -> None:
+    if as_tensor(op, "weight", weight).shape != (count,):
+        raise ValueError(f"{op}: expected weight of shape {(count,)}, got {weight.shape}")
 
 
 @documented()
@@ -252,8 +259,8 @@ def _of_probabilities(
         )
     axis = _class_axis(input)
     count = input.shape[axis]
-    if weight is not None and as_tensor("cross_entropy", "weight", weight).shape != (count,):
-        raise ValueError(f"cross_entropy: expected weight of shape {(count,)}, got {weight.shape}")
+    if weight is not None:
+        _check_weight("cross_entropy", weight, count)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / count
     terms = log_softmax(input, axis=axis) * target
@@ -261,3 +268,46 @@ def _of_probabilities(
     if reduction == "none":
         return losses
     return sum(losses) / losses.size if reduction == "mean" else sum(losses)
+
+
+@documented()
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the hinge loss of classes: the mean of ``max(0, margin - right + other)**p``, with 0 for the right class.
+
+    input : Tensor -- Scores, of shape (batch, classes), or (classes,).
+    target : Tensor -- The number of the right class, from 0; integers, of shape (batch,), or ().
+    p : {1, 2}, default 1 -- The power.
+    margin : float, default 1 -- The difference of scores from which the loss is 0.
+    weight : Tensor, optional -- Of each class, of shape (classes,).
+    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses of the rows.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
+    raises ValueError -- If the shapes do not fit, or `p` or `reduction` is none of the above.
+    raises TypeError -- If `target` is not of integers.
+    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+
+    >>> xgrad.nn.functional.multi_margin_loss(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0]))
+    Tensor(1.)
+    """
+    op = "multi_margin_loss"
+    check_reduction(op, reduction)
+    input, target = as_tensor(op, "input", input), as_tensor(op, "target", target)
+    _check_classes(op, input, target)
+    if input.ndim > 2:
+        raise ValueError(f"{op}: expected input of shape (batch, classes), got {input.shape}")
+    if p not in (1, 2):
+        raise ValueError(f"{op}: expected p of 1 or 2, got {p}")
+    count = input.shape[-1]
+    target = astype(target, int64, copy=False)
+    check_numbers(op, "target", target, count)
+    right = expand_dims(target, axis=-1)
+    losses = relu(margin - take_along_axis(input, right, axis=-1) + input) ** p
+    losses = mean(where(right == arange(count, device=input.device), 0, losses), axis=-1)
+    return reduce_losses(losses, reduction, None if weight is None else _weights(op, weight, target, count))

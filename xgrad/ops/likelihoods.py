@@ -1,0 +1,89 @@
+"""Negative log-likelihoods of distributions of numbers."""
+
+from __future__ import annotations
+
+import math
+
+from xgrad.core.arguments import as_tensor
+from xgrad.core.tensor import Tensor
+from xgrad.ops.elementwise import clip, exp, log, square
+from xgrad.ops.loss_reductions import loss_inputs, reduce_losses
+from xgrad.ops.manipulation import expand_dims
+from xgrad.ops.searching import where
+from xgrad.ops.statistical import all
+from xgrad.support.docstrings import documented
+
+
+@documented()
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    *,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative log-likelihood of counts that have Poisson distributions: ``rate - target * log(rate)``.
+
+    input : Tensor -- Logarithms of the rates, of any shape, or the rates.
+    target : Tensor -- The counts, of the shape of `input`.
+    log_input : bool, default True -- Whether `input` has logarithms.
+    full : bool, default False -- Whether to add ``log(target!)`` for counts above 1, by Stirling's formula.
+    eps : float, default 1e-8 -- Added to a rate before its logarithm.
+    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
+    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
+
+    >>> xgrad.nn.functional.poisson_nll_loss(xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0]))
+    Tensor(1.)
+    """
+    input, target = loss_inputs("poisson_nll_loss", reduction, input=input, target=target)
+    losses = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if full:
+        count = clip(target, 1)  # the logarithm of smaller ones is not used, and may not exist
+        stirling = count * log(count) - count + 0.5 * log(2 * math.pi * count)
+        losses = losses + where(target > 1, stirling, 0)
+    return reduce_losses(losses, reduction)
+
+
+@documented()
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor,
+    *,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative log-likelihood ``(log(var) + (input - target)**2 / var) / 2`` of normal distributions.
+
+    D. A. Nix, A. S. Weigend, "Estimating the mean and variance of the target probability distribution", ICNN, 1994.
+
+    input : Tensor -- The means, of any shape.
+    target : Tensor -- The samples, of the shape of `input`.
+    var : Tensor -- The variances, of the shape of `input`, or of that with some lengths of 1, or without the last axis.
+    full : bool, default False -- Whether to add the constant ``log(2 pi) / 2``.
+    eps : float, default 1e-6 -- The least variance. The gradient ignores this limit, so that variances can grow again.
+    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `input`.
+    raises ValueError -- If the shapes do not fit, `reduction` is none of the above, or a variance is negative, which is
+        not checked on ``cuda``: that would have to synchronize.
+
+    >>> xgrad.nn.functional.gaussian_nll_loss(xgrad.zeros(2), xgrad.asarray([1.0, 2.0]), xgrad.ones(2))
+    Tensor(1.25)
+    """
+    op = "gaussian_nll_loss"
+    input, target = loss_inputs(op, reduction, input=input, target=target)
+    var = as_tensor(op, "var", var)
+    if var.ndim != input.ndim and var.shape == input.shape[:-1]:
+        var = expand_dims(var, axis=-1)
+    if var.ndim != input.ndim or any(m not in (1, n) for m, n in zip(var.shape, input.shape, strict=True)):
+        raise ValueError(f"{op}: expected var of the shape of input, {input.shape}, got {var.shape}")
+    backend, valid = var.device.backend, all(~(var < 0))
+    if not backend.asynchronous and not backend.check_true(valid._data):
+        raise ValueError(f"{op}: expected var of 0 or more, got negative numbers")
+    var = var + (clip(var, eps) - var).detach()
+    losses = (log(var) + square(input - target) / var) / 2
+    return reduce_losses(losses + math.log(2 * math.pi) / 2 if full else losses, reduction)

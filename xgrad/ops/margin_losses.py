@@ -1,0 +1,170 @@
+"""Losses that are zero beyond a margin, and their smooth variants."""
+
+from __future__ import annotations
+
+from xgrad.core.arguments import as_tensor
+from xgrad.core.tensor import Tensor
+from xgrad.ops.distances import cosine_similarity, pairwise_distance
+from xgrad.ops.elementwise import clip, minimum, softplus
+from xgrad.ops.loss_reductions import loss_inputs, reduce_losses
+from xgrad.ops.losses import binary_cross_entropy_with_logits
+from xgrad.ops.searching import where
+from xgrad.ops.statistical import mean
+from xgrad.support.docstrings import by_name, documented
+
+_SHARED = by_name(
+    'reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.',
+    "ValueError -- If the shapes do not fit, or `reduction` is none of the above.",
+)
+
+
+@documented(shared=_SHARED)
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
+    """Return the distances of similar pairs, and of others how far the distance is below the margin.
+
+    input : Tensor -- Distances, of any shape.
+    target : Tensor -- 1 for similar pairs and -1 for others, of the shape of `input`.
+    margin : float, default 1 -- The distance from which the loss of other pairs is 0.
+    reduction
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
+    raises ValueError
+
+    >>> target = xgrad.asarray([1, -1])
+    >>> xgrad.nn.functional.hinge_embedding_loss(xgrad.asarray([0.25, 0.25]), target, reduction="none")
+    Tensor([0.25, 0.75])
+    """
+    input, target = loss_inputs("hinge_embedding_loss", reduction, input=input, target=target)
+    losses = where(target != -1, input, 0) + where(target != 1, clip(margin - input, 0), 0)
+    return reduce_losses(losses, reduction)
+
+
+@documented(shared=_SHARED)
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
+) -> Tensor:
+    """Return 1 minus the cosine of similar pairs of vectors, and of others how far the cosine is above the margin.
+
+    input1, input2 : Tensor -- Of shape (batch, features), or (features,).
+    target : Tensor -- 1 for similar pairs and -1 for others, of shape (batch,), or ().
+    margin : float, default 0 -- The cosine up to which the loss of other pairs is 0.
+    reduction
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
+    raises ValueError
+
+    >>> x, target = xgrad.asarray([[1.0, 0.0], [1.0, 0.0]]), xgrad.asarray([1, -1])
+    >>> xgrad.nn.functional.cosine_embedding_loss(x, xgrad.asarray([[0.0, 1.0], [2.0, 0.0]]), target, reduction="none")
+    Tensor([1., 1.])
+    """
+    op = "cosine_embedding_loss"
+    input1, input2 = loss_inputs(op, reduction, input1=input1, input2=input2)
+    target = as_tensor(op, "target", target)
+    if input1.ndim not in (1, 2) or target.shape != input1.shape[:-1]:
+        raise ValueError(
+            f"{op}: expected inputs of shape (batch, features) and target of shape (batch,), got {input1.shape} and "
+            f"{target.shape}"
+        )
+    cosine = cosine_similarity(input1, input2, axis=-1)
+    losses = where(target == 1, 1 - cosine, 0) + where(target == -1, clip(cosine - margin, 0), 0)
+    return reduce_losses(losses, reduction)
+
+
+@documented(shared=_SHARED)
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
+) -> Tensor:
+    """Return ``max(0, margin - target * (input1 - input2))``.
+
+    input1, input2 : Tensor -- Scores, of one shape.
+    target : Tensor -- 1 where `input1` should be the larger and -1 where `input2` should, of the same shape.
+    margin : float, default 0 -- The difference from which the loss is 0.
+    reduction
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
+    raises ValueError
+
+    >>> scores, target = xgrad.asarray([1.0, 3.0]), xgrad.asarray([1, -1])
+    >>> xgrad.nn.functional.margin_ranking_loss(scores, xgrad.asarray([0.0, 1.0]), target)
+    Tensor(1.)
+    """
+    input1, input2, target = loss_inputs("margin_ranking_loss", reduction, input1=input1, input2=input2, target=target)
+    return reduce_losses(clip(margin - target * (input1 - input2), 0), reduction)
+
+
+@documented(shared=_SHARED)
+def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """Return ``log(1 + exp(-target * input))``.
+
+    input : Tensor -- Logits, of any shape.
+    target : Tensor -- 1 or -1, of the shape of `input`.
+    reduction
+    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
+    raises ValueError
+
+    >>> xgrad.nn.functional.soft_margin_loss(xgrad.asarray([0.0, 200.0]), xgrad.asarray([1, -1]), reduction="none")
+    Tensor([  0.6931472, 200.       ])
+    """
+    input, target = loss_inputs("soft_margin_loss", reduction, input=input, target=target)
+    return reduce_losses(softplus(-target * input), reduction)
+
+
+@documented(shared=_SHARED)
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``: see `pairwise_distance`.
+
+    V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, "Learning local feature descriptors with triplets and shallow
+    convolutional neural networks", BMVC, 2016.
+
+    anchor, positive, negative : Tensor -- Of one shape, (..., features).
+    margin : float, default 1 -- The difference of the distances from which the loss is 0; above 0.
+    p : float, default 2 -- The order of the norm.
+    eps : float, default 1e-6 -- Added to each difference.
+    swap : bool, default False -- Whether the smaller of the negative's distances to `anchor` and `positive` counts.
+    reduction
+    returns Tensor -- A scalar, or with ``reduction="none"`` of shape (...).
+    raises ValueError -- If the shapes differ, `margin` is not above 0, or `reduction` is none of the above.
+
+    >>> anchor, negative = xgrad.asarray([[0.0, 0.0]]), xgrad.asarray([[0.5, 0.0]])
+    >>> xgrad.nn.functional.triplet_margin_loss(anchor, anchor, negative, eps=0.0)
+    Tensor(0.5)
+    """
+    op = "triplet_margin_loss"
+    anchor, positive, negative = loss_inputs(op, reduction, anchor=anchor, positive=positive, negative=negative)
+    if not margin > 0:
+        raise ValueError(f"{op}: expected margin > 0, got {margin}")
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduce_losses(clip(margin + near - far, 0), reduction)
+
+
+@documented(shared=_SHARED)
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+) -> Tensor:
+    """Return the mean of `binary_cross_entropy_with_logits` over classes that do not exclude each other.
+
+    input : Tensor -- Logits, of shape (..., classes).
+    target : Tensor -- 1 for the classes that apply and 0 for others, of the same shape.
+    weight : Tensor, optional -- Of each class, of shape (classes,).
+    reduction
+    returns Tensor -- A scalar, or with ``reduction="none"`` of shape (...).
+    raises ValueError
+
+    >>> xgrad.nn.functional.multilabel_soft_margin_loss(xgrad.zeros((1, 3)), xgrad.asarray([[1, 0, 1]]))
+    Tensor(0.6931472)
+    """
+    op = "multilabel_soft_margin_loss"
+    input, target = loss_inputs(op, reduction, input=input, target=target)
+    if not input.ndim:
+        raise ValueError(f"{op}: expected input of shape (..., classes), got ()")
+    losses = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    return reduce_losses(mean(losses, axis=-1), reduction)
