@@ -35,6 +35,9 @@ _LAZY_KERNELS = {
     "convolution": "convolution convolution_input convolution_weight",
     "pooling": "maximum_pool maximum_pool_gradient",
 }
+#: Bytes of an array, freed at once and never touched, by which glibc learns to keep freed memory: it returns blocks
+#: above the largest that it has mapped and freed, up to 32 MiB, and the system then zeroes each page of the next ones.
+_LARGEST = (1 << 25) - (1 << 16)
 
 
 class _Namespace:
@@ -75,6 +78,7 @@ class NumpyBackend(Backend):
     executor = "xgrad_numpy.executor"
 
     def __init__(self) -> None:
+        np.empty(_LARGEST, np.uint8)
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
         self.kernels = {"remainder": np.remainder} | {name: getattr(functions, name) for name in _KERNELS}

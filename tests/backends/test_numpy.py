@@ -1,6 +1,9 @@
 """Functions of the NumPy backend, compared with those of NumPy."""
 
 import itertools
+import platform
+import subprocess
+import sys
 
 import array_api_compat.numpy as compat
 import numpy as np
@@ -173,3 +176,20 @@ def test_clip_is_that_of_the_standard(bounds, dtype):
         x = (np.random.default_rng(3).normal(size=n) * 3).astype(dtype)
         expected = x if low is None else np.maximum(x, low)
         same(functions.clip(x, low, high), expected if high is None else np.minimum(expected, high))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the threshold is that of glibc")
+def test_memory_of_large_arrays_is_used_again_without_page_faults():
+    """In a new process, for the threshold depends on what was freed before."""
+    code = """
+import resource, xgrad
+faults = []
+for _ in range(8):
+    x = xgrad.ones((1000, 1000)) + 1
+    y = x * x
+    del x, y
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+print(faults[-1] - faults[3])
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(out) < 1000  # pages of one array
