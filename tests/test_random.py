@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import xgrad
+from helpers import check_error
 from reference_philox import VECTORS, stream, words
 from xgrad.backend import philox
+from xgrad.core.errors import CaptureWarning
 from xgrad.random import Generator, multinomial, normal, rand, randint, randn, randperm, uniform, variates
 
 DRAWS = {
@@ -393,3 +395,44 @@ def test_captured_multinomial_draws_what_eager_calls_draw(replacement: bool) -> 
 def test_invalid_weights_of_multinomial_are_refused(weights: object, count: int, message: str) -> None:
     with pytest.raises(ValueError, match=f"multinomial: {message}"):
         multinomial(xgrad.asarray(weights), count)
+
+
+# State
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_state_continues_on_any_device_in_any_generator(name, device):
+    xgrad.manual_seed(3)
+    rand(5)
+    state = xgrad.random.get_state()
+    expected = [bits(DRAWS[name](device="cpu")) for _ in range(2)]
+    xgrad.random.set_state(state)
+    assert [bits(DRAWS[name](device=device)) for _ in range(2)] == expected
+    other = Generator()
+    other.set_state(state)
+    xgrad.random.set_state(other.get_state())
+    assert state == {"seed": 3, "calls": 1} and bits(DRAWS[name](device=device)) == expected[0]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "set_state((3, 1)) -> TypeError: set_state: expected a mapping with 'seed' and 'calls', as of get_state, got …",
+        "set_state({'seed': 3}) -> TypeError: set_state: expected a mapping with 'seed' and 'calls'",
+        "set_state({'seed': 0.5, 'calls': 0}) -> TypeError: set_state: expected an int as the seed, got 0.5",
+        "set_state({'seed': -1, 'calls': 0}) -> ValueError: set_state: expected a seed from 0 to 2**64 - 1, got -1",
+        "set_state({'seed': 1, 'calls': -1}) -> ValueError: set_state: expected a number of calls from 0",
+    ],
+)
+def test_invalid_states_are_refused(row):
+    before = xgrad.random.get_state()
+    call, _, error = row.partition(" -> ")
+    check_error(call, error, set_state=xgrad.random.set_state)
+    assert xgrad.random.get_state() == before
+
+
+def test_captured_step_does_not_read_or_set_states():
+    for use in (xgrad.random.get_state, lambda: xgrad.random.set_state({"seed": 1, "calls": 0})):
+        step = xgrad.capture(lambda x, use=use: (use(), x + 1)[1])
+        with pytest.warns(CaptureWarning, match="the state of a generator is read or set in the step"):
+            assert step(xgrad.ones(1)).item() == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -56,6 +56,24 @@ class Generator:
     def seed(self) -> int:
         """The seed that the stream began with."""
         return self._state[0]
+
+    def get_state(self) -> dict[str, int]:
+        """Return the seed and the number of calls so far: see `get_state`."""
+        _refuse_trace("get_state")
+        seed, calls = self._state
+        return {"seed": seed, "calls": calls}
+
+    def set_state(self, state: Mapping[str, int]) -> None:
+        """Continue from what `get_state` returned: see `set_state`."""
+        _refuse_trace("set_state")
+        if not isinstance(state, Mapping) or state.keys() != {"seed", "calls"}:
+            raise TypeError(
+                f"set_state: expected a mapping with 'seed' and 'calls', as of get_state, got {shown(state)}"
+            )
+        calls = state["calls"]
+        if not _is_int(calls) or not 0 <= calls < 2**64:
+            raise ValueError(f"set_state: expected a number of calls from 0 to 2**64 - 1, got {shown(calls)}")
+        self._state = _as_seed("set_state", state["seed"]), int(calls)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(seed={self.seed})"
@@ -283,6 +301,44 @@ def manual_seed(seed: int) -> Generator:
     """
     default_generator._state = _as_seed("manual_seed", seed), 0
     return default_generator
+
+
+@documented()
+def get_state() -> dict[str, int]:
+    """Return the state of the generator of this thread or task.
+
+    There is one for all devices, since equal seeds give the same bits on each.
+
+    returns dict -- ``"seed"``, and ``"calls"``: the number of calls so far that drew numbers.
+
+    >>> _ = xgrad.manual_seed(7)
+    >>> first = xgrad.random.rand(3)
+    >>> xgrad.random.get_state()
+    {'seed': 7, 'calls': 1}
+    """
+    return default_generator.get_state()
+
+
+@documented()
+def set_state(state: Mapping[str, int]) -> None:
+    """Continue the generator of this thread or task from what `get_state` returned, on any device.
+
+    state : mapping -- From `get_state`, or from the method of a `Generator`.
+    raises TypeError -- If it is another mapping, or none, or the seed is not an int.
+    raises ValueError -- If a number is out of range.
+
+    >>> state = xgrad.random.get_state()
+    >>> first = xgrad.random.rand(3)
+    >>> xgrad.random.set_state(state)
+    >>> bool(xgrad.all(first == xgrad.random.rand(3)))
+    True
+    """
+    default_generator.set_state(state)
+
+
+def _refuse_trace(name: str) -> None:
+    if (trace := tracing.get()) is not None:
+        trace.refuse(f"{name}: the state of a generator is read or set in the step: do it before or after")
 
 
 def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor:

@@ -61,6 +61,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "xgrad.linalg.pinv": "pinverse",
         "xgrad.linalg.slogdet": "logdet",
         "xgrad.manual_seed": "seed",
+        "xgrad.random.get_state": "get_rng_state",
+        "xgrad.random.set_state": "set_rng_state",
         "xgrad.matmul": "bmm dsmm mm mv dot",
         "xgrad.matrix_transpose": "t",
         "xgrad.max": "amax",
@@ -160,6 +162,8 @@ _NAMES: dict[str, dict[str, str]] = {
     "xgrad.random": {
         "xgrad.nn.init.normal_": "normal_",
         "xgrad.manual_seed": "seed",
+        "xgrad.random.get_state": "get_rng_state",
+        "xgrad.random.set_state": "set_rng_state",
         "xgrad.random.rand": "random",
         "xgrad.random.Generator": "default_rng",
         "xgrad.random.randn": "standard_normal",
