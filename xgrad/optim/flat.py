@@ -91,8 +91,8 @@ class FlatParameters:
             self.numbers = {key: value for key, value in states[0].items() if not states[0].is_array(key)}
             self.arrays: dict[str, Tensor] = {}
             for key in [key for key in states[0] if key not in self.numbers]:
-                arrays = [state[key] for state in states]
-                self.arrays[key] = from_array(self.layout.packed(arrays) if elementwise else arrays[0], self.device)
+                packed = self.layout.packed([state[key] for state in states])
+                self.arrays[key] = from_array(packed if elementwise else self.layout.views(packed)[0], self.device)
             # All parameters, and each of them in the buffer
             self.buffer, *self.segments = [from_placement(None, self.layout.placement) for _ in (None, *params)]
             self.reallocate()

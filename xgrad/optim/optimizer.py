@@ -244,6 +244,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` returned, with parameters of the same shapes in the same order.
 
+        On a CPU, steps continue to the bit if the parameters had their values before.
+
         state_dict : mapping -- From an optimizer of this kind. Its arrays are copied, to the device and in the dtype of
             the parameters.
         raises TypeError -- If it is another mapping, or none.
@@ -299,6 +301,9 @@ class Optimizer:
             (setattr, self, "_packed", {}),
             *[(own.update, {**group, "params": own["params"]}) for own, group in pairs],
         )
+        if state:  # now, so that already the next forward pass has the parameters in the memory layout of earlier ones
+            for group in self.param_groups:
+                self._pack(group)
 
     def __repr__(self) -> str:
         groups = (
