@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
 
 import xgrad
+from xgrad import nn, optim
+from xgrad.random import Generator
 
-DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64".split()
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
 
 
 @pytest.fixture
@@ -55,8 +59,87 @@ def test_device_is_the_default_device_and_must_be_known(path):
 def test_safetensors_reads_the_file(path):
     safetensors = pytest.importorskip("safetensors")
     with safetensors.safe_open(path, framework="np") as file:
-        assert file.metadata() == {"format": "xgrad"}
+        assert file.metadata().keys() == {"format", "xgrad.sha256"}
         assert file.get_tensor("x").tolist() == [1, 1]
+
+
+NESTED = [
+    None, True, 2**70, -0.0, 1e-310, math.inf, -math.inf, 1j, complex(math.inf, -0.0), "", "\ud800\0é", [], (), {},
+    {"a": [1, (2.5, None), {}], "b": {0: "x", -1: (), "1": False}}, {"$tensor": "x", "$dict": []},
+    {"__metadata__": 1, "xgrad.state": {"format": "xgrad"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("state", NESTED, ids=lambda state: repr(state)[:30])
+def test_state_without_tensors_is_loaded_as_it_was_saved(state, tmp_path):
+    xgrad.save(state, tmp_path / "file")
+    loaded = xgrad.load(tmp_path / "file")
+    assert repr(loaded) == repr(state)  # which also compares types, keys in order, and signs of zeros
+
+
+def test_types_of_containers_and_numbers_become_plain_ones(tmp_path):
+    state = OrderedDict(pair=namedtuple("Pair", "x y")(np.float64(0.5), math.nan))
+    xgrad.save(state, tmp_path / "file")
+    loaded = xgrad.load(tmp_path / "file")
+    assert repr(loaded) == "{'pair': (0.5, nan)}"
+
+
+def test_tensor_of_several_places_is_saved_once_and_is_one_tensor_again(tmp_path):
+    x = xgrad.asarray(np.arange(1000.0))
+    for state in ({"a": x, "b": x}, {"a": {"b": x}, "c": [x, 1]}):
+        xgrad.save(state, tmp_path / "file")
+        first, second = dict(tensors_of(xgrad.load(tmp_path / "file"))).values()
+        assert first is second and first.tolist() == x.tolist()
+        assert (tmp_path / "file").stat().st_size < 9000
+
+
+def tensors_of(tree):
+    from xgrad.support.trees import leaves
+
+    return [(path, leaf) for path, leaf in leaves(tree) if isinstance(leaf, xgrad.Tensor)]
+
+
+def test_tensors_are_named_by_their_paths_for_other_readers(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    x, z = xgrad.ones((2, 3)), xgrad.asarray([1 + 2j], dtype="complex128")
+    xgrad.save({"a": {"w": x, "n": 1}, "a.w": -x, "l": [x, {0: 2 * x}], "z": z, "\ud800": 3 * x}, tmp_path / "file")
+    arrays = {name: array.tolist() for name, array in safetensors.load_file(tmp_path / "file").items()}
+    values = {name: xgrad.asarray(array) for name, array in arrays.items()}
+    assert values.pop("z").tolist() == [[1.0, 2.0]]
+    assert {name: value[0, 0].item() for name, value in values.items()} == {"a.w": 1, "a.w_": -1, "l.1.0": 2, "?": 3}
+
+
+OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad, optim.RMSprop, optim.Lion, optim.Muon, optim.NAdam]
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_training_continues_from_a_file_to_the_bit(kind, device, tmp_path):
+    def parts():
+        model = nn.Sequential(nn.Linear(30, 40), nn.BatchNorm1d(40), nn.Dropout(), nn.Linear(40, 7)).to(device)
+        optimizer = kind([p for p in model.parameters() if kind is not optim.Muon or p.ndim == 2], lr=0.01)
+        return model, optimizer, optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=9), Generator(3)
+
+    def train(steps, model, optimizer, schedule, generator):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model(generator.randn((8, 30), device=device)).square().mean().backward()
+            optimizer.step()
+            schedule.step()
+        return [p.cpu().numpy().tobytes() for p in model.state_dict().values()]
+
+    xgrad.manual_seed(5)
+    model, optimizer, schedule, generator = first = parts()
+    train(3, *first)
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
+    xgrad.save(state | {"random": xgrad.random.get_state(), "generator": generator}, tmp_path / "file")
+    expected = train(3, *first)
+
+    model, optimizer, schedule, _ = parts()
+    loaded = xgrad.load(tmp_path / "file", device=device)
+    for part, name in ((model, "model"), (optimizer, "optimizer"), (schedule, "schedule")):
+        part.load_state_dict(loaded[name])
+    xgrad.random.set_state(loaded["random"])
+    assert train(3, model, optimizer, schedule, loaded["generator"]) == expected
 
 
 def test_files_are_exchanged_with_pytorch(tmp_path, torch):
@@ -76,21 +159,33 @@ def test_files_are_exchanged_with_pytorch(tmp_path, torch):
 
 
 @pytest.mark.parametrize(
-    ("tensors", "text"),
+    ("state", "text"),
     [
-        ([("x", xgrad.ones(2))], r"save: expected a mapping of names to tensors, got list: .*state_dict\(\)"),
-        (xgrad.nn.Linear(2, 2), "save: expected a mapping of names to tensors, got Linear"),
-        ({1: xgrad.ones(2)}, "save: expected a str as the name of each tensor, got 1"),
-        ({"x": np.ones(2)}, "save: expected a Tensor for 'x', got ndarray: use xgrad.asarray"),
-        ({"x": xgrad.ones(1, dtype=xgrad.complex128)}, "save: 'x' is complex128, which safetensors lacks"),
-        ({"__metadata__": xgrad.ones(1)}, "save: the name '__metadata__' is taken by the format"),
+        (nn.Linear(2, 2), r"save: expected tensors, numbers, .*, got Linear: give its state_dict\(\)"),
+        ({"x": [0, np.ones(2)]}, r"save: expected .*, got ndarray at state\['x'\]\[1\]: use xgrad.asarray"),
+        ({"x": np.int64(1)}, r"save: expected .*, got int64 at state\['x'\]: use xgrad.asarray"),
+        ([b""], r"save: expected .*, got bytes at state\[0\]: leave it out, or convert it"),
+        ({True: 1}, "save: expected keys of type str or int, got True"),
+        ({"x": {(0,): 1}}, r"save: expected keys of type str or int, got .* at state\['x'\]"),
     ],
 )
-def test_invalid_tensors_are_refused_without_a_write(tensors, text, path):
+def test_invalid_values_are_refused_without_a_write(state, text, path):
     before = path.read_bytes()
     with pytest.raises(TypeError, match=text):
-        xgrad.save(tensors, path)
+        xgrad.save(state, path)
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
+
+
+def test_state_is_nested_at_most_100_deep(path):
+    deep, cycle = [xgrad.ones(1)], []
+    for i in range(99):
+        deep = {0: deep} if i % 2 else (deep,)
+    cycle.append([cycle, cycle])
+    xgrad.save(deep, path)
+    assert str(xgrad.load(path)) == str(deep)
+    for state in ([[deep]], cycle):
+        with pytest.raises(ValueError, match="save: expected containers nested at most 100 deep"):
+            xgrad.save(state, path)
 
 
 def test_full_disk_leaves_the_earlier_file_or_none(path, monkeypatch):
@@ -140,3 +235,15 @@ def test_damaged_files_are_refused(path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"load: expected a safetensors file, got .*, which is damaged"):
             xgrad.load(path)
+
+
+def test_files_without_a_checksum_are_loaded_if_they_are_of_others(tmp_path, path):
+    from safetensors.numpy import save_file
+
+    for metadata in (None, {"format": "pt"}, {"format": "xgrad"}):
+        save_file({"x": np.ones(2)}, tmp_path / "other", metadata=metadata)
+        assert xgrad.load(tmp_path / "other")["x"].tolist() == [1, 1]
+    for metadata in ({"format": "xgrad-2"}, {"xgrad.state": "1"}, {"xgrad.sha256": "0" * 64}):
+        save_file({"x": np.ones(2)}, tmp_path / "other", metadata=metadata)
+        with pytest.raises(ValueError, match="its contents do not have its checksum"):
+            xgrad.load(tmp_path / "other")

@@ -1,9 +1,22 @@
-"""Tensors in files of the safetensors format, which other libraries read, and which cannot run code."""
+"""State in files of the safetensors format, which other libraries read, and which cannot run code.
+
+Tensors are those of the format; anything else is JSON in its metadata, beside a checksum. In the JSON, an object with a
+key that begins with ``$`` stands for a value that JSON lacks::
+
+    {"$tensor": name}    {"$complex128": name}, whose parts are along a last axis
+    {"$tuple": [...]}    {"$dict": [[key, value], ...]}
+    {"$float": "nan"}    {"$complex": [real, imaginary]}    {"$generator": [seed, calls]}
+
+A mapping of names to tensors needs no JSON: its file is as those of other libraries.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -12,75 +25,156 @@ from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
+from xgrad.random import Generator
 from xgrad.support.docstrings import documented
 from xgrad.support.files import write
 from xgrad.support.hints import shown
 
 __all__ = ["load", "save"]
 
+FORMAT, STATE, CHECKSUM = "xgrad-2", "xgrad.state", "xgrad.sha256"
+MAX_DEPTH = 100  # levels of containers, each of at most three levels of JSON
+
 
 @documented()
-def save(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
-    """Save tensors by name, such as the ``state_dict()`` of a module, as a safetensors file.
+def save(state: Any, path: str | os.PathLike[str]) -> None:
+    """Save tensors, numbers and strings, in nested dicts, lists and tuples, as a safetensors file.
 
-    The file is written completely or not at all: after a failure, an earlier file is unchanged. Its mode is kept, and
-    a symbolic link is followed. A device or a FIFO is written to, and not replaced.
+    The file is written completely or not at all: after a failure, an earlier file is unchanged, and on return the new
+    one is on the disk. Its mode is kept, and a symbolic link is followed. A device or a FIFO is written to, and not
+    replaced. A checksum shows later damage to `load`.
 
-    tensors : mapping of str to Tensor -- Tensors on any devices. Gradients, graphs and devices are not saved.
+    A mapping of names to tensors, such as the ``state_dict()`` of a module, becomes a file that any library for the
+    format reads. In one of other contents, a tensor is named by its path, such as ``model.0.weight``.
+
+    state : dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None -- The state, such as ``{
+        "model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}``. Keys of mappings are of type
+        str or int. Tensors are of any dtype on any devices; gradients, graphs and devices are not saved. A tensor that
+        occurs several times is saved once.
     path : str or os.PathLike -- Path of the file.
-    raises TypeError -- If `tensors` is not a mapping of that kind, or has a tensor of complex128 or named
-        ``__metadata__``, for which the format has no place.
-    raises ValueError -- If a name has a lone surrogate, or the path a null character.
+    raises TypeError -- If the state has a value or a key of another type.
+    raises ValueError -- If it is nested more than 100 deep, or in itself, or the path has a null character.
     raises OSError -- If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not
         exist, PermissionError if it is write-protected.
 
     >>> import tempfile, xgrad
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     xgrad.save({"x": xgrad.ones(2)}, f"{folder}/x.safetensors")
-    ...     xgrad.load(f"{folder}/x.safetensors")
-    {'x': Tensor([1., 1.])}
+    ...     xgrad.save({"x": xgrad.ones(2), "losses": [0.5, 0.25]}, f"{folder}/state.safetensors")
+    ...     xgrad.load(f"{folder}/state.safetensors")
+    {'x': Tensor([1., 1.]), 'losses': [0.5, 0.25]}
     """
     target = os.fsdecode(path)
     if not target or os.path.isdir(target):
         raise IsADirectoryError(f"save: expected the path of a file, got the folder {target!r}: add a file name")
     if not os.path.isdir(folder := os.path.dirname(target) or "."):
         raise FileNotFoundError(f"save: expected an existing folder, got {folder}: make it first")
-    write(target, serialized(tensors))
+    write(target, serialized(state))
 
 
-def serialized(tensors: Mapping[str, Tensor]) -> bytes:
-    """Return the content of a safetensors file."""
-    from safetensors.numpy import save as serialize  # not at the top: slow to import
+def serialized(state: Any) -> bytes:
+    """Return the content of a file: the length of a header, the header in JSON, and the data of the tensors."""
+    encoder = _Encoder()
+    tree = encoder.encode(state, ())
+    arrays = encoder.arrays
+    metadata = {"format": FORMAT}
+    if tree != {name: {"$tensor": name} for name in arrays}:
+        metadata[STATE] = json.dumps(tree, allow_nan=False, separators=(",", ":"))
+    metadata[CHECKSUM] = _checksum(metadata.get(STATE, ""), arrays)
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in sorted(arrays, key=lambda name: -arrays[name].itemsize):  # so that each is aligned
+        start, end = end, end + arrays[name].nbytes
+        header[name] = {"dtype": _code(arrays[name]), "shape": arrays[name].shape, "data_offsets": (start, end)}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, *(arrays[name].data for name in list(header)[1:])])
 
-    if not isinstance(tensors, Mapping):
-        raise TypeError(
-            f"save: expected a mapping of names to tensors, got {type(tensors).__name__}: of a module, give "
-            "its state_dict()"
-        )
-    host = {name: _to_host(name, tensor) for name, tensor in tensors.items()}
-    return serialize(host, metadata={"format": "xgrad"})
+
+class _Encoder:
+    """The JSON of a state, and the arrays of its tensors by name."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self._known: dict[int, tuple[Tensor, dict[str, str]]] = {}  # each tensor, so that its id is no other's
+
+    def encode(self, value: Any, path: tuple[str | int, ...]) -> Any:
+        """Return a value, at a path, for JSON."""
+        if value is None or isinstance(value, (str, int)):
+            return value
+        if isinstance(value, Tensor):
+            return self._tensor(value, path)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"$float": repr(float(value))}
+        if isinstance(value, complex):
+            return {"$complex": [self.encode(part, path) for part in (value.real, value.imag)]}
+        if isinstance(value, Generator):
+            return {"$generator": list(value.get_state().values())}
+        if len(path) > MAX_DEPTH:
+            raise ValueError(f"save: expected containers nested at most {MAX_DEPTH} deep, got {_text(path[:5])}...")
+        if isinstance(value, (list, tuple)):
+            items = [self.encode(item, (*path, i)) for i, item in enumerate(value)]
+            return items if isinstance(value, list) else {"$tuple": items}
+        if not isinstance(value, Mapping):
+            raise TypeError(
+                f"save: expected tensors, numbers, strings, None, and dicts, lists and tuples of them, got "
+                f"{type(value).__name__}{_text(path)}: {_hint(value)}"
+            )
+        for key in value:
+            if not isinstance(key, (str, int)) or isinstance(key, bool):
+                raise TypeError(f"save: expected keys of type str or int, got {shown(key)}{_text(path)}")
+        pairs = [(key, self.encode(item, (*path, key))) for key, item in value.items()]
+        if all(isinstance(key, str) and key[:1] != "$" for key in value):
+            return dict(pairs)
+        return {"$dict": pairs}
+
+    def _tensor(self, tensor: Tensor, path: tuple[str | int, ...]) -> dict[str, str]:
+        if id(tensor) not in self._known:
+            # In C order, and on the host; a name that UTF-8 or the format lacks is changed.
+            array = np.asarray(tensor.detach().cpu().numpy(), order="C")
+            name = ".".join(map(str, path)).encode(errors="replace").decode()
+            while name in self.arrays or name == "__metadata__":
+                name += "_"
+            kind = "$tensor"
+            if array.dtype == np.complex128:
+                kind, array = "$complex128", np.stack([array.real, array.imag], axis=-1)
+            self.arrays[name], self._known[id(tensor)] = array, (tensor, {kind: name})
+        return self._known[id(tensor)][1]
 
 
-def _to_host(name: Any, tensor: Any) -> np.ndarray:
-    if not isinstance(name, str):
-        raise TypeError(f"save: expected a str as the name of each tensor, got {shown(name)}")
-    if name == "__metadata__":
-        raise TypeError(f"save: the name {name!r} is taken by the format: choose another")
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"save: expected a Tensor for {name!r}, got {type(tensor).__name__}: use xgrad.asarray")
-    if tensor.dtype.name == "complex128":
-        raise TypeError(f"save: {name!r} is complex128, which safetensors lacks: save its two parts")
-    # In C order: safetensors would write the memory of other layouts as it is.
-    return np.asarray(tensor.detach().cpu().numpy(), order="C")
+def _text(path: tuple[str | int, ...]) -> str:
+    return " at state" + "".join(f"[{step!r}]" for step in path) if path else ""
+
+
+def _hint(value: Any) -> str:
+    if hasattr(value, "state_dict"):
+        return "give its state_dict()"
+    return "use xgrad.asarray" if isinstance(value, (np.ndarray, np.generic)) else "leave it out, or convert it"
+
+
+def _code(array: np.ndarray) -> str:
+    """Return the format's name of a dtype."""
+    return "BOOL" if array.dtype.kind == "b" else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+
+
+def _checksum(state: str, arrays: Mapping[str, np.ndarray]) -> str:
+    digest = sha256(state.encode())
+    for name in sorted(arrays):
+        digest.update(f"\n{name}\n{_code(arrays[name])}{arrays[name].shape}\n".encode())
+        digest.update(arrays[name].data)
+    return digest.hexdigest()
 
 
 @documented()
-def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> dict[str, Tensor]:
-    """Load the tensors of a safetensors file, of xgrad or any other library.
+def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> Any:
+    """Load the state in a file of `save`, or the tensors in a safetensors file of any other library.
+
+    Nothing in a file is executed.
 
     path : str or os.PathLike -- The file.
     device
-    returns dict of str to Tensor -- Tensors by name, in the dtypes of the file.
+    returns dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None -- The state, its tensors in
+        the dtypes of the file; tensors by name if another library wrote it. Mappings are loaded as dict, named tuples
+        as tuple, and a tensor that was saved once for several places is the same tensor in all of them.
     raises FileNotFoundError, IsADirectoryError -- If there is no such file.
     raises PermissionError -- If it is read-protected.
     raises ValueError -- If the file is not of the format, or damaged.
@@ -104,18 +198,85 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     target = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:
-            return {name: _from_file(file, name, source, target) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata() or {}
+            arrays = {name: _from_file(file, name, source) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise ValueError(
-            f"load: expected a safetensors file, got {source}, which is damaged or of another kind: {error}"
-        ) from error
+        raise _damaged(source, error) from error
+    state = metadata.get(STATE)
+    ours = CHECKSUM in metadata or STATE in metadata or metadata.get("format") == FORMAT
+    if ours and metadata.get(CHECKSUM) != _checksum(state or "", arrays):
+        raise _damaged(source, "its contents do not have its checksum")
+    if state is None:
+        return {name: asarray(array, device=target) for name, array in arrays.items()}
+    try:
+        return _Decoder(arrays, target).decode(json.loads(state))
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
+        raise _damaged(source, f"its state has an invalid value: {type(error).__name__}: {error}") from error
 
+
+def _damaged(source: Any, reason: Any) -> ValueError:
+    return ValueError(f"load: expected a safetensors file, got {source}, which is damaged or of another kind: {reason}")
+
+
+class _Decoder:
+    """The state in JSON, given the arrays of its tensors by name."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], device: Device) -> None:
+        self._arrays, self._device = arrays, device
+        self._tensors: dict[str, Tensor] = {}
+
+    def decode(self, value: Any) -> Any:
+        """Return a value of JSON as it was; raise an error of any kind if `save` cannot have written it."""
+        if isinstance(value, list):
+            return [self.decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if not any(key[:1] == "$" for key in value):
+            return {key: self.decode(item) for key, item in value.items()}
+        ((kind, content),) = value.items()
+        return getattr(self, _KINDS[kind])(content)
+
+    def _tensor(self, name: str) -> Tensor:
+        if name not in self._tensors:
+            self._tensors[name] = asarray(self._arrays[name], device=self._device)
+        return self._tensors[name]
+
+    def _complex128(self, name: str) -> Tensor:
+        if name not in self._tensors:
+            parts = self._arrays[name]
+            if parts.dtype != np.float64 or parts.shape[-1:] != (2,):
+                raise ValueError(f"{name!r}: expected two parts of a complex number, got {parts.dtype}{parts.shape}")
+            values = parts.view(np.complex128).reshape(parts.shape[:-1])
+            self._tensors[name] = asarray(values, device=self._device)
+        return self._tensors[name]
+
+    def _tuple(self, items: list[Any]) -> tuple[Any, ...]:
+        return tuple([self.decode(item) for item in items])
+
+    def _dict(self, pairs: list[Any]) -> dict[str | int, Any]:
+        return {key: self.decode(item) for key, item in pairs}
+
+    def _float(self, text: str) -> float:
+        return float(text)
+
+    def _complex(self, parts: list[Any]) -> complex:
+        real, imag = self._tuple(parts)
+        return complex(real, imag)
+
+    def _generator(self, numbers: list[Any]) -> Generator:
+        generator = Generator(0)
+        generator.set_state(dict(zip(("seed", "calls"), numbers, strict=True)))
+        return generator
+
+
+_KINDS = {f"${name}": f"_{name}" for name in ("tensor", "complex128", "tuple", "dict", "float", "complex", "generator")}
 
 _SUPPORTED = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "C64"}
 
 
-def _from_file(file: Any, name: str, source: str, device: Device) -> Tensor:
+def _from_file(file: Any, name: str, source: Any) -> np.ndarray:
     dtype = file.get_slice(name).get_dtype()
     if dtype not in _SUPPORTED:
         raise TypeError(f"load: {name!r} in {source} has the dtype {dtype}, which xgrad lacks: save it as F32 first")
-    return asarray(file.get_tensor(name), device=device, copy=True)
+    array: np.ndarray = file.get_tensor(name)
+    return array

@@ -29,7 +29,7 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
     kept; on Windows, and on file systems without locks, all are kept.
 
     Raise OSError if the file could not be written, such as on a full disk, or over a write-protected file; the folder
-    is then unchanged.
+    is then unchanged. On return, the file is on the disk under its name.
     """
     with _named(path, content):
         if _write_in_place(path, content):
@@ -39,6 +39,7 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
         try:
             with _stage(temporary, target, content):
                 os.replace(temporary, target)
+                _sync_folder(target)
         finally:
             _unlink(temporary)
 
@@ -77,6 +78,8 @@ def write_together(files: Mapping[str, bytes | None]) -> None:
                 if replacement is not None:
                     with _named(path, files[path]):
                         os.replace(replacement, target)
+            for target in {os.path.dirname(target): target for target in staged}.values():
+                _sync_folder(target)
         except BaseException:
             for target in staged:
                 if target not in existing or os.path.exists(target + BACKUP):
@@ -195,6 +198,20 @@ def _create(temporary: str) -> BinaryIO:
         if os.path.exists(temporary):
             return file
         file.close()  # another process removed it as stale before it was locked
+
+
+def _sync_folder(target: str) -> None:
+    """Wait until the name of a file is on the disk."""
+    if sys.platform != "win32":
+        with suppress(PermissionError):  # a folder that is not readable
+            descriptor = os.open(os.path.dirname(target) or os.curdir, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # a file system without it
+                    raise
+            finally:
+                os.close(descriptor)
 
 
 def _remove_stale(folder: str) -> None:
