@@ -1,6 +1,6 @@
-"""Fuzzer of public functions, in a process of its own with a limit of memory and time.
+"""Calls of public functions with odd arguments, in a process of its own with a limit of memory and time.
 
-``python tests/call_fuzzer.py COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their name, and prints one
+``python -m tests.fuzz calls COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their name, and prints one
 line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
 """
 
@@ -215,8 +215,8 @@ def _short(x: Any) -> str:
         return f"<{type(x).__name__}: {type(error).__name__}>"
 
 
-def main() -> None:
-    count, seed, only = int(sys.argv[1]), int(sys.argv[2]), "".join(sys.argv[3:])
+def main(count: int, seed: int, only: str = "") -> None:
+    """Make calls in this process, and print faults."""
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGALRM, _alarm)
@@ -233,7 +233,3 @@ def main() -> None:
                 print(line, file=out, flush=True)
         print("done", file=out, flush=True)
         os.chdir("/")
-
-
-if __name__ == "__main__":
-    main()

@@ -67,7 +67,7 @@ def test_wrong_argument_is_named(message: str) -> None:
 def test_random_calls_raise_documented_errors() -> None:
     """The variable FUZZ_CALLS sets the number of calls, FUZZ_SEED the seed."""
     count = os.environ.get("FUZZ_CALLS", "1500")
-    script = Path(__file__).with_name("call_fuzzer.py")
-    command = [sys.executable, str(script), count, os.environ.get("FUZZ_SEED", "0")]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace")
+    command = [sys.executable, "-m", "tests.fuzz", "calls", count, os.environ.get("FUZZ_SEED", "0")]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace", cwd=root)
     assert done.stdout == "done\n", done.stdout + done.stderr[-2000:]

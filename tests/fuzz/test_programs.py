@@ -1,0 +1,35 @@
+"""A short run of random differentiable programs; ``python -m tests.fuzz programs 100000`` is a long one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from . import programs
+
+SHARES = range(10)  # of the programs, each a test of its own
+PROGRAMS = 20  # in a share
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("share", SHARES)
+def test_random_programs_agree_with_pytorch_and_finite_differences(share: int) -> None:
+    outcomes = [programs.check(seed) for seed in range(share * PROGRAMS, (share + 1) * PROGRAMS)]
+    assert not [outcome for outcome in outcomes if outcome.startswith("MISMATCH")]
+    assert outcomes.count("agrees") > 0.9 * PROGRAMS
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize(("libraries", "reference"), [(["xgrad"], "PyTorch"), (["xgrad", "torch"], "differences")])
+def test_wrong_gradients_are_found(libraries: list[str], reference: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert programs.check(0) == "agrees"
+    evaluate = programs.Program.evaluate
+
+    def wrong(program: programs.Program, library: str) -> list[np.ndarray]:
+        value, *gradients = evaluate(program, library)
+        return [value, *[x * (1.1 if library in libraries else 1) for x in gradients]]
+
+    monkeypatch.setattr(programs.Program, "evaluate", wrong)
+    assert re.match(f"MISMATCH with {reference}, .*, seed 0", programs.check(0))
