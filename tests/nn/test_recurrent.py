@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import xgrad
 from helpers import check_error
 from xgrad import nn
+from xgrad.ops import recurrent
 
 KINDS = [nn.RNN, nn.GRU, nn.LSTM]
 
@@ -42,6 +45,16 @@ def test_state_after_a_part_continues_the_sequence(kind):
     first, state = layer(x[:2])
     second, _ = layer(x[2:], state)
     assert np.allclose(xgrad.concat([first, second]).tolist(), whole.tolist(), atol=1e-6)
+
+
+def test_saturated_gates_keep_their_relative_precision(device):
+    x = xgrad.asarray([[[-100.0, -20.0, 1.0, -40.0]]], device=device)  # input, forget, candidate, output
+    ones = xgrad.ones((1, 1), device=device)
+    h, c = recurrent.lstm(x, xgrad.zeros((4, 1), device=device), ones, ones)
+    forget, output = (1 / (1 + math.exp(z)) for z in (20, 40))
+    assert math.isclose(float(c), forget, rel_tol=1e-5)
+    assert math.isclose(float(h), output * math.tanh(forget), rel_tol=1e-5)
+    assert float(recurrent.lstm(1000 * x, xgrad.zeros((4, 1), device=device), ones, ones)[1]) == 0
 
 
 def test_initial_weights_are_within_the_bound():

@@ -11,7 +11,8 @@ from typing import Any
 
 from xgrad.backend.overridable import overridable
 from xgrad.core.dtypes import FLOATING
-from xgrad.ops.declare import derivative
+from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.elementwise import sigmoid
 
 
 def _times(x: Any, reverse: bool) -> range:
@@ -40,7 +41,7 @@ def _weight_gradient(xp: Any, g: Any, first: Any, states: Any, reverse: bool) ->
 
 
 def _logistic(xp: Any, x: Any) -> Any:
-    return xp.tanh(x * 0.5) * 0.5 + 0.5
+    return call_op(sigmoid, xp, x)
 
 
 def _quarters(x: Any) -> list[Any]:
