@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import check_error, host
+from helpers import check_error, host, on
 from nn.module_cases import CONVOLUTION, POOLING
 from xgrad import nn
 
@@ -42,6 +42,15 @@ def test_maximum_of_window_with_nan_is_nan(device):
     y.sum().backward()
     np.testing.assert_array_equal(host(y), [[[np.nan, 3.0]]])
     np.testing.assert_array_equal(host(x.grad), [[[0, 1, 0, 1]]])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_element_that_is_not_finite_stays_in_its_bins(value, device):
+    x = on(device, np.array([[[1.0, value, 3.0, 5.0, 7.0]]])).requires_grad_()
+    y = nn.functional.adaptive_avg_pool1d(x, 3)  # bins of elements 0 and 1, 1 to 3, 3 and 4
+    assert host(y)[0, 0].tolist() == pytest.approx([value, value, 6], nan_ok=True)
+    (gradient,) = xgrad.autograd.grad(y.sum(), x)
+    assert host(gradient)[0, 0].tolist() == pytest.approx([1 / 2, 5 / 6, 1 / 3, 5 / 6, 1 / 2])
 
 
 def test_maximum_of_window_of_one_element_is_a_new_tensor(device):

@@ -14,8 +14,7 @@ from xgrad.ops.creation import arange, ones
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.elementwise import minimum
 from xgrad.ops.indexing import take
-from xgrad.ops.manipulation import moveaxis
-from xgrad.ops.matrix_products import matmul
+from xgrad.ops.searching import where
 from xgrad.ops.statistical import mean
 from xgrad.ops.windows import Lengths, Window, batched, lengths, pad
 from xgrad.support.docstrings import by_name, documented
@@ -190,45 +189,45 @@ def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[in
 def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
     """Return the averages of bins of nearly equal length; errors begin with `name`, the function or layer."""
     input, of_batch = batched(name, input, ndim)
-    bins, size = _adaptive(name, input, output_size, ndim), input.shape[2:]
+    bins = _adaptive(name, input, output_size, ndim)
     if set(bins) == {1}:
         out = mean(input, axis=tuple(range(2, ndim + 2)), keepdims=True)
-    elif not any(n % b for n, b in zip(size, bins, strict=True)):
-        kernel = tuple([n // b for n, b in zip(size, bins, strict=True)])
-        window = Window(size, kernel, kernel, ((0, 0),) * ndim, (1,) * ndim)
-        out = sum_pool(input, window=window) / math.prod(kernel)
     else:
-        out = input
-        for axis, count in enumerate(bins, 2):
-            start, stop = _bins(out, axis, count)
-            at = arange(out.shape[axis], device=out.device)[:, None]
-            inside = ((start <= at) & (at < stop)).astype(out.dtype)  # (elements, bins)
-            out = moveaxis(matmul(moveaxis(out, axis, -1), inside / (stop - start).astype(out.dtype)), -1, axis)
+        input, window, counts = _of_one_length(input, bins, fill=False)
+        out = sum_pool(input, window=window) / reduce(operator.mul, counts)
     return out if of_batch else out[0, ...]
 
 
 def adapt_maximum(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
     """Return the largest elements of bins of nearly equal length; errors begin with `name`, the function or layer."""
     input, of_batch = batched(name, input, ndim)
-    kernel = []
-    for axis, count in enumerate(_adaptive(name, input, output_size, ndim), 2):
-        length = input.shape[axis]
-        longest = max([-((i + 1) * length // -count) - i * length // count for i in range(count)])
-        if longest * count != length:  # bins of one length, shorter ones filled with their last element
-            start, stop = _bins(input, axis, count)
-            at = start[:, None] + arange(longest, device=input.device)
-            at = minimum(at, stop[:, None] - 1)
-            input = take(input, at.reshape(-1), axis=axis)
-        kernel.append(longest)
-    window = Window(input.shape[2:], tuple(kernel), tuple(kernel), ((0, 0),) * ndim, (1,) * ndim)
+    input, window, _ = _of_one_length(input, _adaptive(name, input, output_size, ndim), fill=True)
     out = maximum_pool(input, window=window)
     return out if of_batch else out[0, ...]
 
 
-def _bins(x: Tensor, axis: int, count: int) -> tuple[Tensor, Tensor]:
-    """Return the first elements of bins, and those after their last ones."""
-    length, numbers = x.shape[axis], arange(count, device=x.device)
-    return numbers * length // count, -((numbers + 1) * length // -count)
+def _of_one_length(input: Tensor, bins: tuple[int, ...], fill: bool) -> tuple[Tensor, Window, list[Any]]:
+    """Return the elements of bins, all as long as the longest, their window, and their lengths before, for each axis.
+
+    Shorter ones end with 0, or with their last element again where `fill`.
+    """
+    kernel, counts = [], []
+    for axis, count in enumerate(bins, 2):
+        length = input.shape[axis]
+        longest = max([-((i + 1) * length // -count) - i * length // count for i in range(count)])
+        kernel.append(longest)
+        counts.append(longest)
+        if longest * count != length:
+            inner = (-1, *(1,) * (input.ndim - 1 - axis))
+            numbers = arange(count, device=input.device)
+            start, stop = numbers * length // count, -((numbers + 1) * length // -count)
+            at = start[:, None] + arange(longest, device=input.device)
+            input = take(input, minimum(at, stop[:, None] - 1).reshape(-1), axis=axis)
+            if not fill:
+                input = where((at < stop[:, None]).reshape(inner), input, 0)
+                counts[-1] = (stop - start).astype(input.dtype).reshape(inner)
+    window = Window(input.shape[2:], tuple(kernel), tuple(kernel), ((0, 0),) * len(bins), (1,) * len(bins))
+    return input, window, counts
 
 
 _SHARED = by_name(
