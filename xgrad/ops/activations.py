@@ -9,18 +9,25 @@ import math
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import FLOATING
+from xgrad.core.dtypes import FLOATING, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise
 from xgrad.ops.declare import call_op, derivative, front_axis, slice_axis
 from xgrad.ops.elementwise import abs, clip, sigmoid, tanh
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.searching import where
+from xgrad.ops.tensor_conversion import astype
 from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 REAL: dict[str, Any] = {"kind": FLOATING, "highest": FLOATING}
 _SHARED = by_name("x : Tensor -- Of any shape; integers count as float32.")
+
+
+def _floating(op: str, x: Any) -> Tensor:
+    x = as_tensor(op, "x", x)
+    return astype(x, float32) if x.dtype.kind in "iu" else x
+
 
 # Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev interpolants on [-1, 1] of
 # (z + c) * P(X > z) / exp(-z**2 / 2) for a standard normal X and z >= 0. Relative errors: 2e-9 and 2e-18.
@@ -141,7 +148,7 @@ def mish(x: Tensor) -> Tensor:
     >>> xgrad.nn.functional.mish(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.3034...,  0.       ,  0.8650...])
     """
-    x = as_tensor("mish", "x", x)
+    x = _floating("mish", x)
     return x * tanh(elementwise.softplus(x))
 
 
@@ -303,7 +310,7 @@ def hardsigmoid(x: Tensor) -> Tensor:
     >>> xgrad.nn.functional.hardsigmoid(xgrad.asarray([-4.0, 0.0, 1.5]))
     Tensor([0.  , 0.5 , 0.75])
     """
-    return relu6(as_tensor("hardsigmoid", "x", x) + 3) / 6
+    return relu6(_floating("hardsigmoid", x) + 3) / 6
 
 
 @derivative(lambda g, xp, x: g * xp.where(x <= -3, 0, xp.where(x < 3, x / 3 + 0.5, 1)), **REAL)
@@ -337,7 +344,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """
     if beta == 0:
         raise ValueError("softplus: expected a beta other than 0, got 0")
-    x = as_tensor("softplus", "x", x)
+    x = _floating("softplus", x)
     out = elementwise.softplus(x) if beta == 1 else elementwise.softplus(x * beta) / beta
     return out if threshold == 20 else where(x * beta > threshold, x, out)  # at 20 the two are equal in float32
 
@@ -366,7 +373,7 @@ def logsigmoid(x: Tensor) -> Tensor:
     >>> xgrad.nn.functional.logsigmoid(xgrad.asarray([-1e4, 0.0]))
     Tensor([-1.000000e+04, -6.931472e-01])
     """
-    return -elementwise.softplus(-as_tensor("logsigmoid", "x", x))
+    return -elementwise.softplus(-_floating("logsigmoid", x))
 
 
 @derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), **REAL)
@@ -401,7 +408,7 @@ def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     >>> xgrad.nn.functional.softshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
     Tensor([-1.5,  0. ,  0.5])
     """
-    x, lambd = as_tensor("softshrink", "x", x), _checked_lambda("softshrink", lambd)
+    x, lambd = _floating("softshrink", x), _checked_lambda("softshrink", lambd)
     return x - clip(x, -lambd, lambd)
 
 
@@ -417,7 +424,7 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     >>> xgrad.nn.functional.hardshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
     Tensor([-2.,  0.,  1.])
     """
-    x, lambd = as_tensor("hardshrink", "x", x), _checked_lambda("hardshrink", lambd)
+    x, lambd = _floating("hardshrink", x), _checked_lambda("hardshrink", lambd)
     return where(abs(x) <= lambd, 0, x)
 
 
@@ -432,7 +439,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     >>> xgrad.nn.functional.threshold(xgrad.asarray([0.5, 1.0, 1.5]), 1.0, 7.0)
     Tensor([7. , 7. , 1.5])
     """
-    x = as_tensor("threshold", "x", x)
+    x = _floating("threshold", x)
     return where(x <= threshold, value, x)
 
 
@@ -451,7 +458,7 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     >>> xgrad.nn.functional.glu(xgrad.asarray([2.0, 4.0, 0.0, 0.0]))
     Tensor([1., 2.])
     """
-    x = as_tensor("glu", "x", x)
+    x = _floating("glu", x)
     if not x.ndim:
         raise ValueError("glu: expected x with at least one axis, got shape ()")
     axis = front_axis("glu", x, axis)
