@@ -43,7 +43,7 @@ class Dropout1d(Dropout):
     """Dropout of whole channels of sequences: see `functional.dropout1d`.
 
     p : float, default 0.5 -- The probability with which each channel is replaced by 0, from 0 to 1.
-    raises ValueError -- If `p` is below 0 or above 1; in the call, if the input is not of shape (batch, channels) or
+    raises ValueError -- If `p` is below 0 or above 1; in the call, if the input is not of shape (channels, length) or
         (batch, channels, length).
     raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
 

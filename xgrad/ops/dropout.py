@@ -77,19 +77,18 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
 
 
 def _channel_dropout(
-    name: str, x: Tensor, p: float, training: bool, generator: Generator | None, ndims: tuple[int, ...]
+    name: str, x: Tensor, p: float, training: bool, generator: Generator | None, shapes: dict[int, str]
 ) -> Tensor:
     x = as_tensor(name, "x", x)
-    if x.ndim not in ndims:
-        axes = "batch", "channels", *(("length",) if ndims[-1] == 3 else ("height", "width"))
-        shapes = " or ".join([f"({', '.join(axes[:n])})" for n in ndims])
-        raise ValueError(f"{name}: expected x of shape {shapes}, got {x.shape}")
+    if x.ndim not in shapes:
+        raise ValueError(f"{name}: expected x of shape {' or '.join(shapes.values())}, got {x.shape}")
     check_probability(name, p)
     if x.dtype.kind != "f":
         raise TypeError(f"{name}: expected a floating x, got {x.dtype}: use .astype(float32)")
     if not (training and p):
         return x
-    kept = ones((*x.shape[:2], *(1,) * (x.ndim - 2)), dtype=x.dtype, device=x.device)
+    lead = x.ndim - max(shapes) + 2  # the axes of channels, and of the batch if there is one
+    kept = ones((*x.shape[:lead], *(1,) * (x.ndim - lead)), dtype=x.dtype, device=x.device)
     return x * dropout(kept, p, generator=generator)
 
 
@@ -97,7 +96,7 @@ def _channel_dropout(
 def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """Replace whole channels of sequences by 0, each with probability `p`, and divide the others by ``1 - p``.
 
-    x : Tensor -- Of shape (batch, channels) or (batch, channels, length), floating.
+    x : Tensor -- Of shape (batch, channels, length), or (channels, length) for a single one, floating.
     p : float, default 0.5 -- From 0 to 1.
     training : bool, default True -- Whether to leave anything out.
     generator
@@ -109,7 +108,8 @@ def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Ge
     >>> xgrad.all(xgrad.min(y, axis=2) == xgrad.max(y, axis=2))
     Tensor(True)
     """
-    return _channel_dropout("dropout1d", x, p, training, generator, (2, 3))
+    shapes = {2: "(channels, length)", 3: "(batch, channels, length)"}
+    return _channel_dropout("dropout1d", x, p, training, generator, shapes)
 
 
 @documented()
@@ -131,7 +131,8 @@ def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Ge
     >>> xgrad.all(xgrad.min(y, axis=(2, 3)) == xgrad.max(y, axis=(2, 3)))
     Tensor(True)
     """
-    return _channel_dropout("dropout2d", x, p, training, generator, (4,))
+    shapes = {4: "(batch, channels, height, width)"}
+    return _channel_dropout("dropout2d", x, p, training, generator, shapes)
 
 
 def check_probability(name: str, p: float) -> None:
