@@ -80,6 +80,22 @@ def test_removed_hooks_are_not_called(method):
     assert calls == ["a", "c"]
 
 
+def test_hook_after_the_call_may_be_removed_or_added_before_it(torch):
+    def called(nn: Any) -> list[str]:
+        net, calls = nn.Identity(), []
+        handle = net.register_forward_hook(lambda *args: calls.append("removed"))
+
+        def change(*args: Any) -> None:
+            handle.remove()
+            net.register_forward_hook(lambda *args: calls.append("added"))
+
+        net.register_forward_pre_hook(change)
+        net(1)
+        return calls
+
+    assert called(nn) == called(torch.nn) == ["added"]
+
+
 def test_hook_removes_itself():
     net, calls = nn.Identity(), []
     handle = net.register_forward_hook(lambda module, args, output: (calls.append(1), handle.remove())[1])

@@ -51,8 +51,7 @@ class CallableModule:
             raise
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        hooks = self._hooks
-        for function, before, with_kwargs in hooks:
+        for function, before, with_kwargs in self._hooks:
             if not before:
                 continue
             changed = function(self, inputs, options) if with_kwargs else function(self, inputs)
@@ -68,7 +67,7 @@ class CallableModule:
                     f"kwargs, got {shown(changed)}"
                 )
         output = self.forward(*inputs, **options)
-        for function, before, with_kwargs in hooks:
+        for function, before, with_kwargs in self._hooks:  # which may have been added or removed since
             if not before:
                 args = (self, inputs, options, output) if with_kwargs else (self, inputs, output)
                 changed = function(*args)
