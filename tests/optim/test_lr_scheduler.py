@@ -23,7 +23,7 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "LambdaLR of groups": lambda o, m: m.LambdaLR(o, [lambda epoch: 0.95**epoch, lambda epoch: 1 / (1 + epoch)]),
     "StepLR": lambda o, m: m.StepLR(o, 30),
     "StepLR by 0.5": lambda o, m: m.StepLR(o, 7, gamma=0.5),
-    "MultiStepLR": lambda o, m: m.MultiStepLR(o, [10, 40, 40, 70], gamma=0.5),
+    "MultiStepLR": lambda o, m: m.MultiStepLR(o, [0, 10, 40, 40, 70], gamma=0.5),
     "ExponentialLR": lambda o, m: m.ExponentialLR(o, 0.97),
     "LinearLR": lambda o, m: m.LinearLR(o),
     "LinearLR to 0": lambda o, m: m.LinearLR(o, start_factor=0.9, end_factor=0.0, total_iters=60),
@@ -201,6 +201,25 @@ def test_errors(call, expected):
     optimizer, _ = started(xgrad, "StepLR")
     params = [xgrad.ones(2, requires_grad=True)]
     check_error(call, expected, m=lr_scheduler, o=optimizer, p=optim.SGD(params), g=optim.Adagrad(params))
+
+
+def test_sequence_restarts_what_is_chained_in_it():
+    optimizer, alone = (optim.SGD([xgrad.ones(2)], lr=0.5) for _ in range(2))
+
+    def chained(optimizer: Any) -> Any:
+        schedules = [lr_scheduler.ConstantLR(optimizer, 0.1, 2), lr_scheduler.ExponentialLR(optimizer, 0.9)]
+        return lr_scheduler.ChainedScheduler([lr_scheduler.ChainedScheduler(schedules)])
+
+    schedule = lr_scheduler.SequentialLR(
+        optimizer, [lr_scheduler.LinearLR(optimizer, 0.1), chained(optimizer)], milestones=[3]
+    )
+    for _ in range(3):
+        schedule.step()
+    reference = chained(alone)
+    for _ in range(5):
+        assert schedule.get_last_lr() == pytest.approx(reference.get_last_lr())
+        schedule.step()
+        reference.step()
 
 
 def test_subclass_sets_rates():

@@ -104,9 +104,13 @@ class LRScheduler:
 
     def _restart(self) -> None:
         """Set the learning rates of epoch 0."""
-        self.last_epoch = -1
+        self._reset()
         self._set(self.base_lrs)
         self._advance()
+
+    def _reset(self) -> None:
+        """Count from before epoch 0 again."""
+        self.last_epoch = -1
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of all that is needed to continue later; functions are not part of it."""

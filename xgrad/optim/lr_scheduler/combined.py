@@ -29,6 +29,11 @@ class _Combined(LRScheduler):
                 raise ValueError(f"{name}: expected schedulers of one optimizer, got that of another at {i}")
         super().__init__(optimizer)
 
+    def _reset(self) -> None:
+        super()._reset()
+        for scheduler in self._schedulers:
+            scheduler._reset()
+
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of all that is needed to continue later, with the states of all schedulers."""
         return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
@@ -108,7 +113,8 @@ class ChainedScheduler(_Combined):
         super().__init__(known if optimizer is None else optimizer, schedulers)
 
     def get_lr(self) -> list[float]:
-        """Advance all schedules, but for epoch 0 in which they were made, and return the learning rates."""
-        for scheduler in self._schedulers if self.last_epoch else ():
-            scheduler._advance()
+        """Advance all schedules, but not to epoch 0 if they were made in it, and return the learning rates."""
+        for scheduler in self._schedulers:
+            if self.last_epoch or scheduler.last_epoch < 0:
+                scheduler._advance()
         return self._rates()

@@ -104,7 +104,7 @@ class MultiStepLR(Multiplied):
 
     def ratio(self, epoch: int) -> float:
         """Return the factor of an epoch."""
-        return self.gamma ** self.milestones[epoch] if epoch else 1.0
+        return self.gamma ** self.milestones[epoch]
 
 
 @documented(shared=SHARED)
