@@ -251,6 +251,16 @@ def test_buffers_that_are_not_persistent_are_not_in_the_state():
     assert "body.0.mask" in twin.state_dict() and "body.0.mask" not in net.state_dict()
 
 
+def test_attribute_set_where_a_buffer_was_deleted_is_none():
+    module = nn.Module()
+    module.register_buffer("x", xgrad.zeros(1), persistent=False)
+    del module.x
+    module.x = xgrad.ones(1)
+    assert list(module.buffers()) == []
+    module.x = nn.Parameter([2.0])
+    assert list(module.state_dict()) == ["x"]
+
+
 def test_parameters_and_modules_are_registered_by_name():
     net = nn.Module()
     net.register_parameter("p", p := nn.Parameter(1.0))

@@ -83,6 +83,9 @@ class Module(CallableModule):
     def __delattr__(self, name: str) -> None:
         edits.number += 1
         super().__delattr__(name)
+        self._buffers.discard(name)
+        if name in self._non_persistent:
+            self._non_persistent -= {name}
 
     def _check_name(self, method: str, name: Any, known: bool) -> None:
         """Raise a ValueError unless a name is free, or known to be of the same kind, and has no dot."""
