@@ -19,12 +19,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import xgrad
 from xgrad.cli import main
 from xgrad.cli.arguments import UsageError
 from xgrad.cli.images import read_image
 from xgrad.data import DataError, read_idx
+from xgrad.serialization import _checksum
 
 resource = pytest.importorskip("resource", reason="needs a system that measures memory")
 
@@ -66,6 +69,19 @@ def safetensors(folder: Path) -> bytes:
     return (folder / "valid").read_bytes()
 
 
+STATE = {
+    "model": {"0.weight": xgrad.ones((3, 4)), "0.bias": xgrad.zeros(3)},
+    "optimizer": {"state": {0: {"step": 1, "z": xgrad.asarray([1j], dtype="complex128")}}, "betas": (0.9, 0.999)},
+    "metrics": [{"epoch": 1, "loss": float("nan")}, None, True, "text", 1j],
+    "generator": xgrad.random.Generator(5),
+}
+
+
+def checkpoint(folder: Path) -> bytes:
+    xgrad.save(STATE, folder / "valid")
+    return (folder / "valid").read_bytes()
+
+
 def idx(folder: Path) -> bytes:
     return struct.pack(">HBB2I", 0, 0x0B, 2, 2, 3) + bytes(range(12))
 
@@ -91,6 +107,7 @@ def png(folder: Path) -> bytes:
 
 FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object], tuple[type[Exception], ...]]] = {
     "x.safetensors": (safetensors, xgrad.load, (ValueError, TypeError)),
+    "checkpoint.safetensors": (checkpoint, xgrad.load, (ValueError, TypeError)),
     "x.idx": (idx, read_idx, (DataError,)),
     "x.idx.gz": (lambda folder: gzip.compress(idx(folder)), read_idx, (DataError,)),
     "x.npy": (npy, lambda path: read_image(path, SHAPE, 16.0), (UsageError,)),
@@ -126,6 +143,95 @@ def test_mutated_file_is_read_or_refused_as_documented(name, tmp_path):
                 raise AssertionError(f"mutation {number}: {data[:300]!r}") from error
             assert time.monotonic() - start < SECONDS, f"mutation {number}: {data[:300]!r}"
     assert refused > MUTATIONS / 4
+
+
+def test_checkpoint_with_any_byte_changed_or_missing_is_refused_or_the_same(tmp_path):
+    content, chance, path = checkpoint(tmp_path), random.Random(0), tmp_path / "changed"
+    expected, refused, same = repr(STATE), 0, 0
+    changed = [(i, bytes([content[i] ^ 1 << chance.randrange(8)])) for i in range(len(content))]
+    files = [content[:i] + byte + content[i + 1 :] for i, byte in changed] + [content[:i] for i in range(len(content))]
+    for data in files:
+        path.write_bytes(data)
+        try:
+            loaded = xgrad.load(path)
+        except ValueError as error:
+            refused += "which is damaged or of another kind" in str(error)
+        else:
+            same += repr(loaded) == expected
+    assert (
+        refused + same == len(files) and same < 30
+    )  # bytes of the name of the format, of padding, and of keys without a meaning
+
+
+def test_mutated_state_with_a_right_checksum_is_read_or_refused(tmp_path):
+    (tmp_path / "valid").write_bytes(checkpoint(tmp_path))
+    with safe_open(tmp_path / "valid", "np") as file:
+        state, arrays = file.metadata()["xgrad.state"], {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    refused, chance = 0, random.Random(1)
+    with bounded_memory():
+        for number in range(MUTATIONS):
+            text = mutated(state.encode(), chance).decode(errors="replace")
+            metadata = {"xgrad.state": text, "xgrad.sha256": _checksum(text, arrays)}
+            save_file(arrays, tmp_path / "mutated", metadata)
+            try:
+                xgrad.load(tmp_path / "mutated")
+            except ValueError:
+                refused += 1
+            except BaseException as error:
+                raise AssertionError(f"mutation {number}: {text!r}") from error
+    assert refused > MUTATIONS / 4
+
+
+def written(header: object, data: bytes = bytes(8), length: int | None = None) -> bytes:
+    """Return a file of the format with a header of any kind, of a wrong length on request."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def entry(start: int = 0, end: int = 8, shape: object = (2,), dtype: object = "F32") -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
+
+
+#: One file or more for each error of the format's own reader.
+INVALID = {
+    "shorter than a length": bytes(7),
+    "header of no length": written(b"", b"", 0),
+    "header longer than the file": written({"x": entry()}, length=10**6),
+    "header longer than 100 MB": written({"x": entry()}, length=10**9),
+    "length of a header that overflows": written({"x": entry()}, length=2**64 - 1),
+    "header that is not UTF-8": written(b'{"\xff": 1}'),
+    "header that is not JSON": written(b"{x}"),
+    "header that is no object": written([]),
+    "header that begins with a space": written(b" {}", b""),
+    "header nested deep": written(b'{"a":' * 10**5),
+    "tensor without a dtype": written({"x": {"shape": [2], "data_offsets": [0, 8]}}),
+    "unknown dtype": written({"x": entry(dtype="F33")}),
+    "shape with a negative length": written({"x": entry(shape=[-2])}),
+    "shape with a fraction": written({"x": entry(shape=[2.0])}),
+    "shape that overflows": written({"x": entry(shape=[2**33, 2**33])}),
+    "shape that overflows in bytes": written({"x": entry(shape=[2**63])}),
+    "fewer bytes than the shape has": written({"x": entry(0, 4)}, bytes(4)),
+    "end before the start": written({"x": entry(8, 0)}),
+    "data that begin after a hole": written({"x": entry(4, 12)}, bytes(12)),
+    "data that overlap": written({"x": entry(), "y": entry(4, 12)}, bytes(12)),
+    "offset that overflows": written({"x": entry(0, 2**64)}),
+    "data that are missing": written({"x": entry()}, bytes(4)),
+    "data after the last tensor": written({"x": entry()}, bytes(9)),
+    "bits that do not fill a byte": written({"x": entry(0, 1, [1], "F4")}, bytes(1)),
+    "the same name twice": written(b'{"x":%b,"x":%b}' % ((json.dumps(entry()).encode(),) * 2)),
+    "metadata that are no object": written({"__metadata__": 1, "x": entry()}),
+    "metadata that are no strings": written({"__metadata__": {"a": 1}, "x": entry()}),
+    "metadata twice": written(b'{"__metadata__":{},"__metadata__":{}}', b""),
+}
+
+
+@pytest.mark.parametrize("kind", INVALID)
+def test_invalid_safetensors_file_is_refused(kind, tmp_path):
+    (tmp_path / "file").write_bytes(INVALID[kind])
+    with bounded_memory(), pytest.raises(ValueError, match="load: expected a safetensors file, got "):
+        xgrad.load(tmp_path / "file")
+    (tmp_path / "file").write_bytes(written({"x": entry()}))  # what the files above have otherwise
+    assert xgrad.load(tmp_path / "file")["x"].tolist() == [0, 0]
 
 
 @pytest.fixture(scope="module")

@@ -198,6 +198,7 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     target = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:
+            _check_header(source)
             metadata = file.metadata() or {}
             arrays = {name: _from_file(file, name, source) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
@@ -212,6 +213,23 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
         return _Decoder(arrays, target).decode(json.loads(state))
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise _damaged(source, f"its state has an invalid value: {type(error).__name__}: {error}") from error
+
+
+def _check_header(source: str | bytes) -> None:
+    """Raise ValueError for what the format forbids, and its reader accepts: a name twice, or space before the header.
+
+    Of two tensors of one name, each reader might read another.
+    """
+    with open(source, "rb") as file:
+        header = file.read(int.from_bytes(file.read(8), "little"))
+    if header[:1] != b"{":
+        raise _damaged(source, "its header begins with space")
+    json.loads(header, object_pairs_hook=lambda pairs: _check_names(source, [name for name, _ in pairs]))
+
+
+def _check_names(source: str | bytes, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise _damaged(source, "its header has a name twice")
 
 
 def _damaged(source: Any, reason: Any) -> ValueError:
