@@ -211,7 +211,7 @@ def _of_one_length(input: Tensor, bins: tuple[int, ...], fill: bool) -> tuple[Te
 
     Shorter ones end with 0, or with their last element again where `fill`.
     """
-    kernel, counts = [], []
+    kernel, counts = list[int](), list[Any]()
     for axis, count in enumerate(bins, 2):
         length = input.shape[axis]
         longest = max([-((i + 1) * length // -count) - i * length // count for i in range(count)])
