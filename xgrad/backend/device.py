@@ -17,6 +17,7 @@ from xgrad.support.hints import shown
 tracing: ContextVar[Any] = ContextVar("xgrad_tracing", default=None)
 #: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
 batching: ContextVar[Any] = ContextVar("xgrad_batching", default=None)
+_NO_CONTEXT = nullcontext()
 
 
 @documented()
@@ -97,7 +98,7 @@ class Device:
 
     def active(self) -> AbstractContextManager[Any]:
         """Return a context in which this is the current device of its library."""
-        return nullcontext() if self.device_context is None else self.device_context()
+        return _NO_CONTEXT if self.device_context is None else self.device_context()
 
     def synchronize(self) -> None:
         """Wait until all queued work of the device is done: call it before reading a clock."""
@@ -109,13 +110,13 @@ class Device:
 
 
 class Placement:
-    """A device and a dtype of its library. Interned: equality is identity."""
+    """A device and a dtype of its library, with NumPy's character for its kind. Interned: equality is identity."""
 
-    __slots__ = ("complex", "device", "dtype", "floating")
+    __slots__ = ("complex", "device", "dtype", "floating", "kind")
 
     def __init__(self, device: Device, dtype: Any) -> None:
         self.device, self.dtype = device, dtype
-        kind = device.backend.numpy_dtype(dtype).kind
+        self.kind = kind = device.backend.numpy_dtype(dtype).kind
         self.floating, self.complex = kind in "fc", kind == "c"
 
     def __str__(self) -> str:

@@ -77,15 +77,15 @@ def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_sm
 
 def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float) -> Tensor | None:
     """Return the cross-entropy of classes by one op; None if some classes are negative, which may be -100."""
-    raw, device, shape = target._data, target.device, input._data.shape
-    kind = target.dtype.kind
+    raw, shape, placement = target._data, input._data.shape, target._placement
+    device, signed = placement.device, placement.kind == "i"
     checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
     with device.active():
         # Negative classes would count from the end; unsigned ones, cast to int64, may wrap around.
-        if kind == "i":
+        if signed:
             wrong = not checked and not device.backend.check_true(device.xp.min(raw) >= 0)
         else:
-            checked = checked or np.iinfo(device.backend.numpy_dtype(raw.dtype)).max <= last
+            checked = checked or np.iinfo(target.dtype).max <= last
             wrong = not checked and not device.backend.check_true(device.xp.max(raw) <= last)
     try:
         if not wrong:
@@ -93,7 +93,7 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
     except IndexError:
         if checked:
             raise
-    if wrong and kind == "i":  # -100 among them, or a wrong one
+    if wrong and signed:  # -100 among them, or a wrong one
         return None
     with device.active():
         low, high = device.xp.min(raw), device.xp.max(raw)
@@ -139,11 +139,11 @@ def cross_entropy(
     input, target = as_tensor(op, "input", input), as_tensor(op, "target", target)
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
-    if target.dtype.kind == "f":
+    if target._placement.kind == "f":
         return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
     _check_classes(op, input, target)
     if weight is None and ignore_index in (None, -100):
-        unchecked = input.device.backend.asynchronous and ignore_index is not None
+        unchecked = ignore_index is not None and input.device.backend.asynchronous
         out = None if unchecked else _plain(input, target, reduction, label_smoothing)
         if out is not None:
             return out
@@ -162,7 +162,7 @@ def cross_entropy(
 
 def _check_classes(op: str, input: Tensor, target: Tensor) -> None:
     shape, classes = input._data.shape, target._data.shape
-    if target.dtype.kind not in "iu":
+    if target._placement.kind not in "iu":
         raise TypeError(f"{op}: expected target of integers, got {target.dtype}: use argmax or astype")
     if not shape or classes != (shape[1:] if len(shape) == 1 else shape[:1] + shape[2:]):
         raise ValueError(
