@@ -90,6 +90,9 @@ def command_line_works() -> str:
     check("threads" in EXTRAS or "pip install 'xgrad[threads]'" in printed, f"no extra is named: {printed!r}")
     report = json.loads(run("-m", "xgrad", "info", "--json"))
     check(report["devices"][0]["usable"], f"xgrad info: {report['devices']}")
+    printed = run("-m", "xgrad", "report", "run", status=0 if plots else 2)
+    check(Path("report.html").exists() == plots, f"xgrad report: {printed!r}")
+    check(plots or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
     return f"xgrad train and xgrad info work, pictures: {sorted(pictures) or 'none'}"
 
 

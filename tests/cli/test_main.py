@@ -15,14 +15,15 @@ import pytest
 import xgrad.cli.parity
 
 PARITY = ("parity", "--devices", "cpu", "--parts", "ops", "--ops", "add", "--dtypes", "float32")
+COMMANDS = "train, predict, summary, report, info, parity"
 FAST = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--device", "cpu")
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "xgrad: expected a command (train, predict, summary, info, parity), got none: see xgrad --help"),
-        (["trian"], "xgrad: expected a command (train, predict, summary, info, parity), got 'trian': see xgrad --help"),
+        ([], f"xgrad: expected a command ({COMMANDS}), got none: see xgrad --help"),
+        (["trian"], f"xgrad: expected a command ({COMMANDS}), got 'trian': see xgrad --help"),
         (["info", "x"], "xgrad info: expected the options that xgrad info --help lists, got x"),
     ],
 )

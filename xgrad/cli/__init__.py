@@ -1,4 +1,4 @@
-"""The command line: ``xgrad train``, ``predict``, ``summary``, ``info``, ``parity``."""
+"""The command line: ``xgrad train``, ``predict``, ``summary``, ``report``, ``info``, ``parity``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ COMMANDS = {
     "train": "train a network on small images, such as handwritten digits",
     "predict": "predict the class of an image, such as a digit",
     "summary": "print the layers of a network, with their output shapes, parameters and memory",
+    "report": "write a page on training runs: curves, mistakes, weights, throughput",
     "info": "print versions, usable devices, and data folders",
     "parity": "compare devices: ops, fused kernels, training runs, seeds",
 }

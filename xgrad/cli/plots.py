@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-COLUMNS, ROWS = 8, 5
+COUNT = 40  # of misclassified images
 
 
 def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
@@ -31,26 +31,29 @@ def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
 
 
 def mistakes(
-    images: npt.NDArray[np.uint8], labels: npt.NDArray[np.uint8], probabilities: npt.NDArray[np.float32]
+    images: npt.NDArray[np.uint8],
+    labels: npt.NDArray[np.uint8],
+    probabilities: npt.NDArray[np.float32],
+    columns: int = 8,
 ) -> bytes:
     """Return a PNG of misclassified images, the most confident first, each with its true and its predicted label."""
     predicted = np.argmax(probabilities, axis=1)
     wrong = np.flatnonzero(predicted != labels)
-    shown = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][: COLUMNS * ROWS]
-    rows = max(1, -(-len(shown) // COLUMNS))
+    shown = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:COUNT]
+    rows = max(1, -(-len(shown) // columns))
     height, width = images.shape[1:]
-    figure = _figure(1.1 * COLUMNS, 1.3 * rows + 0.5)
+    figure = _figure(1.1 * columns, 1.3 * rows + 0.7)
     part = f", the {len(shown)} most confident" if len(shown) < len(wrong) else ""
-    figure.suptitle(f"{len(wrong)} of {len(labels)} test images wrong{part}: true → predicted")
+    figure.suptitle(f"{len(wrong)} of {len(labels)} test images wrong{part}:\ntrue → predicted")
     axes = figure.subplots()  # one for all images: forty would take a second
     axes.set_axis_off()
     for position, i in enumerate(shown):
-        row, column = divmod(position, COLUMNS)
+        row, column = divmod(position, columns)
         left, top = 1.1 * column + 0.05, 1.3 * row + 0.25
         extent = (left, left + 1, top + height / width, top)
         axes.imshow(images[i], extent=extent, cmap="gray_r", interpolation="nearest", aspect="equal")
         axes.text(left + 0.5, top - 0.05, f"{labels[i]} → {predicted[i]}", ha="center", fontsize=10)
-    axes.set(xlim=(0, 1.1 * COLUMNS), ylim=(1.3 * rows, 0))
+    axes.set(xlim=(0, 1.1 * columns), ylim=(1.3 * rows, 0))
     return _png(figure)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from importlib import import_module, resources
+from typing import Any
 
 from xgrad.parity import text_report
 from xgrad.parity.comparison import DIFFERENCES, PYTORCH, Comparison, WorstError, worst
@@ -16,31 +17,37 @@ from xgrad.parity.tolerance import CLASSES, ROUNDED
 SHADES = {"s1": "up to 25 %", "s2": "50 %", "s3": "75 %", "s4": "100 %", "over": "more: failed"}
 
 
-def check_installed() -> None:
-    """Raise an ImportError that tells what to install if a package is missing."""
+def check_installed(extra: str = "parity") -> None:
+    """Raise an ImportError that tells which extra to install if a package is missing."""
     for name in ("jinja2", "matplotlib"):
         try:
             import_module(name)
         except ImportError as error:
-            raise ImportError(f"{name} is missing ({error}): pip install 'xgrad[parity]'") from error
+            raise ImportError(f"{name} is missing ({error}): pip install 'xgrad[{extra}]'") from error
 
 
 def as_html(report: Report) -> str:
     """Return a report as HTML; it needs Jinja2 and matplotlib."""
     check_installed()
-    jinja2 = import_module("jinja2")
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    source = resources.files(__name__).joinpath("template.html").read_text("utf-8")
     compared = {error.device for op in report.ops for error in op.cells}
     colors = plots.colors(report)
-    page: str = environment.from_string(source).render(
-        report=report, notes=notes(), tolerances=CLASSES, shades=SHADES, colors=colors, plots=plots,
+    return render(
+        __name__, report=report, notes=notes(), tolerances=CLASSES, shades=SHADES, colors=colors, plots=plots,
         columns=[*report.devices, *[name for name in (DIFFERENCES, PYTORCH) if name in compared]],
         differences=DIFFERENCES, text=text_report, anchor=anchor, shade=shade, summary=device_summary,
         worst=worst, reproducible=reproducible,
     )  # fmt: skip
+
+
+def render(package: str, **values: Any) -> str:
+    """Return a page: the file ``template.html`` of a package, with values and the style of all pages."""
+    jinja2 = import_module("jinja2")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    template = resources.files(package).joinpath("template.html").read_text("utf-8")
+    style = resources.files(__name__).joinpath("style.css").read_text("utf-8")
+    page: str = environment.from_string(template).render(style=style, **values)
     return page
 
 

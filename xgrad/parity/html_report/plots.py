@@ -97,7 +97,7 @@ def training(report: Report) -> str:
                 right.text(0.5, 0.5, "bit-identical on all devices", ha="center", transform=right.transAxes)
             left.legend()
 
-    return _data_uri(2.6 * len(report.baseline), draw)
+    return data_uri(2.6 * len(report.baseline), draw)
 
 
 def _strips(strips: Sequence[Strip], label: str) -> str:
@@ -123,13 +123,14 @@ def _strips(strips: Sequence[Strip], label: str) -> str:
         axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
         axes.grid(axis="x", alpha=0.3)
 
-    return _data_uri(0.55 * len(strips) + 1, draw) if strips else ""
+    return data_uri(0.55 * len(strips) + 1, draw) if strips else ""
 
 
-def _data_uri(height: float, draw: Callable[[Any], None]) -> str:
+def data_uri(height: float, draw: Callable[[Any], None], width: float = 9) -> str:
+    """Return a figure of a size in inches, with what a function draws on it, as a data URI."""
     file = io.BytesIO()
     with import_module("matplotlib").rc_context(STYLE):
-        figure = import_module("matplotlib.figure").Figure(figsize=(9, height), layout="constrained")
+        figure = import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
         draw(figure)
         figure.savefig(file, format="svg")
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()

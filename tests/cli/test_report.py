@@ -1,0 +1,105 @@
+"""``xgrad report``: one page on one run or several."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xgrad.cli
+from xgrad.cli import report
+from xgrad.cli.report import figures
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("xgrad.cli.training.TrainingRun.draw", lambda self: None)
+        for name, options in {"narrow": ("--hidden", "4"), "wide": ("--hidden", "16", "--optimizer", "sgd")}.items():
+            command = ["train", "digits", *options, "--epochs", "2", "--device", "cpu", "--quiet"]
+            assert xgrad.cli.main([*command, "--out", str(folder / name)]) == 0
+    return folder
+
+
+@pytest.fixture
+def copied(trained, tmp_path) -> Path:
+    """A copy of a run."""
+    return Path(shutil.copytree(trained / "wide", tmp_path / "copied"))
+
+
+def last_metrics(folder: Path) -> dict[str, float]:
+    return json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+
+
+def test_page_on_two_runs_has_the_figures_of_both(run, trained, pictures):
+    pytest.importorskip("jinja2")
+    status, out, err = run("report", trained / "narrow", trained / "wide", "--out", "page.html")
+    assert (status, out, err) == (0, "2 runs in page.html\n", "")
+    page = Path("page.html").read_text(encoding="utf-8")
+    for name in ("narrow", "wide"):
+        metrics = last_metrics(trained / name)
+        assert f"{metrics['test_accuracy']:.2%}" in page and f"{metrics['train_loss']:.4g}" in page
+    images = re.findall(r'<img src="data:image/(\w+)[^"]*" alt="([^"]*)"', page)
+    assert [alt.split()[0] for _, alt in images] == [
+        "Loss", "Confusion", "Misclassified", "Confusion", "Misclassified", "Distribution", "Images"
+    ]  # fmt: skip
+    assert not re.search(r'(src|href)="(?!data:|#)', page) and "<script" not in page, "the page needs another file"
+    marked = re.findall(r'<tr class="s3"><td>([^<]*)', page)
+    assert marked == ["hidden", "optimizer", "lr", "weight decay"]
+    assert "4 runs" not in page and page.count("<td>train seconds") == 0
+
+
+def test_confusion_matrix_counts_all_test_images(trained):
+    result = report.read("wide", trained / "wide", "red", None)
+    counts = result.confusion()
+    accuracy = last_metrics(trained / "wide")["test_accuracy"]
+    assert counts.sum() == len(result.split) and np.trace(counts) == round(accuracy * counts.sum())
+    assert (counts.sum(axis=1) == np.bincount(result.split.labels)).all()
+
+
+def test_unknown_metrics_are_shown_and_missing_ones_left_out(copied, pictures):
+    lines = [{"epoch": 1, "train_loss": 0.5, "note": "x"}, {"epoch": 2, "train_loss": 0.25, "val_accuracy": 0.5}]
+    (copied / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"test_loss": 0.125}]))
+    (copied / "timing.jsonl").unlink()
+    result = report.read("copied", copied, "red", None)
+    assert result.results == {"epoch": "2", "train_loss": "0.25", "val_accuracy": "50.00%", "test_loss": "0.125"}
+    assert [series[:2] for series in figures._series(result)] == [("train", "train_loss"), ("val", "val_accuracy")]
+    assert figures.throughput([result]) == ""
+    assert figures.curves([result]).startswith("data:image/svg+xml")
+
+
+def test_missing_data_set_is_noted(run, small_mnist):
+    options = ("--data", small_mnist, "--hidden", "4", "--epochs", "1", "--device", "cpu", "--out", "small", "--quiet")
+    assert run("train", "mnist", *options).status == 0
+    assert report.read("small", Path("small"), "red", str(small_mnist)).predicted.shape == (100, 10)
+    result = report.read("small", Path("small"), "red", None)
+    assert result.predicted is None and result.missing.startswith("MNIST: ")
+
+
+def refused(run, *argv) -> str:
+    status, out, err = run("report", *argv)
+    assert status == 2 and not out and err.startswith("xgrad report: ") and err.count("\n") == 1
+    return err.removeprefix("xgrad report: ")
+
+
+def test_what_is_no_run_is_refused_in_one_line(run, copied, pictures):
+    pytest.importorskip("jinja2")
+    assert refused(run) == "the following arguments are required: RUN\n"
+    assert refused(run, "nothing").startswith("expected a folder that `xgrad train` wrote, got nothing: ")
+    (copied / "metrics.jsonl").write_text("{")
+    assert refused(run, copied).startswith(f"expected lines of JSON in {copied / 'metrics.jsonl'}: ")
+    (copied / "metrics.jsonl").write_text("1")
+    assert refused(run, copied).startswith("expected an object in each line of ")
+    (copied / "metrics.jsonl").unlink()
+    assert refused(run, copied, "--out", "no/page.html").startswith("--out: expected a file that can be written")
+
+
+def test_missing_package_names_its_extra(run, trained, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert "pip install 'xgrad[cli]'" in refused(run, trained / "wide")

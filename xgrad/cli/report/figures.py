@@ -1,0 +1,117 @@
+"""Figures of a report on training runs, as data URIs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from xgrad.parity.html_report.plots import data_uri
+
+#: The line of each part of the data, in the order of the legend.
+LINES = {"train": ":", "val": "--", "validation": "--", "valid": "--", "test": "-"}
+COLUMNS = 4  # of histograms
+
+
+def curves(runs: Sequence[Any]) -> str:
+    """Return the losses and accuracies of all runs by epoch."""
+    quantities = {name.partition("_")[2] for run in runs for _, name, _, _ in _series(run)}
+    shown = [name for name in ("loss", "accuracy") if name in quantities]
+
+    def draw(figure: Any) -> None:
+        for axes, quantity in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+            for run in runs:
+                for part, name, epochs, values in _series(run):
+                    if name == f"{part}_{quantity}":
+                        label, style = f"{run.name}, {part}", LINES.get(part, "-.")
+                        axes.plot(epochs, values, style, marker=".", color=run.color, label=label)
+            axes.set(xlabel="epoch", title=quantity)
+            axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+            axes.grid(alpha=0.3)
+            if quantity == "loss" and all(y > 0 for line in axes.lines for y in line.get_ydata()):
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
+                axes.yaxis.set_minor_formatter(lambda value, position: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+            if quantity == "accuracy":
+                axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:g} %")
+        columns = min(3, len(runs))
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8)
+
+    return data_uri(3.4 + 0.25 * len(runs), draw) if shown else ""
+
+
+def _series(run: Any) -> Iterator[tuple[str, str, list[float], list[float]]]:
+    """Yield part, name, epochs and values of each loss and accuracy in the metrics of a run."""
+    names = dict.fromkeys(name for line in run.metrics for name in line)
+    for name in names:
+        match = re.fullmatch(r"([a-z]+)_(loss|accuracy)", name)
+        lines = [line for line in run.metrics if isinstance(line.get(name), (int, float)) and "epoch" in line]
+        if match and lines:
+            yield match[1], name, [line["epoch"] for line in lines], [line[name] for line in lines]
+
+
+def throughput(runs: Sequence[Any]) -> str:
+    """Return the images per second of all runs by epoch; empty if no run has them."""
+    known = {run: [line for line in run.timing if "images_per_second" in line] for run in runs}
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        for run, lines in known.items():
+            rates = [line["images_per_second"] for line in lines]
+            axes.plot([line["epoch"] for line in lines], rates, ".-", color=run.color, label=run.name)
+        axes.set(xlabel="epoch", ylabel="images per second", ylim=(0, None))
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+        axes.grid(alpha=0.3)
+        axes.legend()
+
+    return data_uri(2.8, draw) if any(known.values()) else ""
+
+
+def confusion(run: Any) -> str:
+    """Return the confusion matrix of a run; the shade of an error is its share of the most frequent one."""
+    counts, names = run.confusion(), run.class_names
+    errors = counts - np.diag(np.diag(counts))
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        axes.imshow(errors, cmap="Reds", vmin=0, vmax=max(1, errors.max()))
+        for i, j in np.argwhere(counts) if len(names) <= 12 else ():
+            color = "white" if errors[i, j] > 0.5 * errors.max() else "#303030"
+            axes.text(j, i, counts[i, j], ha="center", va="center", fontsize=9, color=color)
+        ticks = range(0, len(names), 1 if len(names) <= 30 else 2)
+        axes.set_xticks(ticks, [names[i] for i in ticks], rotation=0 if max(map(len, names)) < 3 else 90)
+        axes.set_yticks(ticks, [names[i] for i in ticks])
+        axes.set(xlabel="predicted", ylabel="label")
+
+    return data_uri(5.3, draw, width=5.5)
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Return a key by which 2.weight is before 10.weight."""
+    return [(int(part) if part.isdecimal() else 0, part) for part in name.split(".")]
+
+
+def histograms(runs: Sequence[Any]) -> str:
+    """Return the distributions of the weights of all runs, an axis for each name."""
+    names = sorted({name for run in runs for name in run.weights}, key=_by_number)
+    rows = -(-len(names) // COLUMNS)
+
+    def draw(figure: Any) -> None:
+        grid = figure.subplots(rows, COLUMNS, squeeze=False).flat
+        for axes, name in zip(grid, names, strict=False):
+            for run in runs:
+                if name in run.weights:
+                    values = np.asarray(run.weights[name], dtype=np.float64).reshape(-1)
+                    bins = max(5, min(50, math.isqrt(values.size)))
+                    axes.hist(values[np.isfinite(values)], bins=bins, histtype="step", density=True, color=run.color)
+            axes.set_title(name, fontsize=9)
+            axes.set_yticks([])
+            axes.tick_params(labelsize=8)
+            axes.locator_params(axis="x", nbins=4)
+        for axes in list(figure.axes)[len(names) :]:
+            axes.set_axis_off()
+
+    return data_uri(1.5 * rows, draw) if names else ""
