@@ -361,3 +361,105 @@ def test_generator_of_numpy_is_refused():
 def test_invalid_tensors_of_a_dataset_are_refused(tensors, error, message):
     with pytest.raises(error, match=message):
         TensorDataset(*tensors())
+
+
+# Position
+
+
+class Noisy(Images):
+    """Images beside random numbers of the sample."""
+
+    def __getitem__(self, index):
+        return float(xgrad.random.rand(())), super().__getitem__(index)[1]
+
+
+class Numbers:
+    """An iterable of random numbers and the integers up to a size."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __iter__(self):
+        for n in range(self.size):
+            yield float(xgrad.random.rand(())), n
+
+
+@WORKERS
+@pytest.mark.parametrize("own", [False, True], ids=["default generator", "own generator"])
+@pytest.mark.parametrize(
+    ("make", "shuffle"),
+    [
+        (pairs, False),
+        (pairs, True),
+        (lambda n: Subset(pairs(9), range(n)), True),
+        (Noisy, True),
+        (Numbers, False),
+    ],
+    ids=["in order", "tensors", "subset", "indices", "iterable"],
+)
+def test_epoch_continues_after_any_batch(make, shuffle, own, workers):
+    def loader():
+        generator = xgrad.random.Generator(3) if own else None
+        return DataLoader(make(7), 3, shuffle, num_workers=workers, generator=generator)
+
+    def rows(batches):
+        """Return the batches, with a number drawn after each, as dropout does."""
+        return [[*(x.tolist() for x in batch), float(xgrad.random.rand(()))] for batch in batches]
+
+    for seen in range(1, 4):
+        xgrad.manual_seed(5)
+        first = loader()
+        rows(first)
+        batches = iter(first)
+        rows(next(batches) for _ in range(seen))
+        state, drawn = first.state_dict(), xgrad.random.get_state()
+        expected = [rows(batches), rows(first)]
+
+        xgrad.manual_seed(9)
+        second = loader()
+        second.load_state_dict(state)
+        assert second.state_dict() == state
+        xgrad.random.set_state(drawn)
+        assert [rows(second), rows(second)] == expected and len(expected[0]) == 3 - seen
+
+
+def test_state_between_epochs_has_no_position():
+    loader, generator = DataLoader(pairs(4), 2, True), xgrad.random.Generator(3)
+    between = loader.state_dict()
+    assert between == {"batches": 0, "start": None, "generator": None, "batch_size": 2, "samples": 4}
+    next(batches := iter(loader))
+    loader.load_state_dict(between)
+    assert len(list(loader)) == 2 and loader.state_dict() == between
+    assert len(list(batches)) == 1 and loader.state_dict() == between
+    own = DataLoader(pairs(4), 2, True, generator=generator)
+    assert own.state_dict() == between | {"generator": generator.get_state()}
+
+
+def test_reading_of_skipped_samples_is_left_out():
+    read = []
+    dataset = Images(9)
+    loader = DataLoader(dataset, 2)
+    loader.load_state_dict(loader.state_dict() | {"batches": 3, "start": {"seed": 1, "calls": 0}})
+    dataset.__class__ = type("Logged", (Images,), {"__getitem__": lambda self, i: read.append(i) or Images(9)[i]})
+    assert [labels.tolist() for _, labels in loader] == [[6, 7], [8]] and read == [6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (None, TypeError, r"DataLoader.load_state_dict: expected a mapping with \['batch_size', .*, got NoneType"),
+        ({"more": 1}, TypeError, "expected a mapping with .*, got .*'more'"),
+        ({"batch_size": 3}, ValueError, "expected batch_size 2, got 3: give the loader the arguments and the dataset"),
+        ({"samples": 5}, ValueError, "expected samples 4, got 5"),
+        ({"batches": 1}, ValueError, "expected a number of batches, 0 without a start, got 1"),
+        ({"batches": -1, "start": {"seed": 1, "calls": 0}}, ValueError, "expected a number of batches"),
+        ({"batches": 1, "start": {"seed": 1}}, TypeError, "expected a mapping with 'seed' and 'calls'"),
+        ({"generator": {"seed": 1, "calls": 0}}, ValueError, "a generator of its own in both runs, or in none"),
+    ],
+)
+def test_invalid_positions_are_refused(change, error, text):
+    loader = DataLoader(pairs(4), 2)
+    before = loader.state_dict()
+    with pytest.raises(error, match=text):
+        loader.load_state_dict(change if change is None else before | change)
+    assert loader.state_dict() == before

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
+from contextlib import closing, nullcontext
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from typing import Any
 
 from xgrad import random
-from xgrad.core.tensor import Tensor
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import SizedDataset, Subset, TensorDataset, check_index
 from xgrad.data.prefetch import END, Jobs, prefetch, run
 from xgrad.ops import asarray
 from xgrad.random import manual_seed, randint, randperm
+from xgrad.random.generator import generator_of, replaying
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
+
+Batches = Generator[Any, None, None]
+
+
+@dataclass
+class _Position:
+    """The position in an iteration: the state of the generator before it, and the number of batches so far."""
+
+    generator: Mapping[str, int]
+    batches: int = 0
 
 
 @documented()
@@ -104,6 +117,8 @@ class DataLoader:
         self.prefetch_factor = prefetch_factor
         self._indexed = indexed
         self._exhausted = False
+        self._position: _Position | None = None  # of the iteration that began last
+        self._resumed: _Position | None = None  # where the next iteration begins
 
     def __len__(self) -> int:
         """Return the number of batches of one iteration; TypeError if the dataset or the sampler has no length."""
@@ -114,19 +129,119 @@ class DataLoader:
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
+        position, self._resumed = self._resumed, None
+        resumes = position is not None
+        if position is None:
+            position = _Position(generator_of("DataLoader", self.generator).get_state())
+        self._position = position
+        with closing(self._batches(position.batches, position.generator if resumes else None)) as batches:
+            for batch in batches:
+                position.batches += 1  # before the step on the batch, after which `state_dict` is called
+                yield batch
+        if self._position is position:
+            self._position = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position in the current iteration, or that none has begun or the last one has ended.
+
+        It is small: the order of the samples follows from the state that the generator had when the iteration began.
+        The state of the default generator is not part of it: save `xgrad.random.get_state` beside it.
+
+        Returns
+        -------
+        dict
+            ``"batches"``: the number of batches that were returned; ``"start"``: the state of the generator before
+            them, None if there are none; ``"generator"``: the state of the loader's own generator, if it has one;
+            ``"batch_size"`` and ``"samples"``: the numbers of samples in a batch and in the dataset.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> loader = xgrad.data.DataLoader(range(10), batch_size=3, shuffle=True)
+        >>> batches = iter(loader)
+        >>> first, state = next(batches).tolist(), loader.state_dict()
+        >>> rest = [batch.tolist() for batch in batches]
+        >>> loader.load_state_dict(state)
+        >>> [batch.tolist() for batch in loader] == rest
+        True
+        """
+        position = self._position if self._position and self._position.batches else None
+        return {
+            "batches": 0 if position is None else position.batches,
+            "start": None if position is None else dict(position.generator),
+            "generator": None if self.generator is None else self.generator.get_state(),
+            "batch_size": self.batch_size,
+            "samples": len(self.dataset) if self._indexed else None,
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Let the next iteration continue after the last batch that was returned before `state_dict` was called.
+
+        The samples before are skipped: unread, except that an iterable is read up to there.
+
+        Parameters
+        ----------
+        state_dict : mapping
+            From `state_dict` of a loader with the same arguments.
+
+        Raises
+        ------
+        TypeError
+            If it is another mapping, or none.
+        ValueError
+            If the batch size or the number of samples differ, or a number is out of range.
+        """
+        own, title = self.state_dict(), "DataLoader.load_state_dict"
+        if not isinstance(state_dict, Mapping) or state_dict.keys() != own.keys():
+            got = sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            raise TypeError(f"{title}: expected a mapping with {sorted(own)}, got {got}")
+        for name in ("batch_size", "samples"):
+            if state_dict[name] != own[name]:
+                raise ValueError(
+                    f"{title}: expected {name} {own[name]}, got {state_dict[name]}: give the loader the arguments and "
+                    "the dataset that it had"
+                )
+        batches, start, generator = (state_dict[name] for name in ("batches", "start", "generator"))
+        if (
+            isinstance(batches, bool)
+            or not isinstance(batches, int)
+            or batches < 0
+            or (start is None) != (batches == 0)
+        ):
+            raise ValueError(f"{title}: expected a number of batches, 0 without a start, got {shown(batches)}")
+        if (generator is None) != (self.generator is None):
+            raise ValueError(f"{title}: expected a loader with a generator of its own in both runs, or in none")
+        if start is not None:
+            random.Generator(0).set_state(start)  # an error before anything changes
+        if self.generator is not None:
+            self.generator.set_state(generator)
+        self._position = None if start is None else _Position(start, batches)
+        self._resumed = self._position
+
+    def _batches(self, skipped: int, start: Mapping[str, int] | None) -> Batches:
+        """Return the batches after a number of skipped ones, in an order drawn by the generator in an earlier state."""
         dataset, indices = self.dataset, None
         while type(dataset) is Subset:
             indices = dataset.indices if indices is None else [dataset.indices[i] for i in indices]
             dataset = dataset.dataset
+        generator = generator_of("DataLoader", self.generator)
+        earlier = replaying({generator: (start["seed"], start["calls"])}) if start else nullcontext()
         if self.collate_fn is default_collate and type(dataset) is TensorDataset:
-            return self._gather(dataset, indices)
+            batches = self._gather(dataset, indices)
+            with earlier:
+                deque(islice(batches, skipped), 0)
+            return batches
         jobs = self._jobs()
+        with earlier:
+            for job in islice(jobs, skipped):
+                if not self._indexed:
+                    job()
         if not self.num_workers:
             return run(jobs)
         workers = self.num_workers if self._indexed else 1  # one thread at a time reads an iterator
         return prefetch(jobs, workers, self.num_workers * self.prefetch_factor)
 
-    def _gather(self, dataset: TensorDataset, indices: list[int] | None) -> Iterator[tuple[Tensor, ...]]:
+    def _gather(self, dataset: TensorDataset, indices: list[int] | None) -> Batches:
         """Yield batches of tensors, of all samples or of those at the indices of a subset."""
         size, device = len(dataset), dataset.tensors[0].device
         if indices is None and self.sampler is None:

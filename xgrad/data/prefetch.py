@@ -18,7 +18,7 @@ Jobs = Generator[Callable[[], Any], None, None]
 END: Any = object()  # result of a job after the last one
 
 
-def run(jobs: Jobs) -> Iterator[Any]:
+def run(jobs: Jobs) -> Generator[Any, None, None]:
     """Yield the results of jobs, each run on request."""
     with closing(jobs):
         for job in jobs:
@@ -27,7 +27,7 @@ def run(jobs: Jobs) -> Iterator[Any]:
             yield result
 
 
-def prefetch(jobs: Jobs, workers: int, ahead: int) -> Iterator[Any]:
+def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]:
     """Yield the results of jobs in order, while threads run a number of further ones.
 
     A signal handler, which runs in the main thread, may raise within a lock of Python code, and so leave other threads
