@@ -77,7 +77,8 @@ from xgrad.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
-from xgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from xgrad.nn.recurrent import GRU, LSTM, RNN
+from xgrad.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity, Unflatten
 from xgrad.nn.state_dict import IncompatibleKeys
 from xgrad.nn.transformer import PositionalEncoding, TransformerEncoder, TransformerEncoderLayer

@@ -1,150 +1,24 @@
-"""Recurrent layers over sequences, and their cells for single steps."""
+"""Recurrent layers over sequences."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 from warnings import warn
 
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
-from xgrad.nn import init
-from xgrad.nn.checks import of_dtype_of, positive_int
-from xgrad.nn.functional import dropout, linear
-from xgrad.nn.module import Module
+from xgrad.nn.checks import positive_int
+from xgrad.nn.functional import dropout
 from xgrad.nn.parameter import Parameter
-from xgrad.ops import concat, empty, expand_dims, permute_dims, squeeze, stack, zeros
+from xgrad.nn.recurrent_cells import SHARED, GatedUnit, LongShortUnit, PlainUnit, RecurrentWeights, States
+from xgrad.ops import concat, expand_dims, permute_dims, squeeze, stack
 from xgrad.ops.dropout import check_probability
-from xgrad.ops.recurrent import gru, lstm, rnn
-from xgrad.support.docstrings import by_name, documented
+from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
-States = list[Tensor]
 
-_SHARED = by_name(
-    "input_size, hidden_size : int -- The lengths of the last axis of the input and of the hidden state.",
-    "num_layers : int, default 1 -- The number of layers; each but the first takes the output of the one before.",
-    "bias : bool, default True -- Whether to add biases.",
-    "batch_first : bool, default False -- Whether the first axis of input and output is the batch, and not time.",
-    "dropout : float, default 0 -- The dropout probability of the output of each layer but the last.",
-    "bidirectional : bool, default False -- Whether each layer also reads the sequence backward; the outputs of both"
-    "\n    directions are concatenated.",
-    "device : str or Device, optional -- By default the `default_device`.",
-    "dtype : dtype, optional -- float32, the default, or float64.",
-    "ValueError -- If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape does not"
-    "\n    fit.",
-    "TypeError -- In the call, if a dtype is not that of the weights.",
-    "DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.",
-)
-
-
-class _Weights(Module):
-    """The parameters of a recurrent layer or cell, by PyTorch's names."""
-
-    gates: ClassVar[int]
-    input_size: int
-    hidden_size: int
-    bias: bool
-
-    def _add_weights(self, inputs: int, suffix: str, device: str | Device | None, dtype: Any) -> None:
-        rows = self.gates * self.hidden_size
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size)}
-        if self.bias:
-            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-        for name, shape in shapes.items():
-            setattr(self, name + suffix, Parameter(empty(shape, device=device, dtype=dtype)))
-
-    def reset_parameters(self) -> None:
-        """Initialize all weights and biases again, uniformly over ±1/√hidden."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
-
-    def _run(self, x: Tensor, states: States, suffix: str = "", reverse: bool = False) -> tuple[Tensor, States]:
-        """Return the hidden states of all steps, and the last states, for an input of shape (time, batch, in)."""
-        weights = [getattr(self, f"weight_{part}{suffix}") for part in ("ih", "hh")]
-        biases = [getattr(self, f"bias_{part}{suffix}") for part in ("ih", "hh")] if self.bias else [None, None]
-        out, *others = self._steps(x, weights, biases, states, reverse)
-        return out, [out[0 if reverse else -1, ...], *others]
-
-    def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
-    ) -> tuple[Tensor, ...]:
-        raise NotImplementedError
-
-    def _states(self, given: Any, shape: tuple[int, ...], x: Tensor) -> States:
-        """Return the states before the first step, by default zeros."""
-        if given is None:
-            return [zeros(shape, device=x.device, dtype=x.dtype)]
-        return [self._state("hx", given, shape, x)]
-
-    def _state(self, name: str, state: Any, shape: tuple[int, ...], x: Tensor) -> Tensor:
-        layer = type(self).__name__
-        result = of_dtype_of(x, state, layer, name)
-        if result.shape != shape:
-            raise ValueError(f"{layer}: expected {name} of shape {shape}, got {result.shape}")
-        return result
-
-    def _check_input(self, input: Tensor, ndim: int, axes: str, weight: Tensor) -> Tensor:
-        layer = type(self).__name__
-        input = of_dtype_of(weight, input, layer)
-        if input.ndim not in (ndim - 1, ndim) or input.shape[-1] != self.input_size:
-            raise ValueError(f"{layer}: expected input of shape {axes}, got {input.shape}")
-        return input
-
-
-class _Tanh(_Weights):
-    """A layer without gates."""
-
-    gates = 1
-    nonlinearity: str
-
-    def _check_nonlinearity(self) -> None:
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise ValueError(
-                f"{type(self).__name__}: expected a nonlinearity of 'tanh' or 'relu', got {shown(self.nonlinearity)}"
-            )
-
-    def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
-    ) -> tuple[Tensor, ...]:
-        x = linear(x, weights[0], biases[0] + biases[1] if self.bias else None)
-        return (rnn(x, weights[1], states[0], nonlinearity=self.nonlinearity, reverse=reverse),)
-
-
-class _Gated(_Weights):
-    """A gated recurrent unit."""
-
-    gates = 3
-
-    def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
-    ) -> tuple[Tensor, ...]:
-        return (gru(linear(x, weights[0], biases[0]), weights[1], states[0], biases[1], reverse=reverse),)
-
-
-class _LongShort(_Weights):
-    """A layer with long short-term memory: its states are the hidden one, and the cell."""
-
-    gates = 4
-
-    def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
-    ) -> tuple[Tensor, ...]:
-        x = linear(x, weights[0], biases[0] + biases[1] if self.bias else None)
-        out, c = lstm(x, weights[1], *states, reverse=reverse)
-        return out, c
-
-    def _states(self, given: Any, shape: tuple[int, ...], x: Tensor) -> States:
-        if given is None:
-            return [*super()._states(None, shape, x)] * 2
-        if not isinstance(given, (tuple, list)) or len(given) != 2:
-            raise TypeError(f"{type(self).__name__}: expected a pair (h, c) for hx, got {shown(given)}")
-        return [self._state(f"hx[{i}]", state, shape, x) for i, state in enumerate(given)]
-
-
-class _Layers(_Weights):
+class _Layers(RecurrentWeights):
     """Layers over sequences."""
 
     weight_ih_l0: Parameter
@@ -216,8 +90,8 @@ class _Layers(_Weights):
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *changed])
 
 
-@documented(shared=_SHARED)
-class RNN(_Tanh, _Layers):
+@documented(shared=SHARED)
+class RNN(PlainUnit, _Layers):
     """Recurrent layers without gates: h = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step.
 
     J. Elman, "Finding structure in time", Cognitive Science 14, 1990.
@@ -268,8 +142,8 @@ class RNN(_Tanh, _Layers):
         return out, h
 
 
-@documented(shared=_SHARED)
-class GRU(_Gated, _Layers):
+@documented(shared=SHARED)
+class GRU(GatedUnit, _Layers):
     """Gated recurrent units.
 
     At each step, with the logistic function s::
@@ -305,8 +179,8 @@ class GRU(_Gated, _Layers):
         return out, h
 
 
-@documented(shared=_SHARED)
-class LSTM(_LongShort, _Layers):
+@documented(shared=SHARED)
+class LSTM(LongShortUnit, _Layers):
     """Long short-term memory.
 
     At each step, with the logistic function s::
@@ -367,118 +241,3 @@ class LSTM(_LongShort, _Layers):
         """
         out, (h, c) = self._forward(input, hx)
         return out, (h, c)
-
-
-class _Cell(_Weights):
-    """One step."""
-
-    weight_ih: Parameter
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        *,
-        device: str | Device | None = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.input_size = positive_int(type(self).__name__, "input_size", input_size)
-        self.hidden_size = positive_int(type(self).__name__, "hidden_size", hidden_size)
-        self.bias = bias
-        self._add_weights(input_size, "", device, dtype)
-        self.reset_parameters()
-
-    def _forward(self, input: Tensor, hx: Any) -> States:
-        axes = f"(batch, in) or (in,), in = {self.input_size}"
-        input = self._check_input(input, 2, axes, self.weight_ih)
-        states = self._states(hx, (*input.shape[:-1], self.hidden_size), input)
-        if input.ndim == 2:
-            return self._run(expand_dims(input, axis=0), states)[1]
-        states = [expand_dims(state, axis=0) for state in states]
-        return [squeeze(state, axis=0) for state in self._run(expand_dims(input, axis=(0, 1)), states)[1]]
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
-
-
-@documented(shared=_SHARED)
-class RNNCell(_Tanh, _Cell):
-    """One step of `RNN`.
-
-    input_size, hidden_size, bias
-    nonlinearity : {"tanh", "relu"}, default "tanh" -- The nonlinearity.
-    device, dtype
-    attribute weight_ih : Parameter -- Of shape (hidden, in).
-    attribute weight_hh : Parameter -- Of shape (hidden, hidden).
-    attribute bias_ih, bias_hh : Parameter -- Of shape (hidden,).
-    raises ValueError, TypeError, DeviceError
-
-    >>> cell, h = xgrad.nn.RNNCell(3, 4), None
-    >>> for x in xgrad.ones((7, 5, 3)):
-    ...     h = cell(x, h)
-    >>> h.shape
-    (5, 4)
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: Literal["tanh", "relu"] = "tanh",
-        *,
-        device: str | Device | None = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, device=device, dtype=dtype)
-        self.nonlinearity = nonlinearity
-        self._check_nonlinearity()
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the state of shape (batch, hidden) after an input of shape (batch, in), both also without a batch.
-
-        `hx` is the state before, by default zeros.
-        """
-        return self._forward(input, hx)[0]
-
-
-@documented(shared=_SHARED)
-class GRUCell(_Gated, _Cell):
-    """One step of `GRU`.
-
-    input_size, hidden_size, bias, device, dtype
-    attribute weight_ih : Parameter -- Of shape (3 hidden, in), the rows of r, z and n.
-    attribute weight_hh : Parameter -- Of shape (3 hidden, hidden).
-    attribute bias_ih, bias_hh : Parameter -- Of shape (3 hidden,).
-    raises ValueError, TypeError, DeviceError
-
-    >>> xgrad.nn.GRUCell(3, 4)(xgrad.ones((5, 3))).shape
-    (5, 4)
-    """
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the state after an input: see `RNNCell.forward`."""
-        return self._forward(input, hx)[0]
-
-
-@documented(shared=_SHARED)
-class LSTMCell(_LongShort, _Cell):
-    """One step of `LSTM`.
-
-    input_size, hidden_size, bias, device, dtype
-    attribute weight_ih : Parameter -- Of shape (4 hidden, in), the rows of i, f, g and o.
-    attribute weight_hh : Parameter -- Of shape (4 hidden, hidden).
-    attribute bias_ih, bias_hh : Parameter -- Of shape (4 hidden,).
-    raises ValueError, TypeError, DeviceError
-
-    >>> h, c = xgrad.nn.LSTMCell(3, 4)(xgrad.ones((5, 3)))
-    >>> h.shape, c.shape
-    ((5, 4), (5, 4))
-    """
-
-    def forward(self, input: Tensor, hx: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Return hidden state and cell after an input: see `RNNCell.forward`; `hx` is such a pair."""
-        h, c = self._forward(input, hx)
-        return h, c
