@@ -32,12 +32,13 @@ class Writer(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.lstm = nn.LSTM(len(letters), HIDDEN, batch_first=True)
+        self.letters = nn.Embedding(len(letters), HIDDEN)
+        self.lstm = nn.LSTM(HIDDEN, HIDDEN, batch_first=True)
         self.head = nn.Linear(HIDDEN, len(letters))
 
     def forward(self, codes, state=None):
         """Return logits, and the state after the last character."""
-        hidden, state = self.lstm(xgrad.one_hot(codes, len(letters)), state)
+        hidden, state = self.lstm(self.letters(codes), state)
         return self.head(hidden), state
 
 

@@ -21,6 +21,7 @@ parser.add_argument("--plot", metavar="FILE", help="draw the points, by Matplotl
 options = parser.parse_args()
 
 BATCH, NOISE, SPREAD = 256, 8, 0.1
+REAL, FAKE = xgrad.ones((BATCH, 1), device=options.device), xgrad.zeros((BATCH, 1), device=options.device)
 angles = 2 * math.pi * np.arange(8, dtype=np.float32) / 8
 centers = xgrad.asarray(np.stack([np.cos(angles), np.sin(angles)], axis=1), device=options.device)
 
@@ -29,11 +30,7 @@ generator = nn.MLP([NOISE, 64, 64, 2]).to(options.device)
 discriminator = nn.MLP([2, 64, 64, 1]).to(options.device)
 generator_optimizer = optim.Adam(generator.parameters(), lr=5e-4, betas=(0.5, 0.999))
 discriminator_optimizer = optim.Adam(discriminator.parameters(), lr=1e-3, betas=(0.5, 0.999))
-
-
-def softplus(x):
-    """Return log(1 + exp(x)): the cross-entropy of a logit x, for the class 0."""
-    return xgrad.logaddexp(x, xgrad.zeros_like(x))
+criterion = nn.BCEWithLogitsLoss()
 
 
 @xgrad.capture
@@ -41,11 +38,11 @@ def step(real, noise):
     """Update both networks, and return their losses."""
     discriminator_optimizer.zero_grad()
     fake = generator(noise).detach()
-    told_apart = softplus(-discriminator(real)).mean() + softplus(discriminator(fake)).mean()
+    told_apart = criterion(discriminator(real), REAL) + criterion(discriminator(fake), FAKE)
     told_apart.backward()
     discriminator_optimizer.step()
     generator_optimizer.zero_grad()
-    misled = softplus(-discriminator(generator(noise))).mean()
+    misled = criterion(discriminator(generator(noise)), REAL)
     misled.backward()
     generator_optimizer.step()
     return told_apart.detach(), misled.detach()

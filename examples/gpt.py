@@ -10,7 +10,6 @@ import argparse
 import codecs
 import contextlib
 import io
-import math
 
 import numpy as np
 
@@ -31,50 +30,19 @@ codes = xgrad.asarray(np.array([letters.index(letter) for letter in text]), devi
 LENGTH, WIDTH, HEADS, BLOCKS = 32, 64, 4, 2
 
 
-class Attention(nn.Module):
-    """Averages of values, weighted by the products of queries and keys of earlier places."""
-
-    def __init__(self):
-        super().__init__()
-        self.inputs, self.output = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        places = np.arange(LENGTH)
-        self.register_buffer("later", xgrad.asarray(places > places[:, None]))
-
-    def forward(self, x):
-        batch, length, _ = x.shape
-        heads = self.inputs(x).reshape(batch, length, 3, HEADS, WIDTH // HEADS)
-        query, key, value = xgrad.unstack(xgrad.permute_dims(heads, (2, 0, 3, 1, 4)))
-        scores = query @ key.mT / math.sqrt(WIDTH / HEADS)
-        scores = xgrad.where(self.later[:length, :length], -math.inf, scores)
-        mixed = nn.functional.softmax(scores) @ value
-        return self.output(xgrad.permute_dims(mixed, (0, 2, 1, 3)).reshape(batch, length, WIDTH))
-
-
-class Block(nn.Module):
-    """Attention, and a network for each place."""
-
-    def __init__(self):
-        super().__init__()
-        self.attention, self.network = Attention(), nn.MLP([WIDTH, 4 * WIDTH, WIDTH])
-        self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-
-    def forward(self, x):
-        x = x + self.attention(self.first(x))
-        return x + self.network(self.second(x))
-
-
 class GPT(nn.Module):
     """The logits of the next character, after each of some."""
 
     def __init__(self):
         super().__init__()
-        self.letters = nn.Parameter(xgrad.random.randn((len(letters), WIDTH)))
-        self.places = nn.Parameter(xgrad.random.randn((LENGTH, WIDTH)))
-        self.blocks = nn.Sequential(*[Block() for _ in range(BLOCKS)], nn.LayerNorm(WIDTH))
+        self.letters = nn.Embedding(len(letters), WIDTH)
+        self.positions = nn.PositionalEncoding(WIDTH, LENGTH, learned=True, batch_first=True)
+        block = nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True)
+        self.blocks = nn.TransformerEncoder(block, BLOCKS, nn.LayerNorm(WIDTH))
         self.head = nn.Linear(WIDTH, len(letters))
 
     def forward(self, codes):
-        return self.head(self.blocks(self.letters[codes] + self.places[: codes.shape[1]]))
+        return self.head(self.blocks(self.positions(self.letters(codes)), is_causal=True))
 
 
 xgrad.manual_seed(0)

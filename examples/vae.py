@@ -37,9 +37,9 @@ def loss(images):
     mean, log_variance = codes[:, :CODE], codes[:, CODE:]
     sampled = mean + xgrad.exp(log_variance / 2) * xgrad.random.randn(mean.shape, device=options.device)
     logits = decoder(sampled)
-    pixels = xgrad.logaddexp(logits, xgrad.zeros_like(logits)) - images * logits
+    pixels = nn.functional.binary_cross_entropy_with_logits(logits, images, reduction="sum") / images.shape[0]
     divergence = (mean**2 + xgrad.exp(log_variance) - 1 - log_variance) / 2
-    return pixels.sum(axis=1).mean() + divergence.sum(axis=1).mean()
+    return pixels + divergence.sum(axis=1).mean()
 
 
 @xgrad.capture

@@ -47,4 +47,4 @@ def test_examples_fit_a_screen_and_say_how_to_run_them() -> None:
     for name in RUNS:
         text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
         assert f"python examples/{name}.py [--steps" in text and "--device" in text, name
-        assert len(text.splitlines()) <= 125, name
+        assert len(text.splitlines()) <= 100, name
