@@ -33,6 +33,7 @@ PRINTED = {
     "docs/command_line.md": [],
     "docs/inspection.md": [r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○"],
     "docs/ecosystem.md": [],
+    "docs/promises.md": [],
     "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_aliases.py evaluates its table
     "docs/capture.md": [
         r"\[2\.0, 4\.0\]\n\[6\.0, 12\.0\] 1\n",
