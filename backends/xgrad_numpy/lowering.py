@@ -294,18 +294,19 @@ class Lowering:
         return True
 
     def _sum(self, call: Call, result: Value) -> bool:
-        x, axis, dtype, keepdims = call.args[0], *map(call.options.get, ("axis", "dtype", "keepdims"))
-        rows = (axis == 0 or axis == (0,)) and not keepdims and len(x.shape) == 2 and x.shape[0] <= functions._MANY
-        contiguous = rows and (is_contiguous(x) or is_contiguous(x, (0, 1)))
-        if not contiguous or dtype is not None or x.dtype not in _FLOATS:
+        x, axis = call.args[0], call.options.get("axis")
+        side = functions.summed_side(x, axis, is_contiguous(x), is_contiguous(x, range(len(x.shape))))
+        if side is None or call.options.get("dtype") is not None:
             return self._reduce(np.add, call, result)
-        ones, columns = self._constant(np.ones(x.shape[0]), x.dtype), self._view(self._operand(x), np.transpose)
-        self._emit(np.ndarray.dot, columns, ones, self._destination(result))
+        shape = math.prod(x.shape[:-1]), x.shape[-1]
+        rows, ones = self._view(self._operand(x), np.reshape, shape), self._constant(np.ones(shape[side]), x.dtype)
+        out = self._view(self._destination(result), np.reshape, -1)
+        self._emit(np.ndarray.dot, rows if side else self._view(rows, np.transpose), ones, out)
         return True
 
     def _mean(self, call: Call, result: Value) -> bool:
         x = call.args[0]
-        if x.dtype not in _FLOATS or 0 in x.shape or not self._reduce(np.add, call, result):
+        if x.dtype not in _FLOATS or 0 in x.shape or not self._sum(call, result):
             return False
         count, total = math.prod(x.shape) // math.prod(result.shape), self._slots[result.number]
         if not self._is_array(result):
