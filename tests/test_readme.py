@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xgrad import nn
 from xgrad.capture import CaptureWarning
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +30,11 @@ PRINTED = {
     "docs/tensors.md": [
         r"\[\[4\.0, 5\.0\], \[13\.0, 16\.0\]\] \[\[2\.0, 0\.0\], \[7\.0, 9\.0\]\]\n",
         r"True False\n",
+    ],
+    "docs/models.md": [
+        r"head +Linear +\(32, 10\) +1,290 +5\.2 kB +1\.3 kB\ntotal: 1,370 parameters in 5\.5 kB, ",
+        r"IncompatibleKeys\(missing_keys=\[\], unexpected_keys=\[\]\)\n\[\[3\.0, 3\.0, 3\.0\]\]\n",
+        r"\(5, 8\)\n",
     ],
     "docs/command_line.md": [],
     "docs/inspection.md": [r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○"],
@@ -52,6 +58,14 @@ def programs(file: str) -> list[str]:
 
 def test_all_documents_are_listed() -> None:
     assert {"README.md", *[f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]} == set(PRINTED)
+
+
+def test_page_of_models_lists_all_layers_and_losses() -> None:
+    text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    public = {name: getattr(nn, name) for name in nn.__all__}
+    names = {name for name, value in public.items() if isinstance(value, type) and issubclass(value, nn.Module)}
+    names |= {name for name in nn.functional.__all__ if "loss" in name or "entropy" in name}
+    assert {name for name in names if f"`{name}`" not in text} == set()
 
 
 @pytest.mark.parametrize(
