@@ -376,8 +376,7 @@ class PReLU(Module):
 
     num_parameters : int, default 1 -- The number of weights: 1, or the number of channels.
     init : float, default 0.25 -- The first value of the weights.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute weight : Parameter -- Of shape (num_parameters,).
     raises ValueError -- If `num_parameters` is not an int above 0; in the call, if it is neither 1 nor the number of
         channels.

@@ -35,8 +35,7 @@ class MultiheadAttention(Module):
         supported.
     kdim, vdim : int, optional -- The lengths of the last axes of keys and values; by default `embed_dim`.
     batch_first : bool, default False -- Whether the first axis of inputs and output is the batch, and not the sequence.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute in_proj_weight : Parameter or None -- Of shape (3 embed_dim, embed_dim), the rows of queries, keys and
         values. If their lengths differ, it is None, and in its place are ``q_proj_weight``, ``k_proj_weight`` and
         ``v_proj_weight``, of shapes (embed_dim, embed_dim), (embed_dim, kdim) and (embed_dim, vdim).

@@ -31,7 +31,6 @@ _SHARED = by_name(
     "zeros, the elements in reverse order, that at the edge, or those of the other end.",
     "output_padding : int or tuple of int, default 0 -- The elements added after each axis, fewer than `stride` or "
     "`dilation`.",
-    "dtype : dtype, optional -- float32, the default, or float64.",
     "attribute bias : Parameter or None -- Of shape (out_channels,).",
     "ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.",
     "TypeError -- In the call, if the dtype of the input is not that of the weight.",
@@ -123,8 +122,55 @@ class _Convolution(Module):
         return text if self.bias is not None else f"{text}, bias=False"
 
 
+class _Direct(_Convolution):
+    """Options of convolutions that are not transposed."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Lengths,
+        stride: Lengths = 1,
+        padding: Lengths | str = 0,
+        dilation: Lengths = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        sizes = in_channels, out_channels, kernel_size, stride, padding, 0, dilation
+        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+
+
+class _Transposed(_Convolution):
+    """Options of transposed convolutions."""
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Lengths,
+        stride: Lengths = 1,
+        padding: Lengths = 0,
+        output_padding: Lengths = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Lengths = 1,
+        padding_mode: str = "zeros",
+        *,
+        device: str | Device | None = None,
+        dtype: Any = None,
+    ) -> None:
+        sizes = in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation
+        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+
+
 @documented(shared=_SHARED)
-class Conv1d(_Convolution):
+class Conv1d(_Direct):
     """Cross-correlation of sequences with kernels, summed over channels, plus a bias.
 
     The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels, L') with
@@ -145,27 +191,9 @@ class Conv1d(_Convolution):
 
     ndim = 1
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Lengths,
-        stride: Lengths = 1,
-        padding: Lengths | str = 0,
-        dilation: Lengths = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        *,
-        device: str | Device | None = None,
-        dtype: Any = None,
-    ) -> None:
-        sizes = in_channels, out_channels, kernel_size, stride, padding, 0, dilation
-        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
-
 
 @documented(shared=_SHARED)
-class ConvTranspose1d(_Convolution):
+class ConvTranspose1d(_Transposed):
     """Transposed convolution of sequences: the gradient of `Conv1d` for its input, plus a bias.
 
     The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels, L') with
@@ -186,30 +214,11 @@ class ConvTranspose1d(_Convolution):
     (4, 3, 100)
     """
 
-    ndim, transposed = 1, True
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Lengths,
-        stride: Lengths = 1,
-        padding: Lengths = 0,
-        output_padding: Lengths = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Lengths = 1,
-        padding_mode: str = "zeros",
-        *,
-        device: str | Device | None = None,
-        dtype: Any = None,
-    ) -> None:
-        sizes = in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation
-        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+    ndim = 1
 
 
 @documented(shared=_SHARED)
-class Conv2d(_Convolution):
+class Conv2d(_Direct):
     """Cross-correlation of images with kernels, summed over channels, plus a bias.
 
     The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N, out_channels, H', W') with
@@ -230,27 +239,9 @@ class Conv2d(_Convolution):
 
     ndim = 2
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Lengths,
-        stride: Lengths = 1,
-        padding: Lengths | str = 0,
-        dilation: Lengths = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        *,
-        device: str | Device | None = None,
-        dtype: Any = None,
-    ) -> None:
-        sizes = in_channels, out_channels, kernel_size, stride, padding, 0, dilation
-        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
-
 
 @documented(shared=_SHARED)
-class ConvTranspose2d(_Convolution):
+class ConvTranspose2d(_Transposed):
     """Transposed convolution of images: the gradient of `Conv2d` for its input, plus a bias.
 
     The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N, out_channels, H', W') with
@@ -271,23 +262,4 @@ class ConvTranspose2d(_Convolution):
     (4, 3, 28, 28)
     """
 
-    ndim, transposed = 2, True
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Lengths,
-        stride: Lengths = 1,
-        padding: Lengths = 0,
-        output_padding: Lengths = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Lengths = 1,
-        padding_mode: str = "zeros",
-        *,
-        device: str | Device | None = None,
-        dtype: Any = None,
-    ) -> None:
-        sizes = in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation
-        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+    ndim = 2

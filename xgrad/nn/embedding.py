@@ -25,8 +25,7 @@ class Embedding(Module):
 
     num_embeddings, embedding_dim : int -- The number of rows, and their length.
     padding_idx : int, optional -- The number of a row that is 0 at first, and gets no gradient.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute weight : Parameter -- Of shape (num_embeddings, embedding_dim).
     raises ValueError -- If a length is not an int above 0, or `padding_idx` not the number of a row.
     raises TypeError -- In the call, if the input is not of integers.

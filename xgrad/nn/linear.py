@@ -26,8 +26,7 @@ class Linear(Module):
 
     in_features, out_features : int -- The lengths of the last axis of the input and of the output.
     bias : bool, default True -- Whether to add a bias.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute weight : Parameter -- Of shape (out_features, in_features).
     attribute bias : Parameter or None -- Of shape (out_features,).
     raises ValueError -- If a length is not an int above 0; in the call, if the input is not of shape (...,

@@ -29,8 +29,7 @@ class MLP(Sequential):
     activation : type of Module, callable or str, default ReLU -- The class of the activation, or its name: ``"relu"``,
         ``"sigmoid"`` or ``"tanh"``.
     dropout : float, default 0 -- The dropout probability of hidden units.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     raises ValueError -- If `sizes` are fewer than two ints above 0, the activation is unknown, or `dropout` is not from
         0 to 1.
     raises TypeError -- If `activation` does not return modules, or `dropout` is not a number.

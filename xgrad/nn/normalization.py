@@ -72,8 +72,7 @@ class LayerNorm(_OverLast):
     eps : float, default 1e-5 -- Added to the variance.
     elementwise_affine : bool, default True -- Whether to scale by a weight, and to add a bias.
     bias : bool, default True -- Whether there is a bias beside the weight.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute weight : Parameter or None -- Of shape `normalized_shape`; 1 at first.
     attribute bias : Parameter or None -- Of shape `normalized_shape`; 0 at first.
     raises ValueError -- If a length is not an int above 0; in the call, if the last axes have other lengths.
@@ -115,8 +114,7 @@ class RMSNorm(_OverLast):
     normalized_shape : int or tuple of int -- The lengths of the last axes.
     eps : float, optional -- Added to the mean square; by default the machine epsilon of the dtype.
     elementwise_affine : bool, default True -- Whether to scale by a weight.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute weight : Parameter or None -- Of shape `normalized_shape`; 1 at first.
     raises ValueError -- If a length is not an int above 0; in the call, if the last axes have other lengths.
     raises TypeError -- In the call, if the dtype of the input is not that of the weight.
@@ -152,8 +150,7 @@ class GroupNorm(_Normalization):
     num_groups, num_channels : int -- The numbers of groups and of channels, a multiple.
     eps : float, default 1e-5 -- Added to the variance.
     affine : bool, default True -- Whether to scale by a weight, and to add a bias.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute weight : Parameter or None -- Of shape (num_channels,); 1 at first.
     attribute bias : Parameter or None -- Of shape (num_channels,); 0 at first.
     raises ValueError -- If a number is not an int above 0, or the groups do not divide the channels; in the call, if
@@ -202,7 +199,6 @@ _SHARED = by_name(
     "eps : float, default 1e-5 -- Added to the variance.",
     "momentum : float or None, default 0.1 -- The weight of a batch in the running statistics; None for the mean of "
     "all.",
-    "dtype : dtype, optional -- float32, the default, or float64.",
     "weight : Parameter or None -- Of shape (num_features,); 1 at first.",
     "bias : Parameter or None -- Of shape (num_features,); 0 at first.",
     "running_mean, running_var : Tensor or None -- Of shape (num_features,); 0 and 1 at first.",

@@ -29,8 +29,6 @@ SHARED = by_name(
     "dropout : float, default 0 -- The dropout probability of the output of each layer but the last.",
     "bidirectional : bool, default False -- Whether each layer also reads the sequence backward; the outputs of both"
     "\n    directions are concatenated.",
-    "device : str or Device, optional -- By default the `default_device`.",
-    "dtype : dtype, optional -- float32, the default, or float64.",
     "ValueError -- If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape does not"
     "\n    fit.",
     "TypeError -- In the call, if a dtype is not that of the weights.",

@@ -45,8 +45,7 @@ class TransformerEncoderLayer(Module):
     batch_first : bool, default False -- Whether the first axis of the input is the batch, and not the sequence.
     norm_first : bool, default False -- Whether to normalize before each part.
     bias : bool, default True -- Whether linear layers and normalizations add biases.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute self_attn : MultiheadAttention -- The attention.
     attribute linear1, linear2 : Linear -- The linear layers.
     attribute norm1, norm2 : LayerNorm -- The normalizations.
@@ -171,8 +170,7 @@ class PositionalEncoding(Module):
     learned : bool, default False -- Whether the vectors are a parameter, normal random numbers of deviation 0.02 at
         first.
     batch_first : bool, default False -- Whether the first axis of the input is the batch, and not the sequence.
-    device : str or Device, optional -- By default the `default_device`.
-    dtype : dtype, optional -- float32, the default, or float64.
+    device, dtype
     attribute encoding : Tensor or Parameter -- Of shape (max_length, d_model); unless learned, a buffer that is not in
         `state_dict`.
     raises ValueError -- If a length is not an int above 0, or `dropout` is not from 0 to 1; in the call, if the input

@@ -11,7 +11,6 @@ from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import explained
 
 _SHARED = by_name(
-    "dtype : dtype, optional -- float32, the default, or float64.",
     "TypeError -- If the shape or dtype is none of the above.",
 )
 

@@ -34,6 +34,7 @@ def by_name(*entries: str) -> dict[str, str]:
 SHARED = by_name(
     "x : Tensor -- Of any shape and dtype.",
     "device : str or Device, optional -- By default the `default_device`.",
+    "dtype : dtype, optional -- Floating; by default that of `get_default_dtype`.",
     "generator : Generator, optional -- By default the stream of this thread or task: see `manual_seed`.",
     "keepdims : bool, default False -- Whether reduced axes stay, with length 1.",
     "shape : int or tuple of int -- The length of each axis.",
