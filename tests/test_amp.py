@@ -33,6 +33,7 @@ CALLS = {
     "xp.einsum('ij,jk->ik', x, w)": "float16",
     "f.linear(x, w)": "float16",
     "f.conv1d(xp.reshape(x, (1, 4, 3)), xp.reshape(w, (9, 1, 1))[:4], groups=4)": "float16",
+    "f.conv_transpose1d(xp.reshape(x, (1, 4, 3)), xp.reshape(w, (9, 1, 1))[:4], x[:, 0], groups=4)": "float16",
     "f.softmax(x)": "float32",
     "f.log_softmax(x)": "float32",
     "f.cross_entropy(x, labels)": "float32",
@@ -63,6 +64,16 @@ def _usable(name: str) -> bool:
     except xgrad.DeviceError:
         return False
     return True
+
+
+def test_attention_takes_masks_of_float32(device):
+    layer = nn.MultiheadAttention(4, 2, batch_first=True, device=device)
+    x, mask = array(2, 3, 4, device=device), array(3, 3, device=device)
+    expected = host(layer(x, x, x, attn_mask=mask)[0])
+    with amp.autocast(device):
+        out, _ = layer(x, x, x, attn_mask=mask)
+    assert out.dtype == "float16"
+    np.testing.assert_allclose(host(out), expected, atol=1e-2)
 
 
 def test_float64_is_left_alone(device):

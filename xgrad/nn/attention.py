@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.device import Device
+from xgrad.core.arguments import as_tensor
+from xgrad.core.autocast import is_cast
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
 from xgrad.nn.checks import of_dtype_of, positive_int
@@ -209,8 +211,9 @@ class MultiheadAttention(Module):
         return added
 
     def _additive(self, argument: str, mask: Tensor, query: Tensor) -> Tensor:
-        if mask.dtype.kind != "b" and mask.dtype != query.dtype:
-            name = type(self).__name__
+        name = type(self).__name__
+        mask = as_tensor(name, argument, mask)
+        if mask.dtype.kind != "b" and mask.dtype != query.dtype and not is_cast(mask, query):
             raise TypeError(f"{name}: expected {argument} of bools or of {query.dtype}, got {mask.dtype}: use .astype")
         return additive_mask(mask, True, query.dtype)
 

@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
+from xgrad.core.autocast import is_cast
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
@@ -201,6 +202,7 @@ def convolve_transposed(
     if any(map(any, rests)):
         out = pad_axes(out, ((0, 0), (0, 0), *rests))
     if bias is not None:
+        bias = bias.astype(out.dtype) if is_cast(out, bias) else bias
         out = out + bias.reshape((-1, *(1,) * ndim))
     return out if of_batch else out[0, ...]
 
