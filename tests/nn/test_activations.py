@@ -27,6 +27,14 @@ def test_large_numbers_have_finite_values_and_gradients(name, device):
         assert second is None or np.isfinite(host(second)).all()
 
 
+@pytest.mark.filterwarnings("ignore:overflow")  # of the square
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_of_large_float16_has_the_slope_of_its_limits(approximate):
+    x = xgrad.asarray([-3e4, -300, 300, 3e4], dtype=xgrad.float16, requires_grad=True)
+    (gradient,) = xgrad.autograd.grad(F.gelu(x, approximate).sum(), x)
+    assert gradient.tolist() == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize(("dtype", "numbers"), [(xgrad.int64, [-2, 0, 3]), (xgrad.uint8, [0, 1, 3])])
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"relu"}))  # which is exact of integers
 def test_integers_count_as_float32(name, dtype, numbers):

@@ -80,11 +80,11 @@ _CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
 
 
 def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
-    square = x * x
     if tangent is None:
-        tangent = xp.tanh(x * (1 + _CUBIC * square) * _SLOPE)
-    slope = (1 - tangent * tangent) * (_SLOPE + 3 * _SLOPE * _CUBIC * square)
-    return g * ((1 + tangent + x * slope) * 0.5)
+        tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
+    part = (1 - tangent * tangent) * x  # first, for it is 0 where the square of float16 is infinite
+    part = part * _SLOPE + part * x * x * (3 * _SLOPE * _CUBIC)
+    return g * ((1 + tangent + part) * 0.5)
 
 
 @derivative(_gelu_tanh_rule, **REAL, residual="tangent")
