@@ -11,6 +11,7 @@ import xgrad
 from helpers import check_error, host
 from xgrad import amp, nn, optim
 from xgrad.nn import functional
+from xgrad.ops import recurrent
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,7 @@ def array(*shape: int, device: str = "cpu", dtype: str = "float32") -> Any:
 
 
 X, W, LABELS = (4, 3), (3, 3), [0, 1, 2, 0]
-#: Calls of one input, and the dtype of the result for float32 and float16 under autocast.
+#: Calls, and the dtype of the result for float32 and float16 under autocast.
 CALLS = {
     "x @ w": "float16",
     "xp.matmul(x, w)": "float16",
@@ -34,10 +35,25 @@ CALLS = {
     "f.linear(x, w)": "float16",
     "f.conv1d(xp.reshape(x, (1, 4, 3)), xp.reshape(w, (9, 1, 1))[:4], groups=4)": "float16",
     "f.conv_transpose1d(xp.reshape(x, (1, 4, 3)), xp.reshape(w, (9, 1, 1))[:4], x[:, 0], groups=4)": "float16",
+    "f.scaled_dot_product_attention(x, w, w)": "float16",
+    "f.prelu(x, w[0])": "float16",
+    "recurrent.lstm(steps, v, steps[0, :, :1], v[:1])[1]": "float16",
+    "recurrent.gru(steps[..., :3], v[:3], v[:1])": "float16",
+    "recurrent.rnn(steps[..., :1], v[:1], v[:1])": "float16",
     "f.softmax(x)": "float32",
     "f.log_softmax(x)": "float32",
     "f.cross_entropy(x, labels)": "float32",
+    "f.nll_loss(x, labels)": "float32",
+    "f.multi_margin_loss(x, labels)": "float32",
     "f.mse_loss(x, x)": "float32",
+    "f.l1_loss(x, x)": "float32",
+    "f.binary_cross_entropy_with_logits(x, x)": "float32",
+    "f.kl_div(x, x, log_target=True)": "float32",
+    "f.cosine_similarity(x, x)": "float32",
+    "f.pairwise_distance(x, x)": "float32",
+    "f.layer_norm(x, 3)": "float32",
+    "f.rms_norm(x, 3)": "float32",
+    "f.group_norm(x, 1)": "float32",
 }
 
 
@@ -46,7 +62,9 @@ CALLS = {
 def test_ops_cast_inputs_within_autocast_only(call, dtype, device):
     x, w = array(*X, device=device, dtype=dtype), array(*W, device=device)
     labels = xgrad.asarray(LABELS, device=device)
-    names = {"xp": xgrad, "f": functional, "x": x, "w": w, "labels": labels}
+    steps, v = array(2, 1, 4, device=device, dtype=dtype), array(4, 1, device=device)
+    names = {"xp": xgrad, "f": functional, "recurrent": recurrent, "x": x, "w": w, "labels": labels}
+    names |= {"steps": steps, "v": v}
     for _ in range(2):  # the second time by the fast path
         outside = eval(call, names)
         with amp.autocast(device):

@@ -36,6 +36,12 @@ def _cast(x: Tensor, dtypes: Mapping[str, Any], narrow: bool) -> Tensor:
     return x if x.dtype == target else namespace.astype(x, target)
 
 
+def widened(*inputs: Any) -> tuple[Any, ...]:
+    """Return the inputs of a composition as those of a wide op: in an autocast mode float16 as float32."""
+    dtypes = autocast_dtypes.get()
+    return inputs if dtypes is None else cast_inputs(inputs, dtypes, False)
+
+
 def is_cast(*tensors: Tensor) -> bool:
     """Return whether tensors of several dtypes are cast to one by ops."""
     dtypes = autocast_dtypes.get() or {}

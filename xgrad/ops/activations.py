@@ -235,6 +235,7 @@ def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
     lambda g, xp, x: xp.where(x > 0, 0, g * x),
     **REAL,
     broadcasts=True,
+    autocast="narrow",
 )
 def _prelu(xp: Any, x: Any, weight: Any, /) -> Any:
     return xp.where(x > 0, x, x * weight)

@@ -54,7 +54,7 @@ def _attention_rule(
     return ds @ key * scale, xp.matrix_transpose(ds) @ query, dv, None if mask is None else ds
 
 
-@derivative(_attention_rule, kind=FLOATING, highest=FLOATING, residual="weights", joint=True)
+@derivative(_attention_rule, kind=FLOATING, highest=FLOATING, residual="weights", joint=True, autocast="narrow")
 def _attention(
     xp: Any, query: Any, key: Any, value: Any, mask: Any = None, *,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,

@@ -9,6 +9,7 @@ import numpy as np
 
 from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
+from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING, int64
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import arange, ones_like
@@ -225,7 +226,7 @@ def nll_loss(
     Tensor(2.5)
     """
     check_reduction("nll_loss", reduction)
-    input, target = as_tensor("nll_loss", "input", input), as_tensor("nll_loss", "target", target)
+    input, target = widened(as_tensor("nll_loss", "input", input), as_tensor("nll_loss", "target", target))
     _check_classes("nll_loss", input, target)
     return _of_logarithms("nll_loss", input, target, weight, ignore_index, reduction)
 
@@ -298,7 +299,7 @@ def multi_margin_loss(
     """
     op = "multi_margin_loss"
     check_reduction(op, reduction)
-    input, target = as_tensor(op, "input", input), as_tensor(op, "target", target)
+    input, target = widened(as_tensor(op, "input", input), as_tensor(op, "target", target))
     _check_classes(op, input, target)
     if input.ndim > 2:
         raise ValueError(f"{op}: expected input of shape (batch, classes), got {input.shape}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xgrad.core.arguments import as_tensor
+from xgrad.core.autocast import widened
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import front_axis
 from xgrad.ops.elementwise import clip
@@ -29,7 +30,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     Tensor([0.96, 0.  ])
     """
     op = "cosine_similarity"
-    x1, x2 = broadcast_arrays(as_tensor(op, "x1", x1), as_tensor(op, "x2", x2))
+    x1, x2 = broadcast_arrays(*widened(as_tensor(op, "x1", x1), as_tensor(op, "x2", x2)))
     axis = front_axis(op, x1, axis)
     norms = [clip(vector_norm(x, axis=axis), eps) for x in (x1, x2)]
     return sum(x1 * x2, axis=axis) / (norms[0] * norms[1])
@@ -50,8 +51,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> xgrad.nn.functional.pairwise_distance(xgrad.asarray([[3.0, 0.0]]), xgrad.asarray([[0.0, 4.0]]), eps=0.0)
     Tensor([5.])
     """
-    difference = as_tensor("pairwise_distance", "x1", x1) - as_tensor("pairwise_distance", "x2", x2)
-    return vector_norm(difference + eps, axis=-1, keepdims=keepdims, ord=p)
+    x1, x2 = widened(as_tensor("pairwise_distance", "x1", x1), as_tensor("pairwise_distance", "x2", x2))
+    return vector_norm(x1 - x2 + eps, axis=-1, keepdims=keepdims, ord=p)
 
 
 @explained

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
+from xgrad.core.autocast import widened
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
@@ -34,7 +35,7 @@ def loss_inputs(op: str, reduction: str, **inputs: Any) -> list[Tensor]:
     shapes = [x.shape for x in tensors]
     if any(shape != shapes[0] for shape in shapes):
         raise ValueError(f"{op}: expected {_listed(inputs)} of one shape, got {_listed(shapes)}")
-    return tensors
+    return list(widened(*tensors))
 
 
 def _listed(items: Any) -> str:

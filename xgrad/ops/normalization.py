@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
@@ -147,7 +148,7 @@ def _over_last(op: str, input: Any, shape: Any, weight: Any, bias: Any, eps: flo
     """Normalize over the last axes, which have this shape."""
     lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
     shape = tuple([as_int(op, "normalized_shape", n) for n in lengths])
-    x, weight, bias = _checked(op, input, weight, bias, shape, 0.0 if eps is None else eps)
+    x, weight, bias = widened(*_checked(op, input, weight, bias, shape, 0.0 if eps is None else eps))
     if not shape or x.shape[-len(shape) :] != shape:
         raise ValueError(f"{op}: expected an input whose last axes have the shape {shape}, got {x.shape}")
     full, count = x.shape, math.prod(shape)
@@ -239,7 +240,7 @@ def group_norm(
     >>> xgrad.nn.functional.group_norm(xgrad.asarray([[1.0, 3.0, 5.0, 5.0]]), 2)
     Tensor([[-0.999995,  0.999995,  0.      ,  0.      ]])
     """
-    x, weight, bias = _channels("group_norm", input, weight, bias, eps)
+    x, weight, bias = widened(*_channels("group_norm", input, weight, bias, eps))
     full, channels = x.shape, x.shape[1]
     if as_int("group_norm", "num_groups", num_groups) < 1 or channels % num_groups:
         raise ValueError(f"group_norm: expected num_groups that divides {channels} channels, got {num_groups}")
