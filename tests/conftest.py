@@ -10,6 +10,7 @@ import pytest
 
 import xgrad
 from xgrad.backend import DeviceError
+from xgrad.backend.device import intercepting
 from xgrad.backend.devices import current_device
 
 DEVICES = ("cpu", "strict", "torch", "torch:1", "cuda")
@@ -95,5 +96,6 @@ def _strict_refuses_what_a_gpu_would_wait_for() -> None:
 def _no_state_leaks() -> Iterator[None]:
     yield
     assert xgrad.is_grad_enabled(), "a test left gradients disabled"
+    assert intercepting.get() is None, "a test left the detection of anomalies on"
     assert str(current_device()) == "cpu", "a test left another default device"
     assert xgrad.get_default_dtype() == xgrad.float32, "a test left another default dtype"

@@ -22,7 +22,7 @@ from capture.twins import array, batch, custom, everything, snapshot
 from interrupts import INTERRUPTS, call_with_signal, call_with_signal_at
 from xgrad import nn, optim
 from xgrad.backend import philox
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device, intercepting, tracing
 from xgrad.core.lost_gradients import _warns
 from xgrad.core.views import base_of
 
@@ -31,7 +31,14 @@ Scenario = Callable[..., Iterator[Any]]
 
 def modes() -> list[Any]:
     """Return the modes of this thread."""
-    return [xgrad.is_grad_enabled(), xgrad.get_default_dtype(), xgrad.zeros(1).device, _warns.get(), tracing.get()]
+    return [
+        xgrad.is_grad_enabled(),
+        xgrad.get_default_dtype(),
+        xgrad.zeros(1).device,
+        _warns.get(),
+        tracing.get(),
+        intercepting.get(),
+    ]
 
 
 def play(scenario: Scenario, interrupted: Callable[[Callable[[], Any]], Any]) -> Any:

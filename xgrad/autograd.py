@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from xgrad.backend.device import Placement, tracing
 from xgrad.core.arguments import check_tensors
@@ -16,8 +16,18 @@ from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support import hints
 from xgrad.support.docstrings import documented
 
-__all__ = ["backward", "checkpoint", "checkpoint_sequential", "grad"]
-hints.install(__name__)
+if TYPE_CHECKING:
+    from xgrad.core.anomalies import detect_anomaly, set_detect_anomaly
+
+__all__ = [
+    "backward",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detect_anomaly",
+    "grad",
+    "set_detect_anomaly",
+]
+hints.install(__name__, lazy="xgrad.core.anomalies")
 
 P = ParamSpec("P")
 R = TypeVar("R")

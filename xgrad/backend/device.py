@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, ClassVar
@@ -15,9 +15,29 @@ from xgrad.support.hints import shown
 
 #: The trace of a captured step in this thread or task, which gets tracing devices: see `xgrad.capture.trace`.
 tracing: ContextVar[Any] = ContextVar("xgrad_tracing", default=None)
+#: What intercepts the calls of ops in this thread or task: a trace, or an `Interceptor` such as that of anomalies.
+intercepting: ContextVar[Interceptor | None] = ContextVar("xgrad_intercepting", default=None)
 #: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
 batching: ContextVar[Any] = ContextVar("xgrad_batching", default=None)
 _NO_CONTEXT = nullcontext()
+
+
+class Interceptor:
+    """A mode in which the calls of ops, but those on one device, pass through a method.
+
+    Ops test for it where they test for a trace, so the absence of one costs nothing.
+    """
+
+    device: Any = None  # that whose ops are not intercepted
+
+    def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return the result of a call, or None to let it run as it is."""
+
+    def before_backward(self, edges: Iterable[Any]) -> None:
+        """Note the start of a backward pass from these edges."""
+
+    def after_backward(self) -> None:
+        """Note the end of a backward pass."""
 
 
 @documented()

@@ -12,7 +12,7 @@ from threading import RLock, active_count
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device, intercepting, tracing
 from xgrad.backend.devices import current_device
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
 from xgrad.capture.escapes import alive, replace_everywhere
@@ -102,7 +102,7 @@ class Captured(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and trace it."""
-        if tracing.get() is not None:  # it is part of another captured step
+        if intercepting.get() is not None:  # it is part of another captured step, or each op is to be seen
             return self._step(*args, **kwargs)
         with self._lock:
             recent = self._recent
@@ -214,9 +214,10 @@ class Captured(Generic[P, R]):
         trace, slots = recording.trace, recording.slots.all
         enter: list[Any] = [slot.setter(slot.traced) for slot in slots if slot.traced is not slot.before]
         back: list[Any] = [slot.setter(slot.before) for slot in slots]
-        off = [(tracing.set, None)]
+        off: list[Any] = [(tracing.set, None), (intercepting.set, None)]
+        on = [(tracing.set, trace), (intercepting.set, trace)]
         plan: list[Any] = [trace.journal, back, off]  # calls at the end: those that undo the step, until it is done
-        begin: Any = partial(deque, starmap(operator.call, [*enter, (tracing.set, trace)]), 0)
+        begin: Any = partial(deque, starmap(operator.call, [*enter, *on]), 0)
         end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
         draws = foreign_states(recording.state.foreign_generators)
         program = None

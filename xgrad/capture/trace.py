@@ -10,7 +10,7 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.backend.device import Device
+from xgrad.backend.device import Device, Interceptor
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Storage, Value, owner_of
 from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
@@ -28,7 +28,7 @@ _RAISE = {*"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_r
 _CHECKED = _SHAPED_BY_VALUES | _RAISE | {"getitem", "setitem", "repeat"}
 
 
-class Trace:
+class Trace(Interceptor):
     """Calls of a step that runs once on the tracing device of a device; tensors of other devices are foreign."""
 
     def __init__(self, real: Device) -> None:
@@ -269,6 +269,11 @@ class Trace:
             return x
         self.refuse("a number of an optimizer or a generator meets a tensor: pass it as an argument")
         return x.value
+
+    def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Call a function with constants for foreign tensors, if there are any."""
+        admitted = self.admit(function.name, inputs)
+        return None if admitted is None else function(*admitted, **options)
 
     def admit(self, name: str, inputs: Sequence[Any]) -> list[Any] | None:
         """Return inputs of an op with constants for foreign tensors, which refuses the capture; None without any."""

@@ -111,7 +111,7 @@ def _weak(x: Any) -> Any:
 
 def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., Any]:
     """Return a function compiled for one specification, since sorting arguments at each call costs more than a rule."""
-    return eval(f"lambda {parameters}: {expression}", names)  # type: ignore[no-any-return]
+    return eval(f"lambda {parameters}: {expression}", {"__name__": __name__, **names})  # type: ignore[no-any-return]
 
 
 def outputs(node: MultiOutputNode, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:

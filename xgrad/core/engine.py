@@ -8,7 +8,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any
 
-from xgrad.backend.device import Placement, tracing
+from xgrad.backend.device import Placement, intercepting, tracing
 from xgrad.core import errors
 from xgrad.core.dtypes import is_complex
 from xgrad.core.grad_mode import grad_enabled
@@ -35,6 +35,8 @@ def run_backward(
     In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors, and
     are recorded themselves.
     """
+    if (mode := intercepting.get()) is not None:
+        mode.before_backward(gradients)
     needed = None if wanted is None else _reachable(wanted, gradients)
     accumulates = wanted is None and not create_graph  # rules may then write where an optimizer keeps the gradient
     results: dict[Edge, Tensor] = {}
@@ -142,6 +144,8 @@ def run_backward(
                 context.__exit__(None, None, None)
         finally:
             grad_enabled.set(recording)
+    if mode is not None:
+        mode.after_backward()
     return results
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.backend.device import tracing
+from xgrad.backend.device import intercepting
 from xgrad.core.autocast import autocast_dtypes
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Node, clock
 from xgrad.core.views import Views, is_view, link
 
-_numbers, _recording, _tracing, _new = clock.numbers, grad_enabled.get, tracing.get, object.__new__
+_numbers, _recording, _intercepting, _new = clock.numbers, grad_enabled.get, intercepting.get, object.__new__
 _casting = autocast_dtypes.get
 
 
@@ -31,7 +31,7 @@ def unary_fast_path(
         try:
             a, placement, edge = x._data, x._placement, x._edge
             kernel, specs, array_type, tensor, function = cache[placement]
-            if (trace := _tracing()) is not None and placement.device is not trace.device:
+            if (mode := _intercepting()) is not None and placement.device is not mode.device:
                 raise LookupError
             if autocast and _casting() is not None:
                 raise LookupError
@@ -75,7 +75,7 @@ def binary_fast_path(name: str, find: Callable[[], Any], autocast: bool = False)
         try:
             a, placement, e1 = x1._data, x1._placement, x1._edge
             kernel, specs, array_type, tensor, dtype = cache[placement]
-            if (trace := _tracing()) is not None and placement.device is not trace.device:
+            if (mode := _intercepting()) is not None and placement.device is not mode.device:
                 raise LookupError
             if autocast and _casting() is not None:
                 raise LookupError

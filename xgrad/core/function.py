@@ -7,7 +7,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
 from xgrad.core import errors
 from xgrad.core.arguments import to_tensors
@@ -139,9 +139,10 @@ class Function(Op):
             bit += bit
         if device is None:
             return self(*to_tensors(self, inputs, scalars=True), **options)
-        trace = tracing.get()
-        if trace is not None and device is not trace.device and (admitted := trace.admit(self.name, inputs)):
-            return self(*admitted, **options)
+        if (mode := intercepting.get()) is not None and device is not mode.device:
+            result = mode.intercept(self, inputs, options)
+            if result is not None:
+                return result
         if self.lowest is not None and (mixed or dtype not in device.floats):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)

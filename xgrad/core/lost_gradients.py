@@ -65,12 +65,16 @@ def warn_missing_gradient() -> None:
 
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code: neither of xgrad nor of NumPy."""
-    warnings.warn(message, category, stacklevel=_user_frame()[1])
+    warnings.warn(message, category, stacklevel=user_frame()[1])
 
 
 def user_location() -> str:
     """Return the line of the user's code, as ``file:line``."""
-    frame = _user_frame()[0]
+    return line_of(user_frame()[0])
+
+
+def line_of(frame: FrameType) -> str:
+    """Return the line that a frame runs, as ``file:line``."""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
@@ -79,12 +83,17 @@ def user_line() -> str:
     return user_location().rpartition("/")[2]
 
 
-def _user_frame() -> tuple[FrameType, int]:
+def user_frame() -> tuple[FrameType, int]:
     """Return the innermost frame of the user's code, and its distance from the caller."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _package(frame.f_globals.get("__name__", "")) in LIBRARIES:
+    while frame.f_back is not None and is_of_library(frame):
         frame, level = frame.f_back, level + 1
     return frame, level
+
+
+def is_of_library(frame: FrameType) -> bool:
+    """Return whether a frame runs code that is not the user's."""
+    return _package(frame.f_globals.get("__name__", "")) in LIBRARIES
 
 
 @lru_cache

@@ -1,0 +1,283 @@
+"""Detection of anomalies: the first NaN or infinity of a computation, with the op and the line that made it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from types import FrameType
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from xgrad.backend.device import Device, Interceptor, intercepting, tracing
+from xgrad.core.backward_spec import BackwardSpec
+from xgrad.core.graph import Edge, Node, OutputEdge
+from xgrad.core.lost_gradients import is_of_library, line_of, user_frame
+from xgrad.core.op import Op, Rule
+from xgrad.core.tensor import Tensor, from_array
+from xgrad.support.docstrings import documented
+from xgrad.support.scopes import Mode, Scope, before_signals
+
+#: The number of results that are checked together where reading a value waits for the device.
+_GROUP = 64
+
+
+@documented()
+class detect_anomaly(Mode[Any]):
+    """Raise an error at the first NaN or infinity of an op or a derivative, in a ``with`` block or a function.
+
+    The error names the op, the arguments that have such values, tensors by their variables and parameters, and the line
+    of code; for a derivative, the line that called the op. Captured steps run eagerly in the block. Where reading a
+    value waits for the device, as on CUDA, results are checked in groups, and the error comes up to 64 ops later. The
+    setting belongs to the thread or task that made it.
+
+    check_inf : bool, default True -- Whether infinities are anomalies, beside NaN. None are those that an op is given
+        as a number, as for a mask, and those that come from them.
+    raises FloatingPointError -- In the block, at the first anomaly.
+
+    >>> rate = xgrad.asarray([1.0, 0.0])
+    >>> with xgrad.autograd.detect_anomaly():
+    ...     xgrad.log(rate)
+    Traceback (most recent call last):
+        ...
+    FloatingPointError: log: infinity in 1 of 2 elements of the result of shape (2,), float32 on cpu, at ...
+    """
+
+    def __init__(self, check_inf: bool = True) -> None:
+        self._check_inf = check_inf
+        super().__init__(intercepting, None)
+
+    @before_signals
+    def __enter__(self) -> Any:
+        if (trace := tracing.get()) is not None:
+            trace.refuse("detect_anomaly reads values: use it around the captured step")
+        self._value = Anomalies(self._check_inf)
+        return super().__enter__()
+
+    @before_signals
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        if not exc or exc[0] is None:
+            self._value.flush()
+
+    def _recreate_cm(self) -> detect_anomaly:
+        return detect_anomaly(self._check_inf)
+
+
+@documented()
+def set_detect_anomaly(mode: bool, check_inf: bool = True) -> None:
+    """Start or stop the detection of anomalies in this thread or task: see `detect_anomaly`.
+
+    mode : bool -- Whether to detect anomalies from now on.
+    check_inf : bool, default True -- Whether infinities are anomalies.
+
+    >>> xgrad.autograd.set_detect_anomaly(True)
+    >>> xgrad.autograd.set_detect_anomaly(False)
+    """
+    current = intercepting.get()
+    if isinstance(current, Anomalies):
+        intercepting.set(current.outer)
+        current.flush()
+    if mode:
+        intercepting.set(Anomalies(check_inf))
+
+
+class Check(NamedTuple):
+    """A result to check: whether it is good, on the device, and what to say of it."""
+
+    good: Any
+    result: Tensor
+    op: Op
+    place: str  # what the result is of the op, such as "the gradient of x"
+    line: str
+    sources: list[tuple[str, Any]]  # what it was computed from: arguments, or the gradient of the op's result
+    edge: Edge | None = None  # that the result is the gradient of
+
+
+class Anomalies(Interceptor):
+    """Interceptor that checks the results of ops, and of the derivative rules of the nodes that they record."""
+
+    def __init__(self, check_inf: bool) -> None:
+        self.outer, self.check_inf = intercepting.get(), check_inf
+        self.pending: list[Check] = []
+        self.intended: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # tensors with infinities, by id
+        self.rule: tuple[FrameType, str] | None = None  # the frame around a running rule, and the line of its op
+
+    def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Call a function, and check its results."""
+        with Scope(intercepting, self.outer), np.errstate(all="ignore"):  # what NumPy warns of is an error here
+            result = function(*inputs, **options)
+            line, sources = self.line(), [*function.named(inputs), *options.items()]
+            parts = result if type(result) is tuple else (result,)
+            for i, x in enumerate(parts):
+                watch(x._edge, line)
+                place = "the result" if len(parts) == 1 else f"result {i}"
+                self.check(x, function, place, line, sources)
+        return result
+
+    def line(self) -> str:
+        """Return the line of the user's code; for an op in a derivative rule, that of the op of the rule."""
+        frame = user_frame()[0]
+        return self.rule[1] if self.rule is not None and frame is self.rule[0] else line_of(frame)
+
+    def check(self, x: Tensor, *about: Any) -> None:
+        """Check a tensor, now or in a group: `about` are the other parts of a `Check`."""
+        while isinstance(inner := getattr(x._data, "tensor", None), Tensor):  # of a vmap
+            x = inner
+        device, xp = x.device, x.device.xp
+        if not x._placement.floating:
+            return
+        if self.pending and self.pending[0].result.device is not device:
+            self.flush()
+        with device.active():
+            good = xp.all(xp.isfinite(x._data)) if self.check_inf else ~xp.any(xp.isnan(x._data))
+        self.pending.append(Check(good, x, *about))
+        if len(self.pending) >= (_GROUP if device.backend.asynchronous else 1):
+            self.flush()
+
+    def flush(self) -> None:
+        """Read the outcomes of the checks, and raise FloatingPointError for the first bad one."""
+        checks, self.pending = self.pending, []
+        if not checks:
+            return
+        device, outcomes = checks[0].result.device, [check.good for check in checks]
+        if len(checks) > 1:
+            with device.active():
+                outcomes = device.backend.to_host(device.xp.stack(outcomes)).tolist()
+        for good, check in zip(outcomes, checks, strict=True):
+            if not bool(good) and not self.is_intended(check):
+                raise FloatingPointError(_message(check))
+
+    def is_intended(self, check: Check) -> bool:
+        """Return whether a result has no NaN, and its infinities come from a number that an op was given."""
+        values = [value for _, value in check.sources]
+        given = any((type(x) is float and math.isinf(x)) or self.intended.get(id(x)) is x for x in values)
+        if not given or "NaN" in _kinds(check.result):
+            return False
+        self.intended[id(check.result)] = check.result
+        return True
+
+    def before_backward(self, edges: Iterable[Any]) -> None:
+        """Watch the derivative rules of a graph, of which parts may be from before."""
+        stack: list[Edge | None] = list(edges)
+        seen: set[Edge] = set()
+        while stack:
+            edge = stack.pop()
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                watch(edge, "")
+                stack += edge.edges
+
+    def after_backward(self) -> None:
+        """Read the outcomes of the checks in a backward pass."""
+        self.flush()
+
+
+class WatchedSpec(BackwardSpec):
+    """The specification of one node, whose derivative rules are checked."""
+
+    __slots__ = ()
+
+    def __init__(self, node: Node, line: str) -> None:
+        for name in BackwardSpec.__slots__:
+            setattr(self, name, getattr(node.spec, name))
+        run = partial(_run_rule, self.op, line, node.placement.device, self.first)
+        self.vjp_calls = [(i, partial(run, i, rule), writes) for i, rule, writes in self.vjp_calls]
+
+
+def watch(edge: Edge | None, line: str) -> None:
+    """Check the derivative rules of a node: of an op that was called at a line."""
+    node = edge.saved[0] if type(edge) is OutputEdge else edge
+    if isinstance(node, Node) and type(node.spec) is not WatchedSpec:
+        node.spec = WatchedSpec(node, line)
+
+
+def _run_rule(
+    op: Op, line: str, device: Device, first: int, index: int, rule: Rule, g: Any, xp: Any, saved: Any, into: Any
+) -> Any:
+    """Run a derivative rule of an op that was called at a line, and check the gradients that it returns."""
+    mode = intercepting.get()
+    if not isinstance(mode, Anomalies):
+        return rule(g, xp, saved, into)
+    line = line or "a line before detect_anomaly"
+    outer, mode.rule = mode.rule, (user_frame()[0], f"{line}, in its derivative of {op.name}")
+    try:
+        with np.errstate(all="ignore"):
+            result = rule(g, xp, saved, into)
+    finally:
+        mode.rule = outer
+    several = isinstance(result, (tuple, list))
+    edges: Any = saved[first:] if len(saved) > first else ()  # none in a recorded pass
+    arrived = [("the gradient of its result", x) for x in (g if isinstance(g, tuple) else (g,))]
+    sources = [(name, _tensor(x, device)) for name, x in arrived]
+    for i, x in enumerate(result if several else (result,), 0 if several else index - first):
+        if x is None or (edges and edges[i] is None):
+            continue
+        name = f"{op.inputs[0]}[{i}]" if op.variadic else op.inputs[i]
+        gradient = _tensor(x, edges[i].placement.device if edges else device)
+        mode.check(gradient, op, f"the gradient of {name}", line, sources, edges[i] if edges else None)
+    return result
+
+
+def _tensor(x: Any, device: Device) -> Tensor:
+    return x if isinstance(x, Tensor) else from_array(x if type(x) is device.array_type else device.as_array(x), device)
+
+
+# Messages
+
+
+def _message(check: Check) -> str:
+    """Return the message about a bad result."""
+    x, op = check.result, check.op.name
+    host = x.device.backend.to_host(x._data)
+    count = f"{np.count_nonzero(~np.isfinite(host))} of {host.size} elements" if host.size > 1 else "the only element"
+    sources = [
+        f"{_described(name, value)} {'has ' + ' and '.join(kinds) if (kinds := _kinds(value)) else 'is finite'}"
+        for name, value in check.sources
+        if isinstance(value, Tensor)
+    ]
+    place = f"{_described(check.place, x, check.edge)}, {x.dtype} on {x.device}"
+    return f"{op}: {' and '.join(_kinds(x))} in {count} of {place}, at {check.line}: {', '.join(sources)}"
+
+
+def _kinds(x: Tensor) -> list[str]:
+    """Return the kinds of anomalies in a tensor."""
+    while isinstance(inner := getattr(x._data, "tensor", None), Tensor):  # of a vmap
+        x = inner
+    host = x.device.backend.to_host(x._data)
+    kinds = {"NaN": np.isnan, "infinity": np.isinf} if x._placement.floating else {}
+    return [kind for kind, test in kinds.items() if test(host).any()]
+
+
+def _described(name: str, x: Tensor, edge: Edge | None = None) -> str:
+    """Return a name with the variable and the shape of a tensor."""
+    variable = next(_variables(x, edge or x._edge), None)
+    return f"{name} of shape {x.shape}{'' if variable is None else f' ({variable})'}"
+
+
+def _variables(x: Tensor, edge: Edge | None) -> Iterator[str]:
+    """Yield the names of a tensor: variables of the calling functions, then parameters of modules in variables."""
+    frames: list[dict[str, Any]] = []
+    frame: FrameType | None = user_frame()[0]
+    while frame is not None:
+        if not is_of_library(frame):
+            frames.append(dict(frame.f_locals))
+        frame = frame.f_back
+
+    def matches(value: Any) -> bool:
+        return isinstance(value, Tensor) and (value._data is x._data or (edge is not None and value._edge is edge))
+
+    for variables in frames:
+        yield from (name for name, value in variables.items() if matches(value))
+        for name, value in variables.items():
+            if isinstance(value, dict):
+                yield from (f"{name}[{key!r}]" for key, part in list(value.items()) if matches(part))
+    module = getattr(sys.modules.get("xgrad.nn"), "Module", ())
+    for variables in reversed(frames):
+        for name, value in variables.items():
+            if isinstance(value, module):
+                tensors = (*value.named_parameters(), *value.named_buffers())
+                yield from (f"{name}.{path}" for path, part in tensors if matches(part))
