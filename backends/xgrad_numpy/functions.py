@@ -64,6 +64,14 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return total / (x.size // total.size)
 
 
+def sum_products(x: Any, y: Any, axes: tuple[int, ...]) -> Any:
+    """Return the sums of products, or of `x`, over several axes: `einsum` is 1.5 to 4 times as fast as NumPy's sum."""
+    every = [*range(x.ndim)]
+    operands = (x, every) if y is None else (x, every, y, every)
+    total = np.einsum(*operands, [a for a in every if a not in axes])
+    return total.reshape([1 if a in axes else n for a, n in enumerate(x.shape)])
+
+
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the largest, without NumPy's wrapper."""
     return _maximum(x, axis, None, None, keepdims)
@@ -123,8 +131,9 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
         swap = type(x1) is int and x1 == 0
         x, other = (x2, x1) if swap else (x1, x2)
         if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:
-            bits = (x if x.flags.c_contiguous else x.copy()).view(_BITS[x.dtype])
-            return np.multiply(bits, ~condition if swap else condition).view(x.dtype)
+            out = np.empty_like(condition, x.dtype)
+            np.multiply(x.view(_BITS[x.dtype]), ~condition if swap else condition, out.view(_BITS[x.dtype]))
+            return out
         bits, others = _bits(x1, x2, condition), _bits(x2, x1, condition)
         if bits is not None and others is not None:
             differences = np.bitwise_xor(bits, others)

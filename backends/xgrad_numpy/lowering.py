@@ -118,11 +118,11 @@ class Lowering:
         shape, dtype, strides = value.shape, value.dtype, value.strides
         return self._static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
 
-    def _scratch(self, shape: tuple[int, ...], dtype: Any) -> Slot:
+    def _scratch(self, shape: tuple[int, ...], dtype: Any, strides: Any = None) -> Slot:
         """Return a buffer for this call only."""
         storage = Storage("temporary")
         self._facts.dying.setdefault(self._at, []).append(storage)
-        return self._buffer(Value(-1, storage, np.empty(shape, dtype)))
+        return self._buffer(Value(-1, storage, np.ndarray(shape, dtype, None, 0, strides)))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
         """Return memory for a result: its target, new memory, that of a dying operand, or a buffer."""
@@ -364,7 +364,7 @@ class Lowering:
             self._emit(_PUTMASK, out, mask, self._constant(0, dtype))
             return True
         bits = np.dtype(f"i{dtype.itemsize}")
-        factors = self._scratch(shape, bits)
+        factors = self._scratch(shape, bits, result.strides)
         self._emit(operator.setitem, factors, ..., mask)  # 1 where the condition holds
         if zeros[0]:
             self._emit(np.subtract, factors, self._constant(1, bits), factors)

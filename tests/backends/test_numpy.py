@@ -58,6 +58,16 @@ def test_where_and_relu_are_exact(shape, dtype):
         same(functions.where(condition[:1], x, 0), np.where(condition[:1], x, 0))
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@pytest.mark.parametrize("axes", [(0, 2, 3), (2, 3), (0,), (0, 3)])
+def test_sum_of_products_in_any_layout_is_that_of_numpy(order, axes):
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal((4, 3, 5, 2)).transpose(order) for _ in range(2))
+    for other in (None, x, y, rng.standard_normal(x.shape)):
+        expected = np.sum(x if other is None else x * other, axis=axes, keepdims=True)
+        np.testing.assert_allclose(functions.sum_products(x, other, axes), expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.filterwarnings("ignore:(invalid|divide|overflow|Mean of empty)")

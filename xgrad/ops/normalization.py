@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING
@@ -24,40 +25,43 @@ Axes = tuple[int, ...]
 Shape = tuple[int, ...]
 
 
+@overridable
+def _sum_products(xp: Any, x: Any, y: Any, axes: Axes) -> Any:
+    """Return the sums of ``x * y``, or of ``x`` if there is no ``y``, over axes, which stay with length 1."""
+    return xp.sum(x if y is None else x * y, axis=axes, keepdims=True)
+
+
 def _product_sum(xp: Any, x: Any, y: Any, axes: Axes) -> Any:
-    """Return the sums of ``x * y`` over axes, which stay with length 1; along the last axis as dot products."""
-    if axes[-1] != len(x.shape) - 1:
-        return xp.sum(x * y, axis=axes, keepdims=True)
-    dots = xp.expand_dims(xp.vecdot(x, y, axis=-1), axis=-1)
-    return xp.sum(dots, axis=axes[:-1], keepdims=True) if len(axes) > 1 else dots
+    """Return the sums of ``x * y`` over axes, along the last one alone as dot products."""
+    if axes == (len(x.shape) - 1,):
+        return xp.expand_dims(xp.vecdot(x, y, axis=-1), axis=-1)
+    return _sum_products(xp, x, y, axes)
 
 
-def _standardize(xp: Any, x: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, Any, Any, Any]:
-    """Return standardized values, the mean, the factor, and the variance; in two passes, for the sake of large means.
+def _sum(xp: Any, x: Any, axes: Axes) -> Any:
+    if axes == (len(x.shape) - 1,):
+        return xp.sum(x, axis=axes, keepdims=True)
+    return _sum_products(xp, x, None, axes)
+
+
+def _center(xp: Any, x: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, Any, Any, Any]:
+    """Return centered values, the mean, the factor, and the variance; in two passes, for the sake of large means.
 
     Without `centered` the mean is 0, and the variance the mean of the squares.
     """
-    average = xp.mean(x, axis=axes, keepdims=True) if centered else 0
+    average = _sum(xp, x, axes) / _count(x, axes) if centered else 0
     x = x - average
     variance = _product_sum(xp, x, x, axes) / _count(x, axes)
-    scale = 1 / xp.sqrt(variance + eps)
-    x *= scale
-    return x, average, scale, variance
-
-
-def _standardized(xp: Any, x: Any, saved: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, Any]:
-    """Return standardized values and the factor, given the mean and the factor; None in a recorded pass."""
-    if saved is None:
-        x, _, scale, _ = _standardize(xp, x, axes, eps, centered)
-        return x, scale
-    average, scale = saved
-    x = x - average
-    x *= scale
-    return x, scale
+    return x, average, 1 / xp.sqrt(variance + eps), variance
 
 
 def _count(x: Any, axes: Axes) -> int:
     return math.prod([x.shape[a] for a in axes])
+
+
+def _is_factor(x: Any, weight: Any, axes: Axes) -> bool:
+    """Return whether a weight is None or constant along axes: then it is one factor with that of the variance."""
+    return weight is None or all(weight.shape[a - len(x.shape)] == 1 for a in axes if a >= len(x.shape) - weight.ndim)
 
 
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
@@ -69,53 +73,63 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
     return x
 
 
-def _input_rule(g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool = True) -> Any:
-    """Project the gradient on what the statistics leave free, and scale it."""
-    x, scale = _standardized(xp, x, saved, axes, eps, centered)
-    if weight is not None:
-        lengths = (1,) * (len(x.shape) - len(weight.shape)) + tuple(weight.shape)
-        if all(lengths[a] == 1 for a in axes):  # a constant of each mean
-            scale = scale * weight
-        else:
-            g = g * weight
-    x *= _product_sum(xp, g, x, axes) / _count(x, axes)
+def _standardize(xp: Any, x: Any, weight: Any, bias: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, ...]:
+    """Return standardized values, scaled and shifted, the mean, the factor, and the variance."""
+    x, average, scale, variance = _center(xp, x, axes, eps, centered)
+    if _is_factor(x, weight, axes):
+        return _affine(x, scale if weight is None else scale * weight, bias), average, scale, variance
+    x *= scale
+    return _affine(x, weight, bias), average, scale, variance
+
+
+def _rule(
+    g: Any, xp: Any, x: Any, weight: Any, bias: Any, saved: Any, axes: Axes, eps: float, centered: bool
+) -> tuple[Any, Any, Any]:
+    """Return the gradients: that of the input is projected on what the statistics leave free, and scaled."""
+    if saved is None:  # in a recorded pass
+        x, _, scale, _ = _center(xp, x, axes, eps, centered)
+    else:
+        average, scale = saved
+        x = x - average
+    count, one_factor = _count(x, axes), _is_factor(x, weight, axes)
+    if one_factor:
+        factor = scale if weight is None else scale * weight
+    else:
+        factor, of_weight, of_bias = scale, x * scale, g
+        of_weight *= g
+        g = g * weight
+    dots = _product_sum(xp, g, x, axes) * scale
+    total: Any = _sum(xp, g, axes) if centered else None
+    if one_factor:
+        of_weight, of_bias = dots, total
+    x *= dots * scale / -count
+    x += g
     if centered:
-        x += xp.mean(g, axis=axes, keepdims=True)
-    x -= g
-    x *= -scale
-    return x
+        x -= total / count
+    x *= factor
+    return x, of_weight, of_bias
 
 
-def _weight_rule(
-    g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool = True
-) -> Any:
-    x, _ = _standardized(xp, x, saved, axes, eps, centered)
-    lead = len(x.shape) - len(weight.shape)
-    summed = (*range(lead), *(a + lead for a, n in enumerate(weight.shape) if n == 1 != x.shape[a + lead]))
-    return xp.reshape(_product_sum(xp, g, x, summed), weight.shape) if summed else g * x
-
-
-@derivative(_input_rule, _weight_rule, lambda g: g, kind=FLOATING, highest=FLOATING, residual="saved")
+@derivative(_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)
 def _normalize(
     xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float, centered: bool = True
 ) -> Any:
     """Standardize over axes, counted from the front, then scale and shift."""
-    x, average, scale, _ = _standardize(xp, x, axes, eps, centered)
-    return _affine(x, weight, bias), (average, scale)
+    x, average, scale, _ = _standardize(xp, x, weight, bias, axes, eps, centered)
+    return x, (average, scale)
 
 
-@derivative(
-    lambda g, xp, x, weight, saved, axes, eps: _input_rule(g[0], xp, x, weight, saved, axes, eps),
-    lambda g, xp, x, weight, saved, axes, eps: _weight_rule(g[0], xp, x, weight, saved, axes, eps),
-    lambda g: g[0],
-    kind=FLOATING,
-    highest=FLOATING,
-    residual="saved",
-)
+def _batch_rule(
+    g: Any, xp: Any, x: Any, weight: Any, bias: Any, saved: Any, axes: Axes, eps: float
+) -> tuple[Any, Any, Any]:
+    return _rule(g[0], xp, x, weight, bias, saved, axes, eps, True)
+
+
+@derivative(_batch_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)
 def _normalize_batch(xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float) -> Any:
     """Return what `_normalize` does, and the mean and variance, through which no gradient flows."""
-    x, average, scale, variance = _standardize(xp, x, axes, eps, True)
-    return (_affine(x, weight, bias), average, variance), (average, scale)
+    x, average, scale, variance = _standardize(xp, x, weight, bias, axes, eps, True)
+    return (x, average, variance), (average, scale)
 
 
 def _checked(op: str, input: Any, weight: Any, bias: Any, shape: Shape | None, eps: float) -> list[Any]:
@@ -355,17 +369,15 @@ def _over_batch(
             raise ValueError(f"{op}: expected {name}, got None: it is needed where statistics are not of the input")
         if running is not None and running.shape != (channels,):
             raise ValueError(f"{op}: expected {name} of shape {(channels,)}, got {shown(running.shape)}")
-    if x.ndim > 2:  # all axes after the channels as one
-        x = reshape(x, (full[0], channels, math.prod(full[2:]))) if x.ndim > 3 else x
-        weight, bias = _reshaped(weight, (channels, 1)), _reshaped(bias, (channels, 1))
-    per_channel = (channels, 1)[: x.ndim - 1]
-    axes = (0, 2)[not across : x.ndim - 1]
+    per_channel = (channels, *(1,) * (x.ndim - 2))
+    weight, bias = _reshaped(weight, per_channel), _reshaped(bias, per_channel)
+    axes = (*((0,) if across else ()), *range(2, x.ndim))
     count = math.prod([x.shape[a] for a in axes])
     if not training:
         assert running_mean is not None and running_var is not None
         scale = 1 / sqrt(running_var + eps)
         scale = scale if weight is None else scale * reshape(weight, (channels,))
-        out = _affine(x - reshape(running_mean, per_channel), reshape(scale, per_channel), bias)
+        out: Tensor = _affine(x - reshape(running_mean, per_channel), reshape(scale, per_channel), bias)
     elif not x.size:
         out = _affine(+x, weight, bias)
     elif count == 1:
@@ -381,4 +393,4 @@ def _over_batch(
             for running, new in ((running_mean, average), (running_var, variance * (count / (count - 1)))):
                 new = reshape(new if across else mean(new, axis=0), (channels,))
                 running[...] = running + (new - running) * momentum
-    return out if x.ndim == len(full) else reshape(out, full)
+    return out
