@@ -4,7 +4,6 @@ from xgrad.ops import linear, log_softmax, relu, sigmoid, softmax, tanh
 from xgrad.ops.activations import (
     celu,
     elu,
-    gelu,
     glu,
     hardshrink,
     hardsigmoid,
@@ -30,6 +29,7 @@ from xgrad.ops.distances import cosine_similarity, normalize, pairwise_distance
 from xgrad.ops.dropout import dropout, dropout1d, dropout2d
 from xgrad.ops.embedding import embedding
 from xgrad.ops.encoding import one_hot
+from xgrad.ops.gelu import gelu
 from xgrad.ops.likelihoods import gaussian_nll_loss, poisson_nll_loss
 from xgrad.ops.losses import (
     binary_cross_entropy,

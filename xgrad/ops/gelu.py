@@ -1,0 +1,95 @@
+"""The Gaussian error linear unit, and the distribution of normal numbers that it weighs by."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.core.dtypes import FLOATING
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import call_op, derivative
+from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
+
+# Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev interpolants on [-1, 1] of
+# (z + c) * P(X > z) / exp(-z**2 / 2) for a standard normal X and z >= 0. Relative errors: 2e-9 and 2e-18.
+_TAIL_32 = (4.0, (
+    -2.107076856e-07, 2.115047755e-05, -1.099902595e-06, -0.0002154840468, 0.0001329446293, 0.001621949953,
+    -0.003479588008, -0.007537677477, 0.06039656262, -0.186522167, 0.3871374012, -0.607896631, 0.7552851304,
+))  # fmt: skip
+_TAIL_64 = (5.0, (
+    3.739586020518108e-11, 1.2454987689223563e-10, -3.668771848230918e-10, -1.5327446792134331e-09,
+    1.914301602439945e-09, 1.1236740394470787e-08, -7.963852408411641e-09, -7.037494441348362e-08,
+    3.961291147506015e-08, 4.36305279754606e-07, -3.342510524929374e-07, -2.770665289718086e-06,
+    3.97968779625356e-06, 1.6681605367626834e-05, -4.976242894253767e-05, -5.937579705100071e-05,
+    0.0005448989888059025, -0.0007978693910589953, -0.0029933767615333666, 0.020795066799429305,
+    -0.06911863870689271, 0.165020366170399, -0.3135331566712872, 0.49530561596997624, -0.6653825028900568,
+    0.769193049750063,
+))  # fmt: skip
+
+
+@derivative(lambda g, xp, x: g * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))), kind=FLOATING, highest=FLOATING)
+def _normal_probability(xp: Any, x: Any, /) -> Any:
+    """Return the probability that a standard normal number is below each element, exact where it is small.
+
+    `special.ndtr` is a kernel of SciPy, which is optional.
+    """
+    c, (first, *rest) = _TAIL_64 if xp.finfo(x.dtype).bits > 32 else _TAIL_32
+    distance = xp.abs(x) + c
+    t = 1 - 2 * c / distance
+    tail = t * first
+    for coefficient in rest[:-1]:
+        tail += coefficient
+        tail *= t
+    tail += rest[-1]
+    tail *= xp.exp(x * x * -0.5)
+    tail /= distance
+    return xp.where(x < 0, tail, 1 - tail)
+
+
+def _gelu_rule(g: Any, xp: Any, x: Any, probability: Any) -> Any:
+    below = call_op(_normal_probability, xp, x) if probability is None else probability
+    return g * (below + x * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))))
+
+
+@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability")
+def _gelu(xp: Any, x: Any, /) -> Any:
+    probability = call_op(_normal_probability, xp, x)
+    return x * probability, probability
+
+
+_CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
+
+
+def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
+    if tangent is None:
+        tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
+    part = (1 - tangent * tangent) * x  # first, for it is 0 where the square of float16 is infinite
+    part = part * _SLOPE + part * x * x * (3 * _SLOPE * _CUBIC)
+    return g * ((1 + tangent + part) * 0.5)
+
+
+@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent")
+def _gelu_tanh(xp: Any, x: Any, /) -> Any:
+    tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
+    return x * (1 + tangent) * 0.5, tangent
+
+
+@documented()
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """Return ``x * P(X <= x)`` for a standard normal X, the Gaussian error linear unit.
+
+    D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv:1606.08415, 2016.
+
+    x : Tensor -- Of any shape; integers count as float32.
+    approximate : {"none", "tanh"}, default "none" -- Whether to approximate the probability by
+        ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``, which is faster.
+    returns Tensor -- Of the same shape.
+    raises ValueError -- If `approximate` is none of these.
+
+    >>> xgrad.nn.functional.gelu(xgrad.asarray([-1.0, 0.0, 1.0]))
+    Tensor([-0.1586...,  0.        ,  0.8413... ])
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"gelu: expected approximate of 'none' or 'tanh', got {shown(approximate)}")
+    return _gelu_tanh(x) if approximate == "tanh" else _gelu(x)
