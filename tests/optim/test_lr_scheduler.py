@@ -203,6 +203,16 @@ def test_errors(call, expected):
     check_error(call, expected, m=lr_scheduler, o=optimizer, p=optim.SGD(params), g=optim.Adagrad(params))
 
 
+def test_group_added_after_the_schedule_takes_factors_or_is_refused():
+    optimizer, _ = started(xgrad, "ConstantLR")
+    factors, rates = lr_scheduler.ExponentialLR(optimizer, 0.5), lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+    optimizer.add_param_group({"params": [xgrad.ones(2)], "lr": 0.2})
+    factors.step()
+    assert factors.get_last_lr()[2] == 0.1
+    with pytest.raises(ValueError, match="LambdaLR: expected 2 groups of parameters, as when it was made, got 3"):
+        rates.step()
+
+
 def test_sequence_restarts_what_is_chained_in_it():
     optimizer, alone = (optim.SGD([xgrad.ones(2)], lr=0.5) for _ in range(2))
 

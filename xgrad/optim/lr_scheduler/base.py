@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xgrad.backend.device import tracing
@@ -94,8 +94,14 @@ class LRScheduler:
         self.last_epoch += 1
         self._set(self.get_lr())
 
-    def _set(self, rates: Iterable[float]) -> None:
-        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+    def _set(self, rates: Sequence[float]) -> None:
+        groups = self.optimizer.param_groups
+        if len(rates) != len(groups):
+            raise ValueError(
+                f"{type(self).__name__}: expected {len(rates)} groups of parameters, as when it was made, got "
+                f"{len(groups)}: add groups before"
+            )
+        for group, lr in zip(groups, rates, strict=True):
             group["lr"] = lr
         self._last_lr = self._rates()
 
