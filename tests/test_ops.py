@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ import pytest
 import xgrad
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase, Sample
-from xgrad.parity.run_op import options, run_op, run_op_pytorch, tensors
+from xgrad.parity.run_op import options, outputs, quiet, run_op, run_op_pytorch, tensors
 from xgrad.testing import gradcheck, gradgradcheck
 
 pytestmark = [
@@ -100,3 +102,30 @@ def test_every_declared_op_is_in_the_table() -> None:
     elsewhere = {"to_device", "nextafter", "fft.fftfreq", "fft.rfftfreq", "special.expit", "special.digamma"}
     elsewhere |= CREATION | OF_DTYPES | {"broadcast_shapes", "dropout1d", "dropout2d"}
     assert declared - tested - elsewhere == set()
+
+
+#: Ops that rules alone call: the tests of second derivatives run their rules.
+OF_RULES = {
+    "cofactors", "convolution_weight", "maximum_pool_choice", "maximum_pool_gradient", "normal_probability",
+    "put_along_axis", "scatter_add", "sum_pool_gradient",
+}  # fmt: skip
+
+
+def test_every_differentiable_op_is_recorded_by_a_case() -> None:
+    """A case of a function may miss the ops that it calls for other options."""
+    pytest.importorskip("scipy", reason="needs scipy")
+    modules = [import_module(f"xgrad.ops.{module.name}") for module in pkgutil.iter_modules(xgrad.ops.__path__)]
+    functions = [getattr(x, "function", None) for module in modules for x in vars(module).values()]
+    declared = {f.name for f in functions if isinstance(f, xgrad.Function) and any(f.rules)}
+    recorded, cpu = set(), xgrad.Device("cpu")
+    for op in DIFFERENTIABLE:
+        for sample in op.samples:
+            with quiet():
+                outs = outputs(op.fn(*tensors(sample, cpu, np.dtype("float64"), True), **options(sample, cpu)))
+            edges = [out.grad_fn for out in outs]
+            while edges:
+                edge = edges.pop()
+                if edge is not None:
+                    recorded.add(edge.name.partition("[")[0])
+                    edges += edge.edges
+    assert declared - recorded - OF_RULES == set()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import xgrad
 from xgrad.backend import philox
 from xgrad.nn import functional as F
 from xgrad.ops import dropout
@@ -26,6 +27,12 @@ def _over_last(function: Any) -> Any:
     return lambda x, *rest, **options: function(x, tuple(rest[0].shape) if rest else x.shape[-1:], *rest, **options)
 
 
+def _statistics(x: Any, asarray: Any) -> tuple[Any, Any]:
+    """Return a running mean and a running variance for the channels of an input."""
+    mean, variance = [asarray([value] * x.shape[1], dtype=x.dtype, device=x.device) for value in (0.0, 1.0)]
+    return mean, variance
+
+
 CASES: list[OpCase] = [
     op_case("linear", SUMS, sample((2, 3), (4, 3), (4,)), sample((2, 3), (4, 3)), sample((3,), (4, 3), (4,)), sample((2, 2, 3), (4, 3), (4,)),
         sample((0, 3), (4, 3), (4,)), sample((2, 3), (4, 3), (4,), layout="transposed"), torch="nn.functional.linear"),
@@ -43,6 +50,9 @@ CASES: list[OpCase] = [
     op_case("batch_norm", COMPOSED, sample((5, 4), (4,), (4,)), sample((3, 4, 2), (4,), (4,)), sample((3, 4, 2, 2)), sample((0, 4), (4,)),
         sample((5, 4), (4,), (4,), layout="transposed"), fn=lambda x, weight=None, bias=None: F.batch_norm(x, None, None, weight, bias, True),
         torch=lambda x, weight=None, bias=None: torch.nn.functional.batch_norm(x, None, None, weight, bias, True)),
+    op_case("batch_norm with running statistics", COMPOSED, sample((5, 4), (4,), (4,)), sample((3, 4, 2)),
+        fn=lambda x, weight=None, bias=None: F.batch_norm(x, *_statistics(x, xgrad.asarray), weight, bias, True),
+        torch=lambda x, weight=None, bias=None: torch.nn.functional.batch_norm(x, *_statistics(x, torch.asarray), weight, bias, True)),
     op_case("instance_norm", COMPOSED, sample((2, 4, 3), (4,), (4,)), sample((2, 4, 3, 2)), sample((0, 4, 2)),
         fn=lambda x, weight=None, bias=None: F.instance_norm(x, None, None, weight, bias),
         torch=lambda x, weight=None, bias=None: torch.nn.functional.instance_norm(x, None, None, weight, bias)),
