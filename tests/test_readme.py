@@ -37,7 +37,10 @@ PRINTED = {
         r"\(5, 8\)\n",
     ],
     "docs/command_line.md": [],
-    "docs/inspection.md": [r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○"],
+    "docs/inspection.md": [
+        r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○",
+        r"\nlinear +20 .* 50 [\s\S]*\noutside of ops [\s\S]*\ninspection\.md:\d+ +30 .* 60 ",
+    ],
     "docs/ecosystem.md": [],
     "docs/promises.md": [],
     "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_aliases.py evaluates its table

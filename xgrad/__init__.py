@@ -56,6 +56,7 @@ if _typing.TYPE_CHECKING:
     from xgrad.backend.threads import set_num_threads as set_num_threads
     from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
     from xgrad.inspection.graph import graph as graph
+    from xgrad.inspection.profile import profile as profile
     from xgrad.ops.comparing import *
     from xgrad.ops.contractions import *
     from xgrad.ops.diagonals import *
@@ -82,6 +83,7 @@ _MODULES = ("amp", "data", "fft", "linalg", "nn", "optim", "random", "serializat
 _FUNCTIONS = {
     "core.inspection": ("__array_namespace_info__",),
     "inspection.graph": ("graph",),
+    "inspection.profile": ("profile",),
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
     "ops.diagonals": ("diag", "diagonal"),

@@ -172,6 +172,15 @@ class CupyBackend(Backend):
     def synchronize(self, index: int) -> None:
         self.devices[index].synchronize()
 
+    def mark(self, index: int) -> Any:
+        with self.devices[index]:  # for its current stream
+            event = self._cp.cuda.Event()
+            event.record()
+        return event
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        return float(self._cp.cuda.get_elapsed_time(start, end)) / 1000
+
     def memory(self, index: int) -> dict[str, int]:
         pool = self._cp.get_default_memory_pool()
         with self.devices[index]:  # for which the pool then reports

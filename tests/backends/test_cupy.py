@@ -343,3 +343,17 @@ def test_creation_function_uses_its_device(name: str) -> None:
     arguments = {"full": (2, 1.0), "linspace": (0, 1, 3)}.get(name, (2,))
     with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
         getattr(xgrad_cupy.namespace(cupy), name)(*arguments, device=cupy.cuda.Device(0))
+
+
+def test_time_between_marks_is_in_seconds() -> None:
+    recorded: list[Any] = []
+
+    class Event:
+        def record(self) -> None:
+            recorded.append(self)
+
+    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
+    backend._cp = SimpleNamespace(cuda=SimpleNamespace(Event=Event, get_elapsed_time=lambda start, end: 250.0))
+    backend.devices = [nullcontext()]
+    marks = [backend.mark(0), backend.mark(0)]
+    assert marks == recorded and backend.elapsed(*marks) == 0.25

@@ -8,7 +8,7 @@ import pytest
 
 import xgrad
 from xgrad import Tensor, nn
-from xgrad.nn.summary import _size
+from xgrad.support.units import duration, size
 
 
 class Pair(nn.Module):
@@ -83,4 +83,12 @@ def test_captured_step_is_not_traced_again():
     ("width", "memory"), [(1, "4 B"), (249, "996 B"), (250, "1.0 kB"), (249_999, "1.0 MB"), (10**9, "4.0 GB")]
 )
 def test_memory_has_a_unit(width, memory):
-    assert _size(4 * width) == memory
+    assert size(4 * width) == memory
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0.00 µs"), (1.5e-6, "1.50 µs"), (999.9e-6, "1.00 ms"), (0.0123456, "12.3 ms"), (1e3, "1000 s")],
+)
+def test_time_has_a_unit(seconds, text):
+    assert duration(seconds) == text

@@ -164,6 +164,14 @@ class Backend:
     def synchronize(self, index: int) -> None:
         """Wait until all queued work of the device is done."""
 
+    def mark(self, index: int) -> Any:
+        """Return a mark at the end of the queue of the device, for `elapsed`; None if the library has none."""
+        return None
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """Return the seconds between two marks in the queue of a device, which has passed both."""
+        raise NotImplementedError
+
     def memory(self, index: int) -> dict[str, int]:
         """Return known memory figures of the device in bytes: ``used``, ``reserved``, ``free``, ``total``."""
         return {}

@@ -11,6 +11,7 @@ from xgrad.core.views import base_of
 from xgrad.nn.calls import CallableModule
 from xgrad.nn.parameter import Parameter
 from xgrad.support import trees
+from xgrad.support.units import size
 
 
 @dataclass
@@ -47,7 +48,7 @@ class LayerSummary:
         """Return the cells of the row in the table."""
         shapes = ", ".join(map(str, self.outputs)) if self.calls else "not called"
         times = f" x {self.calls}" if self.calls > 1 else ""
-        numbers = [f"{self.parameters:,}", _size(self.parameter_bytes), _size(self.output_bytes)]
+        numbers = [f"{self.parameters:,}", size(self.parameter_bytes), size(self.output_bytes)]
         return [self.path, self.kind, shapes + times, *[text if text[0] != "0" else "" for text in numbers]]
 
 
@@ -71,9 +72,9 @@ class Summary:
         frozen = "" if trainable == count else f" ({trainable:,} trainable)"
         buffers = self.total("buffer_bytes")
         lines.append(
-            f"total: {count:,} parameters{frozen} in {_size(self.total('parameter_bytes'))}"
-            + (f", buffers of {_size(buffers)}" if buffers else "")
-            + f", activations of {_size(self.total('output_bytes'))}"
+            f"total: {count:,} parameters{frozen} in {size(self.total('parameter_bytes'))}"
+            + (f", buffers of {size(buffers)}" if buffers else "")
+            + f", activations of {size(self.total('output_bytes'))}"
         )
         return "\n".join(lines)
 
@@ -126,12 +127,3 @@ def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str,
 
 def _bytes(x: Tensor) -> int:
     return x.size * x.dtype.itemsize
-
-
-def _size(count: float) -> str:
-    """Return a number of bytes as text, such as "1.5 kB"."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.95 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"

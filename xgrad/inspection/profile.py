@@ -1,0 +1,289 @@
+"""Profiles: time and memory of ops and of their derivative rules, by op and by line of code."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from linecache import getline
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from xgrad.backend.device import Device, Interceptor, intercepting, tracing
+from xgrad.core.backward_spec import BackwardSpec
+from xgrad.core.graph import Edge, Node, OutputEdge
+from xgrad.core.lost_gradients import line_of, user_frame
+from xgrad.core.op import Rule
+from xgrad.core.tensor import Tensor
+from xgrad.support.docstrings import documented
+from xgrad.support.scopes import Scope, before_signals
+from xgrad.support.units import duration, size
+
+FORWARD, BACKWARD = "forward", "backward"
+EARLIER = "before the profile"  # in place of a line
+
+
+@documented()
+class profile(Scope[Any]):
+    """Measure time and memory of ops and of their derivative rules, in a ``with`` block.
+
+    The result is printed as a table, and has ``by_op()``, ``by_line()``, ``chrome_trace()``, ``events`` and
+    ``seconds``. The time of a derivative belongs to the line that called the op. Captured steps run eagerly in the
+    block, and each op takes some microseconds more. What is no op counts as "outside of ops": the sums of gradients,
+    the updates of optimizers, Python itself. On a device with a queue, such as CUDA, the time on the device is measured
+    by events, too. The setting belongs to the thread or task that made it.
+
+    >>> x = xgrad.ones((100, 100), requires_grad=True)
+    >>> with xgrad.profile() as prof:
+    ...     (x @ x).sum().backward()
+    >>> prof.by_op()["matmul"].calls, prof.by_op()["matmul"].memory
+    ({'forward': 1, 'backward': 2}, 120000)
+    >>> print(prof)
+    op             calls ...
+    """
+
+    def __init__(self) -> None:
+        super().__init__(intercepting, None)
+
+    @before_signals
+    def __enter__(self) -> Any:
+        if (trace := tracing.get()) is not None:
+            trace.refuse("profile reads a clock: use it around the captured step")
+        self._value = Profile()
+        return super().__enter__()
+
+    @before_signals
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        self._value.finish()
+
+
+@dataclass(eq=False)
+class Event:
+    """A call of an op, or of a derivative rule: times are in seconds, from the start of the profile.
+
+    Attributes
+    ----------
+    op, part, line : str
+        The name of the op; "forward" or "backward"; the line of code that called the op, as ``file:line``.
+    device : Device
+        The device.
+    start, seconds, inner : float
+        The start, the time on the host, and the part of it that is of events within this one.
+    memory : int
+        The bytes of results that are no views.
+    shapes : str
+        The shapes of the results.
+    marks : list
+        Marks in the queue of an asynchronous device, before and after the call.
+    on_device : float
+        The time on an asynchronous device, from mark to mark.
+    """
+
+    op: str
+    part: str
+    line: str
+    device: Device
+    start: float
+    seconds: float = 0.0
+    inner: float = 0.0
+    memory: int = 0
+    shapes: str = ""
+    marks: list[Any] = field(default_factory=list)
+    on_device: float = 0.0
+
+
+@dataclass
+class Row:
+    """Sums over events: calls and seconds by part, without those of events within; bytes; seconds on the device."""
+
+    calls: dict[str, int] = field(default_factory=lambda: {FORWARD: 0, BACKWARD: 0})
+    seconds: dict[str, float] = field(default_factory=lambda: {FORWARD: 0.0, BACKWARD: 0.0})
+    memory: int = 0
+    on_device: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The seconds of both parts."""
+        return sum(self.seconds.values())
+
+
+class Profile(Interceptor):
+    """The result of `profile`: `events` in the order of their ends, and `seconds`, the time of the block."""
+
+    def __init__(self) -> None:
+        self.outer, self.events, self.seconds = intercepting.get(), list[Event](), 0.0
+        self._running: list[Event] = []
+        self._start = perf_counter()
+
+    def __repr__(self) -> str:
+        return f"{self._table('op', self.by_op())}\n\n{self._table('line', self.by_line())}"
+
+    def by_op(self) -> dict[str, Row]:
+        """Return the sums for each op, those with the most time first."""
+        return self._rows(lambda event: event.op)
+
+    def by_line(self) -> dict[str, Row]:
+        """Return the sums for each line of code, as ``file:line``, those with the most time first."""
+        return self._rows(lambda event: event.line)
+
+    def chrome_trace(self) -> str:
+        """Return the events as JSON for ``chrome://tracing`` and https://ui.perfetto.dev, a track for each device."""
+        tracks = {"host": 0} | {str(event.device): 0 for event in self.events if event.marks}
+        tracks = {name: i for i, name in enumerate(tracks)}
+        entries: list[dict[str, Any]] = [
+            {"name": "thread_name", "ph": "M", "pid": 0, "tid": i, "args": {"name": name}} for name, i in tracks.items()
+        ]
+        first: dict[Device, Any] = {}
+        for event in sorted(self.events, key=lambda event: event.start):
+            about = {"line": event.line, "shapes": event.shapes, "bytes": event.memory}
+            entry = {"name": event.op, "cat": event.part, "ph": "X", "pid": 0, "args": about}
+            entries.append(entry | {"tid": 0, "ts": 1e6 * event.start, "dur": 1e6 * event.seconds})
+            if event.marks:
+                device = event.device
+                begin = device.backend.elapsed(first.setdefault(device, event.marks[0]), event.marks[0])
+                times = {"tid": tracks[str(device)], "ts": 1e6 * begin, "dur": 1e6 * event.on_device}
+                entries.append(entry | times)
+        return json.dumps({"traceEvents": entries, "displayTimeUnit": "ms"})
+
+    def _rows(self, key: Callable[[Event], str]) -> dict[str, Row]:
+        rows: dict[str, Row] = {}
+        for event in self.events:
+            row = rows.setdefault(key(event), Row())
+            row.calls[event.part] += 1
+            row.seconds[event.part] += event.seconds - event.inner
+            row.memory += event.memory
+            row.on_device += event.on_device
+        return dict(sorted(rows.items(), key=lambda item: -max(item[1].total, item[1].on_device)))
+
+    def _table(self, title: str, rows: dict[str, Row]) -> str:
+        queued, whole = any(event.marks for event in self.events), self.seconds or 1.0
+        lines = [[title, "calls", FORWARD, "calls", BACKWARD, "total", "%", "memory", "on device" * queued, ""]]
+        for name, row in rows.items():
+            shown, code = _location(name) if title == "line" else (name, "")
+            cells = [shown]
+            for part, calls in row.calls.items():
+                cells += [str(calls), duration(row.seconds[part])] if calls else ["", ""]
+            cells += [duration(row.total), f"{100 * row.total / whole:.1f}", size(row.memory) if row.memory else ""]
+            lines.append([*cells, duration(row.on_device) if queued else "", code])
+        rest = self.seconds - sum(row.total for row in rows.values())
+        for name, seconds in (("outside of ops", rest), ("all", self.seconds)):
+            lines.append([name, *[""] * 4, duration(seconds), f"{100 * seconds / whole:.1f}", "", "", ""])
+        columns = [column for column in zip(*lines, strict=True) if any(column)]
+        widths = [max(map(len, column)) for column in columns]
+        last = len(columns) - 1 if title == "line" else len(columns)
+        form = "  ".join([f"{{:{'>' if 0 < i < last else '<'}{width}}}" for i, width in enumerate(widths)])
+        return "\n".join(form.format(*line).rstrip() for line in zip(*columns, strict=True))
+
+    # Measurement
+
+    def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Call a function as an event, and watch the derivative rules of the node that it records."""
+        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        line = self._running[-1].line if self._running else line_of(user_frame()[0])
+        event = self._begin(function.name, FORWARD, line, tensors[0].device)
+        try:
+            with Scope(intercepting, self.outer):
+                result = function(*inputs, **options)
+        finally:
+            self._end(event)
+        parts = result if type(result) is tuple else (result,)
+        self._note(event, [x._data for x in parts], [x._data for x in tensors])
+        for x in parts:
+            watch(x._edge, line)
+        return result
+
+    def before_backward(self, edges: Iterable[Any]) -> None:
+        """Watch the derivative rules of a graph, of which parts may be from before."""
+        stack: list[Edge | None] = list(edges)
+        seen: set[Edge] = set()
+        while stack:
+            edge = stack.pop()
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                watch(edge, EARLIER)
+                stack += edge.edges
+
+    def run_rule(self, op: str, line: str, device: Device, rule: Rule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
+        """Run a derivative rule as an event."""
+        event = self._begin(op, BACKWARD, line, device)
+        try:
+            result = rule(g, xp, saved, into)
+        finally:
+            self._end(event)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        arrays = [getattr(x, "_data", x) for x in results if x is not None and x is not into]
+        self._note(event, arrays, [getattr(x, "_data", x) for x in (g if isinstance(g, tuple) else (g,))])
+        return result
+
+    def _begin(self, op: str, part: str, line: str, device: Device) -> Event:
+        event = Event(op, part, line, device, 0.0)
+        self._running.append(event)
+        self._mark(event)
+        event.start = perf_counter() - self._start
+        return event
+
+    def _end(self, event: Event) -> None:
+        event.seconds = perf_counter() - self._start - event.start
+        self._mark(event)
+        self._running.remove(event)
+        if self._running:
+            self._running[-1].inner += event.seconds
+        self.events.append(event)
+
+    def _mark(self, event: Event) -> None:
+        mark = event.device.backend.mark(event.device.index)
+        event.marks += [mark] if mark is not None else []
+
+    def _note(self, event: Event, results: list[Any], inputs: list[Any]) -> None:
+        """Note shapes and memory of the results of an event."""
+        backend = event.device.backend
+        event.shapes = ", ".join(str(tuple(x.shape)) for x in results)
+        for x in results:
+            if not any(backend.shares_memory(y, x) for y in inputs):
+                event.memory += math.prod(x.shape) * backend.numpy_dtype(x.dtype).itemsize
+
+    def finish(self) -> None:
+        """Wait for the devices, and read the marks in their queues."""
+        for device in {event.device for event in self.events if event.marks}:
+            device.synchronize()
+        self.seconds = perf_counter() - self._start
+        for event in self.events:
+            if event.marks:
+                event.on_device = event.device.backend.elapsed(*event.marks)
+
+
+class ProfiledSpec(BackwardSpec):
+    """The specification of one node, whose derivative rules are events of the profile in which they run."""
+
+    __slots__ = ()
+
+    def __init__(self, node: Node, line: str) -> None:
+        for name in BackwardSpec.__slots__:
+            setattr(self, name, getattr(node.spec, name))
+        run = partial(_run_rule, self.op.name, line, node.placement.device)
+        self.vjp_calls = [(i, partial(run, rule), writes) for i, rule, writes in self.vjp_calls]
+
+
+def watch(edge: Edge | None, line: str) -> None:
+    """Make the derivative rules of a node events: of an op that was called at a line."""
+    node = edge.saved[0] if type(edge) is OutputEdge else edge
+    if isinstance(node, Node) and type(node.spec) is not ProfiledSpec:
+        node.spec = ProfiledSpec(node, line)
+
+
+def _run_rule(op: str, line: str, device: Device, rule: Rule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
+    mode = intercepting.get()
+    return (partial(mode.run_rule, op, line, device, rule) if type(mode) is Profile else rule)(g, xp, saved, into)
+
+
+def _location(line: str) -> tuple[str, str]:
+    """Return the file of a line without folders, with its number, and the code of the line."""
+    file, _, number = line.rpartition(":")
+    if not number.isdecimal():
+        return line, ""
+    code = getline(file, int(number)).strip()
+    return f"{Path(file).name}:{number}", code if len(code) <= 40 else f"{code[:39]}…"
