@@ -71,6 +71,14 @@ def test_backward_pass_of_an_earlier_graph_is_measured_by_op() -> None:
     assert list(prof.by_line()) == [EARLIER]
 
 
+def test_graph_of_a_profile_is_checked_by_detect_anomaly() -> None:
+    with xgrad.profile():
+        y = xgrad.sqrt(leaf([0.0]))
+    planted = r"sqrt: infinity .* the gradient of x .* at .*test_profile\.py:\d+"
+    with pytest.raises(FloatingPointError, match=planted), xgrad.autograd.detect_anomaly():
+        y.sum().backward()
+
+
 def test_ops_within_derivative_rules_are_counted_once() -> None:
     x = leaf(2.0)
     with xgrad.profile() as prof:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from xgrad.backend.device import Device, Interceptor, intercepting, tracing
-from xgrad.core.backward_spec import BackwardSpec
-from xgrad.core.graph import Edge, Node, OutputEdge
+from xgrad.backend.device import Device, intercepting, tracing
+from xgrad.core.graph import Edge
+from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import is_of_library, line_of, user_frame
-from xgrad.core.op import Op, Rule
+from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.support.docstrings import documented
 from xgrad.support.scopes import Mode, Scope, before_signals
@@ -97,7 +96,7 @@ class Check(NamedTuple):
     edge: Edge | None = None  # that the result is the gradient of
 
 
-class Anomalies(Interceptor):
+class Anomalies(RuleInterceptor):
     """Interceptor that checks the results of ops, and of the derivative rules of the nodes that they record."""
 
     def __init__(self, check_inf: bool) -> None:
@@ -113,7 +112,7 @@ class Anomalies(Interceptor):
             line, sources = self.line(), [*function.named(inputs), *options.items()]
             parts = result if type(result) is tuple else (result,)
             for i, x in enumerate(parts):
-                watch(x._edge, line)
+                self.watch(x._edge, line)
                 place = "the result" if len(parts) == 1 else f"result {i}"
                 self.check(x, function, place, line, sources)
         return result
@@ -160,66 +159,31 @@ class Anomalies(Interceptor):
         self.intended[id(check.result)] = check.result
         return True
 
-    def before_backward(self, edges: Iterable[Any]) -> None:
-        """Watch the derivative rules of a graph, of which parts may be from before."""
-        stack: list[Edge | None] = list(edges)
-        seen: set[Edge] = set()
-        while stack:
-            edge = stack.pop()
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                watch(edge, "")
-                stack += edge.edges
+    def run_rule(self, watched: WatchedRule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
+        """Run a derivative rule, and check the gradients that it returns."""
+        op, line, device, first, index, rule = watched
+        line = line or "a line before detect_anomaly"
+        outer, self.rule = self.rule, (user_frame()[0], f"{line}, in its derivative of {op.name}")
+        try:
+            with np.errstate(all="ignore"):
+                result = rule(g, xp, saved, into)
+        finally:
+            self.rule = outer
+        several = isinstance(result, (tuple, list))
+        edges: Any = saved[first:] if len(saved) > first else ()  # none in a recorded pass
+        arrived = [("the gradient of its result", x) for x in (g if isinstance(g, tuple) else (g,))]
+        sources = [(name, _tensor(x, device)) for name, x in arrived]
+        for i, x in enumerate(result if several else (result,), 0 if several else index - first):
+            if x is None or (edges and edges[i] is None):
+                continue
+            name = f"{op.inputs[0]}[{i}]" if op.variadic else op.inputs[i]
+            gradient = _tensor(x, edges[i].placement.device if edges else device)
+            self.check(gradient, op, f"the gradient of {name}", line, sources, edges[i] if edges else None)
+        return result
 
     def after_backward(self) -> None:
         """Read the outcomes of the checks in a backward pass."""
         self.flush()
-
-
-class WatchedSpec(BackwardSpec):
-    """The specification of one node, whose derivative rules are checked."""
-
-    __slots__ = ()
-
-    def __init__(self, node: Node, line: str) -> None:
-        for name in BackwardSpec.__slots__:
-            setattr(self, name, getattr(node.spec, name))
-        run = partial(_run_rule, self.op, line, node.placement.device, self.first)
-        self.vjp_calls = [(i, partial(run, i, rule), writes) for i, rule, writes in self.vjp_calls]
-
-
-def watch(edge: Edge | None, line: str) -> None:
-    """Check the derivative rules of a node: of an op that was called at a line."""
-    node = edge.saved[0] if type(edge) is OutputEdge else edge
-    if isinstance(node, Node) and type(node.spec) is not WatchedSpec:
-        node.spec = WatchedSpec(node, line)
-
-
-def _run_rule(
-    op: Op, line: str, device: Device, first: int, index: int, rule: Rule, g: Any, xp: Any, saved: Any, into: Any
-) -> Any:
-    """Run a derivative rule of an op that was called at a line, and check the gradients that it returns."""
-    mode = intercepting.get()
-    if not isinstance(mode, Anomalies):
-        return rule(g, xp, saved, into)
-    line = line or "a line before detect_anomaly"
-    outer, mode.rule = mode.rule, (user_frame()[0], f"{line}, in its derivative of {op.name}")
-    try:
-        with np.errstate(all="ignore"):
-            result = rule(g, xp, saved, into)
-    finally:
-        mode.rule = outer
-    several = isinstance(result, (tuple, list))
-    edges: Any = saved[first:] if len(saved) > first else ()  # none in a recorded pass
-    arrived = [("the gradient of its result", x) for x in (g if isinstance(g, tuple) else (g,))]
-    sources = [(name, _tensor(x, device)) for name, x in arrived]
-    for i, x in enumerate(result if several else (result,), 0 if several else index - first):
-        if x is None or (edges and edges[i] is None):
-            continue
-        name = f"{op.inputs[0]}[{i}]" if op.variadic else op.inputs[i]
-        gradient = _tensor(x, edges[i].placement.device if edges else device)
-        mode.check(gradient, op, f"the gradient of {name}", line, sources, edges[i] if edges else None)
-    return result
 
 
 def _tensor(x: Any, device: Device) -> Tensor:

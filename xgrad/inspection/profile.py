@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from linecache import getline
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from xgrad.backend.device import Device, Interceptor, intercepting, tracing
-from xgrad.core.backward_spec import BackwardSpec
-from xgrad.core.graph import Edge, Node, OutputEdge
+from xgrad.backend.device import Device, intercepting, tracing
+from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import line_of, user_frame
-from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
 from xgrad.support.docstrings import documented
 from xgrad.support.scopes import Scope, before_signals
@@ -111,7 +108,7 @@ class Row:
         return sum(self.seconds.values())
 
 
-class Profile(Interceptor):
+class Profile(RuleInterceptor):
     """The result of `profile`: `events` in the order of their ends, and `seconds`, the time of the block."""
 
     def __init__(self) -> None:
@@ -193,25 +190,14 @@ class Profile(Interceptor):
         parts = result if type(result) is tuple else (result,)
         self._note(event, [x._data for x in parts], [x._data for x in tensors])
         for x in parts:
-            watch(x._edge, line)
+            self.watch(x._edge, line)
         return result
 
-    def before_backward(self, edges: Iterable[Any]) -> None:
-        """Watch the derivative rules of a graph, of which parts may be from before."""
-        stack: list[Edge | None] = list(edges)
-        seen: set[Edge] = set()
-        while stack:
-            edge = stack.pop()
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                watch(edge, EARLIER)
-                stack += edge.edges
-
-    def run_rule(self, op: str, line: str, device: Device, rule: Rule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
+    def run_rule(self, watched: WatchedRule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
         """Run a derivative rule as an event."""
-        event = self._begin(op, BACKWARD, line, device)
+        event = self._begin(watched.op.name, BACKWARD, watched.line or EARLIER, watched.device)
         try:
-            result = rule(g, xp, saved, into)
+            result = watched.rule(g, xp, saved, into)
         finally:
             self._end(event)
         results = result if isinstance(result, (tuple, list)) else (result,)
@@ -254,30 +240,6 @@ class Profile(Interceptor):
         for event in self.events:
             if event.marks:
                 event.on_device = event.device.backend.elapsed(*event.marks)
-
-
-class ProfiledSpec(BackwardSpec):
-    """The specification of one node, whose derivative rules are events of the profile in which they run."""
-
-    __slots__ = ()
-
-    def __init__(self, node: Node, line: str) -> None:
-        for name in BackwardSpec.__slots__:
-            setattr(self, name, getattr(node.spec, name))
-        run = partial(_run_rule, self.op.name, line, node.placement.device)
-        self.vjp_calls = [(i, partial(run, rule), writes) for i, rule, writes in self.vjp_calls]
-
-
-def watch(edge: Edge | None, line: str) -> None:
-    """Make the derivative rules of a node events: of an op that was called at a line."""
-    node = edge.saved[0] if type(edge) is OutputEdge else edge
-    if isinstance(node, Node) and type(node.spec) is not ProfiledSpec:
-        node.spec = ProfiledSpec(node, line)
-
-
-def _run_rule(op: str, line: str, device: Device, rule: Rule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
-    mode = intercepting.get()
-    return (partial(mode.run_rule, op, line, device, rule) if type(mode) is Profile else rule)(g, xp, saved, into)
 
 
 def _location(line: str) -> tuple[str, str]:
