@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
-from xgrad.ops.pooling import adapt_average, adapt_maximum, pool_average, pool_maximum
+from xgrad.ops.pooling import AVERAGE, MAXIMUM, adapt_average, adapt_maximum, pool_average, pool_maximum
 from xgrad.ops.windows import Lengths, lengths
-from xgrad.support.docstrings import by_name, documented
-
-_SHARED = by_name(
-    "kernel_size : int or tuple of int -- The length of a window along each axis.",
-    "stride : int or tuple of int, optional -- The distance from window to window, by default `kernel_size`.",
-    "ceil_mode : bool, default False -- Whether elements after the last whole window get a window too.",
-    "ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.",
-)
+from xgrad.support.docstrings import documented
 
 
 class _Pool(Module):
@@ -84,9 +78,10 @@ class _AvgPool(_Pool):
 
 
 class _AdaptivePool(Module):
-    """The number of bins along `ndim` axes."""
+    """The number of bins along `ndim` axes, and the function that pools them."""
 
     ndim: ClassVar[int]
+    pool: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
@@ -95,11 +90,15 @@ class _AdaptivePool(Module):
         lengths(type(self).__name__, "output_size", given if several else given[0], self.ndim)
         self.output_size = output_size
 
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value of each bin."""
+        return type(self).pool(type(self).__name__, input, self.output_size, self.ndim)
+
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
 
 
-@documented(shared=_SHARED)
+@documented(shared=MAXIMUM)
 class MaxPool1d(_MaxPool):
     """The largest element of each window over one axis.
 
@@ -107,11 +106,8 @@ class MaxPool1d(_MaxPool):
     L' = ⌊(L + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets
     the gradient.
 
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
-    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
-    ceil_mode
-    raises ValueError
+    kernel_size, stride, padding, dilation, ceil_mode
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.MaxPool1d(2)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 14)
@@ -120,18 +116,15 @@ class MaxPool1d(_MaxPool):
     ndim = 1
 
 
-@documented(shared=_SHARED)
+@documented(shared=AVERAGE)
 class AvgPool1d(_AvgPool):
     """The average of each window over one axis.
 
     The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with
     L' = ⌊(L + 2 padding - kernel_size) / stride⌋ + 1.
 
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
-    ceil_mode
-    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
-    raises ValueError
+    kernel_size, stride, padding, ceil_mode, count_include_pad
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.AvgPool1d(2)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 14)
@@ -140,7 +133,7 @@ class AvgPool1d(_AvgPool):
     ndim = 1
 
 
-@documented(shared=_SHARED)
+@documented()
 class AdaptiveAvgPool1d(_AdaptivePool):
     """The average of each of `output_size` bins of one axis.
 
@@ -148,20 +141,16 @@ class AdaptiveAvgPool1d(_AdaptivePool):
     axis of length L: bins may overlap.
 
     output_size : int or None -- The number of bins; None for as many as elements.
-    raises ValueError
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.AdaptiveAvgPool1d(5)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 5)
     """
 
-    ndim = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the average of each bin."""
-        return adapt_average(type(self).__name__, input, self.output_size, self.ndim)
+    ndim, pool = 1, staticmethod(adapt_average)
 
 
-@documented(shared=_SHARED)
+@documented()
 class AdaptiveMaxPool1d(_AdaptivePool):
     """The largest element of each of `output_size` bins of one axis.
 
@@ -169,20 +158,16 @@ class AdaptiveMaxPool1d(_AdaptivePool):
     axis of length L: bins may overlap.
 
     output_size : int or None -- The number of bins; None for as many as elements.
-    raises ValueError
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.AdaptiveMaxPool1d(5)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 5)
     """
 
-    ndim = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the largest element of each bin."""
-        return adapt_maximum(type(self).__name__, input, self.output_size, self.ndim)
+    ndim, pool = 1, staticmethod(adapt_maximum)
 
 
-@documented(shared=_SHARED)
+@documented(shared=MAXIMUM)
 class MaxPool2d(_MaxPool):
     """The largest element of each window over two axes.
 
@@ -190,11 +175,8 @@ class MaxPool2d(_MaxPool):
     H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets
     the gradient.
 
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
-    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
-    ceil_mode
-    raises ValueError
+    kernel_size, stride, padding, dilation, ceil_mode
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.MaxPool2d(2)(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 14, 14)
@@ -203,18 +185,15 @@ class MaxPool2d(_MaxPool):
     ndim = 2
 
 
-@documented(shared=_SHARED)
+@documented(shared=AVERAGE)
 class AvgPool2d(_AvgPool):
     """The average of each window over two axes.
 
     The input has shape (N, C, H, W) or (C, H, W), and the output H', W' in the place of H, W, with
     H' = ⌊(H + 2 padding - kernel_size) / stride⌋ + 1.
 
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
-    ceil_mode
-    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
-    raises ValueError
+    kernel_size, stride, padding, ceil_mode, count_include_pad
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.AvgPool2d(2)(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 14, 14)
@@ -223,7 +202,7 @@ class AvgPool2d(_AvgPool):
     ndim = 2
 
 
-@documented(shared=_SHARED)
+@documented()
 class AdaptiveAvgPool2d(_AdaptivePool):
     """The average of each of `output_size` bins along two axes.
 
@@ -231,20 +210,16 @@ class AdaptiveAvgPool2d(_AdaptivePool):
     axis of length L: bins may overlap.
 
     output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
-    raises ValueError
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.AdaptiveAvgPool2d((5, 1))(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 5, 1)
     """
 
-    ndim = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the average of each bin."""
-        return adapt_average(type(self).__name__, input, self.output_size, self.ndim)
+    ndim, pool = 2, staticmethod(adapt_average)
 
 
-@documented(shared=_SHARED)
+@documented()
 class AdaptiveMaxPool2d(_AdaptivePool):
     """The largest element of each of `output_size` bins along two axes.
 
@@ -252,14 +227,10 @@ class AdaptiveMaxPool2d(_AdaptivePool):
     axis of length L: bins may overlap.
 
     output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
-    raises ValueError
+    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
 
     >>> xgrad.nn.AdaptiveMaxPool2d((5, 1))(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 5, 1)
     """
 
-    ndim = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the largest element of each bin."""
-        return adapt_maximum(type(self).__name__, input, self.output_size, self.ndim)
+    ndim, pool = 2, staticmethod(adapt_maximum)

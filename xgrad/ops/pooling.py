@@ -230,15 +230,25 @@ def _of_one_length(input: Tensor, bins: tuple[int, ...], fill: bool) -> tuple[Te
     return input, window, counts
 
 
-_SHARED = by_name(
+_WINDOWS = by_name(
     "kernel_size : int or tuple of int -- The length of a window along each axis.",
     "stride : int or tuple of int, optional -- The distance from window to window, by default `kernel_size`.",
     "ceil_mode : bool, default False -- Whether elements after the last whole window get a window too.",
     "ValueError -- If an argument is none of the above, or the shapes do not fit.",
 )
 
+#: Entries of docstrings.
+MAXIMUM = _WINDOWS | by_name(
+    "padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.",
+    "dilation : int or tuple of int, default 1 -- The distance between elements of a window.",
+)
+AVERAGE = _WINDOWS | by_name(
+    "padding : int or tuple of int, default 0 -- The zeros before and after each axis.",
+    "count_include_pad : bool, default True -- Whether zeros of the padding count as elements.",
+)
 
-@documented(shared=_SHARED)
+
+@documented(shared=MAXIMUM)
 def max_pool1d(
     input: Tensor,
     kernel_size: Lengths,
@@ -250,10 +260,7 @@ def max_pool1d(
     """Return the largest element of each window over one axis.
 
     input : Tensor -- Of shape (N, C, L) or (C, L), floating.
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
-    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
-    ceil_mode
+    kernel_size, stride, padding, dilation, ceil_mode
     returns Tensor -- Of shape (N, C, L') or (C, L').
     raises ValueError
 
@@ -265,7 +272,7 @@ def max_pool1d(
     return pool_maximum("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode, 1)
 
 
-@documented(shared=_SHARED)
+@documented(shared=AVERAGE)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Lengths,
@@ -277,10 +284,7 @@ def avg_pool1d(
     """Return the average of each window over one axis.
 
     input : Tensor -- Of shape (N, C, L) or (C, L), floating.
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
-    ceil_mode
-    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
+    kernel_size, stride, padding, ceil_mode, count_include_pad
     returns Tensor -- Of shape (N, C, L') or (C, L').
     raises ValueError
 
@@ -290,7 +294,7 @@ def avg_pool1d(
     return pool_average("avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1)
 
 
-@documented(shared=_SHARED)
+@documented(shared=_WINDOWS)
 def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     """Return the average of each of `output_size` bins of one axis.
 
@@ -307,7 +311,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     return adapt_average("adaptive_avg_pool1d", input, output_size, 1)
 
 
-@documented(shared=_SHARED)
+@documented(shared=_WINDOWS)
 def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     """Return the largest element of each of `output_size` bins of one axis.
 
@@ -324,7 +328,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     return adapt_maximum("adaptive_max_pool1d", input, output_size, 1)
 
 
-@documented(shared=_SHARED)
+@documented(shared=MAXIMUM)
 def max_pool2d(
     input: Tensor,
     kernel_size: Lengths,
@@ -336,10 +340,7 @@ def max_pool2d(
     """Return the largest element of each window over two axes.
 
     input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.
-    dilation : int or tuple of int, default 1 -- The distance between elements of a window.
-    ceil_mode
+    kernel_size, stride, padding, dilation, ceil_mode
     returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
     raises ValueError
 
@@ -351,7 +352,7 @@ def max_pool2d(
     return pool_maximum("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode, 2)
 
 
-@documented(shared=_SHARED)
+@documented(shared=AVERAGE)
 def avg_pool2d(
     input: Tensor,
     kernel_size: Lengths,
@@ -363,10 +364,7 @@ def avg_pool2d(
     """Return the average of each window over two axes.
 
     input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
-    kernel_size, stride
-    padding : int or tuple of int, default 0 -- The zeros before and after each axis.
-    ceil_mode
-    count_include_pad : bool, default True -- Whether zeros of the padding count as elements.
+    kernel_size, stride, padding, ceil_mode, count_include_pad
     returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
     raises ValueError
 
@@ -376,7 +374,7 @@ def avg_pool2d(
     return pool_average("avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2)
 
 
-@documented(shared=_SHARED)
+@documented(shared=_WINDOWS)
 def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
     """Return the average of each of `output_size` bins along two axes.
 
@@ -393,7 +391,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     return adapt_average("adaptive_avg_pool2d", input, output_size, 2)
 
 
-@documented(shared=_SHARED)
+@documented(shared=_WINDOWS)
 def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
     """Return the largest element of each of `output_size` bins along two axes.
 
