@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, check_range, check_ranges, penalized
+from xgrad.optim.rules import SHARED, average, check_range, penalized
 from xgrad.support.docstrings import documented
 
 
@@ -42,6 +42,7 @@ class Adadelta(Optimizer):
 
     elementwise = True
     required_state = frozenset({"square_avg", "acc_delta"})
+    ranges = ("lr", "eps", "weight_decay")
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class Adadelta(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
-        check_ranges("Adadelta", options, "lr", "eps", "weight_decay")
+        super().check(options)
         check_range("Adadelta", "rho", options["rho"], below=1.0)
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, check_ranges, penalized
+from xgrad.optim.rules import SHARED, penalized
 from xgrad.support.docstrings import documented
 
 
@@ -44,6 +44,7 @@ class Adagrad(Optimizer):
 
     elementwise = True
     required_state = frozenset({"step", "sum"})
+    ranges = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
 
     def __init__(
         self,
@@ -58,10 +59,6 @@ class Adagrad(Optimizer):
     ) -> None:
         defaults = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, defaults | {"initial_accumulator_value": initial_accumulator_value})
-
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range."""
-        check_ranges("Adagrad", options, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, check_ranges
+from xgrad.optim.rules import SHARED
 from xgrad.support.docstrings import by_name, documented
 
 _OPTIONS = SHARED | by_name(
@@ -48,6 +48,7 @@ class Adam(Optimizer):
 
     elementwise = True
     required_state = frozenset({"step", "exp_avg", "exp_avg_sq"})
+    ranges = ("lr", "eps", "weight_decay", "betas")
 
     def __init__(
         self,
@@ -62,10 +63,6 @@ class Adam(Optimizer):
     ) -> None:
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, defaults | {"amsgrad": amsgrad, "maximize": maximize})
-
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range."""
-        check_ranges(type(self).__name__, options, "lr", "eps", "weight_decay", "betas")
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

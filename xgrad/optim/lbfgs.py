@@ -16,7 +16,7 @@ from xgrad.ops import abs, asarray, astype, max, sum, vecdot, zeros_like
 from xgrad.optim.flat import Update
 from xgrad.optim.line_search import Point, strong_wolfe
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, check_ranges
+from xgrad.optim.rules import SHARED
 from xgrad.support import trees
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
@@ -70,6 +70,8 @@ class LBFGS(Optimizer):
     Tensor([100., 100.])
     """
 
+    ranges = ("lr", "tolerance_grad", "tolerance_change")
+
     def __init__(
         self,
         params: Params,
@@ -88,7 +90,7 @@ class LBFGS(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
-        check_ranges("LBFGS", options, "lr", "tolerance_grad", "tolerance_change")
+        super().check(options)
         for key in ("max_iter", "max_eval", "history_size"):
             if not isinstance(options[key], int) or options[key] < 1:
                 raise ValueError(f"LBFGS: expected {key} to be an int above 0, got {shown(options[key])}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, check_ranges
+from xgrad.optim.rules import SHARED, average
 from xgrad.support.docstrings import documented
 
 
@@ -43,6 +43,7 @@ class Lion(Optimizer):
 
     elementwise = True
     required_state = frozenset({"exp_avg"})
+    ranges = ("lr", "betas", "weight_decay")
 
     def __init__(
         self,
@@ -54,10 +55,6 @@ class Lion(Optimizer):
         maximize: bool = False,
     ) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize})
-
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range."""
-        check_ranges("Lion", options, "lr", "betas", "weight_decay")
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

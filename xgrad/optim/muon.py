@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, check_ranges
+from xgrad.optim.rules import SHARED, average
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -55,6 +55,7 @@ class Muon(Optimizer):
     """
 
     required_state = frozenset({"momentum_buffer"})
+    ranges = ("lr", "weight_decay", "momentum", "eps")
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Muon(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range, or a parameter does not have two axes."""
-        check_ranges("Muon", options, "lr", "weight_decay", "momentum", "eps")
+        super().check(options)
         steps, coefficients, adjustment = (options[key] for key in ("ns_steps", "ns_coefficients", "adjust_lr_fn"))
         if not isinstance(steps, int) or not 0 <= steps < 100:
             raise ValueError(f"Muon: expected ns_steps to be an int from 0 to 99, got {shown(steps)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, check_ranges, penalized
+from xgrad.optim.rules import SHARED, average, penalized
 from xgrad.support.docstrings import documented
 
 
@@ -43,6 +43,7 @@ class NAdam(Optimizer):
 
     elementwise = True
     required_state = frozenset({"step", "mu_product", "exp_avg", "exp_avg_sq"})
+    ranges = ("lr", "betas", "eps", "weight_decay", "momentum_decay")
 
     def __init__(
         self,
@@ -59,10 +60,6 @@ class NAdam(Optimizer):
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         decays = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
         super().__init__(params, defaults | decays)
-
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range."""
-        check_ranges("NAdam", options, "lr", "betas", "eps", "weight_decay", "momentum_decay")
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

@@ -11,6 +11,7 @@ from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
 from xgrad.optim.flat import FlatParameters, State, Update, call_all
+from xgrad.optim.rules import check_ranges
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -52,6 +53,7 @@ class Optimizer:
 
     required_state: ClassVar[frozenset[str]] = frozenset()  # the keys that the state has after any step
     elementwise: ClassVar[bool] = False  # whether `update` may be given many parameters as one array
+    ranges: ClassVar[tuple[str, ...]] = ()  # the options that `check` wants to be numbers of 0 or more
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if not isinstance(defaults, dict):
@@ -88,7 +90,8 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__}: expected a method update, found none: define it")
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option of a new group is out of range; by default all are good."""
+        """Raise a ValueError if an option of a new group is out of range; by default one of `ranges`."""
+        check_ranges(type(self).__name__, options, *self.ranges)
 
     @documented()
     def add_param_group(self, group: dict[str, Any]) -> None:

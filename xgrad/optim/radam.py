@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, check_ranges, penalized
+from xgrad.optim.rules import SHARED, average, penalized
 from xgrad.support.docstrings import documented
 
 
@@ -40,6 +40,7 @@ class RAdam(Optimizer):
 
     elementwise = True
     required_state = frozenset({"step", "exp_avg", "exp_avg_sq"})
+    ranges = ("lr", "betas", "eps", "weight_decay")
 
     def __init__(
         self,
@@ -54,10 +55,6 @@ class RAdam(Optimizer):
     ) -> None:
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, defaults | {"decoupled_weight_decay": decoupled_weight_decay})
-
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range."""
-        check_ranges("RAdam", options, "lr", "betas", "eps", "weight_decay")
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, check_ranges, penalized
+from xgrad.optim.rules import SHARED, average, penalized
 from xgrad.support.docstrings import documented
 
 
@@ -45,6 +45,7 @@ class RMSprop(Optimizer):
 
     elementwise = True
     required_state = frozenset({"square_avg"})
+    ranges = ("lr", "alpha", "eps", "weight_decay", "momentum")
 
     def __init__(
         self,
@@ -60,10 +61,6 @@ class RMSprop(Optimizer):
     ) -> None:
         defaults = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, defaults | {"momentum": momentum, "centered": centered, "maximize": maximize})
-
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range."""
-        check_ranges("RMSprop", options, "lr", "alpha", "eps", "weight_decay", "momentum")
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

@@ -9,7 +9,7 @@ from typing import Any
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, check_ranges
+from xgrad.optim.rules import SHARED
 from xgrad.support.docstrings import documented
 
 
@@ -46,6 +46,7 @@ class SGD(Optimizer):
     """
 
     elementwise = True
+    ranges = ("lr", "momentum", "dampening", "weight_decay")
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class SGD(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
-        check_ranges("SGD", options, "lr", "momentum", "dampening", "weight_decay")
+        super().check(options)
         if options["nesterov"] and (not options["momentum"] or options["dampening"]):
             raise ValueError(
                 "SGD: expected momentum above 0 and no dampening with nesterov, got momentum "
