@@ -269,44 +269,52 @@ class Optimizer:
             raise TypeError(f"{title}: expected mappings for the groups and for the state of each parameter")
         if not all("params" in group for group in state_dict["param_groups"]):
             raise ValueError(f"{title}: expected 'params' in every group")
-        groups = state_dict["param_groups"]
+        groups, states = state_dict["param_groups"], state_dict["state"]
+        self._check_groups(title, groups)
+        numbers = [number for group in groups for number in group["params"]]
+        if unknown := sorted(set(states) - set(numbers)):
+            raise ValueError(f"{title}: expected state of the parameters {numbers}, got that of {unknown}")
+        pairs = zip(numbers, [p for g in self.param_groups for p in g["params"]], strict=True)
+        state = {p: self._loaded_state(title, number, p, states[number]) for number, p in pairs if number in states}
+        call_all(
+            (setattr, self, "_unpacked_state", state),
+            (setattr, self, "_packed", {}),
+            *[
+                (own.update, {**group, "params": own["params"]})
+                for own, group in zip(self.param_groups, groups, strict=True)
+            ],
+        )
+        if state:  # now, so that already the next forward pass has the parameters in the memory layout of earlier ones
+            for group in self.param_groups:
+                self._pack(group)
+
+    def _check_groups(self, title: str, groups: list[Mapping[str, Any]]) -> None:
+        """Raise a ValueError unless loaded groups have the numbers of parameters and the options of this optimizer."""
         expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
         if expected != got:
             raise ValueError(f"{title}: expected groups with these numbers of parameters: {expected}, got {got}")
-        pairs = list(zip(self.param_groups, groups, strict=True))
-        for i, (own, group) in enumerate(pairs):
+        for i, (own, group) in enumerate(zip(self.param_groups, groups, strict=True)):
             if (group.keys() ^ own.keys()) - {"initial_lr"}:  # which schedules add
                 raise ValueError(
                     f"{title}: expected the options {sorted(self.defaults)} in group {i}, got "
                     f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
                 )
             self.check(group)
-        numbers = [number for group in groups for number in group["params"]]
-        if unknown := sorted(set(state_dict["state"]) - set(numbers)):
-            raise ValueError(f"{title}: expected state of the parameters {numbers}, got that of {unknown}")
-        state = {}
-        for number, p in zip(numbers, [p for g in self.param_groups for p in g["params"]], strict=True):
-            if number not in state_dict["state"]:
-                continue
-            state[p] = State(p.device, p._data.dtype, state_dict["state"][number])
-            for key, value in state[p].items():
-                if hasattr(value, "shape"):
-                    value = asarray(value, device=None if isinstance(value, Tensor) else "cpu", copy=True)
-                    if value.shape != p.shape:
-                        raise ValueError(
-                            f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got {value.shape}"
-                        )
-                    state[p][key] = astype(value.detach().to(p.device), p.dtype)._data
-            if state[p] and (missing := self.required_state - state[p].keys()):
-                raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
-        call_all(
-            (setattr, self, "_unpacked_state", state),
-            (setattr, self, "_packed", {}),
-            *[(own.update, {**group, "params": own["params"]}) for own, group in pairs],
-        )
-        if state:  # now, so that already the next forward pass has the parameters in the memory layout of earlier ones
-            for group in self.param_groups:
-                self._pack(group)
+
+    def _loaded_state(self, title: str, number: Any, p: Tensor, values: Mapping[str, Any]) -> State:
+        """Return the state of a parameter with copies of arrays, once all that is needed is there."""
+        state = State(p.device, p._data.dtype, values)
+        for key, value in values.items():
+            if hasattr(value, "shape"):
+                value = asarray(value, device=None if isinstance(value, Tensor) else "cpu", copy=True)
+                if value.shape != p.shape:
+                    raise ValueError(
+                        f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got {value.shape}"
+                    )
+                state[key] = astype(value.detach().to(p.device), p.dtype)._data
+        if state and (missing := self.required_state - state.keys()):
+            raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
+        return state
 
     def __repr__(self) -> str:
         groups = (
