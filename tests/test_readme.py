@@ -36,6 +36,7 @@ PRINTED = {
         r"IncompatibleKeys\(missing_keys=\[\], unexpected_keys=\[\]\)\n\[\[3\.0, 3\.0, 3\.0\]\]\n",
         r"\(5, 8\)\n",
     ],
+    "docs/checkpoints.md": [r"\['history', 'loader', 'model', 'optimizer', 'random'\] \[\{'epoch': 0, 'loss': inf\}\]"],
     "docs/command_line.md": [],
     "docs/inspection.md": [
         r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○",

@@ -15,7 +15,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -72,10 +73,19 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
 
 
 def serialized(state: Any) -> bytes:
-    """Return the content of a file: the length of a header, the header in JSON, and the data of the tensors."""
-    encoder = _Encoder()
-    tree = encoder.encode(state, ())
-    arrays = encoder.arrays
+    """Return the content of a file."""
+    encoder = _Encoder(copy=None)
+    return _content(encoder.encode(state, ()), encoder.arrays)
+
+
+def snapshot(state: Any) -> Callable[[], bytes]:
+    """Return a function that returns the content of a file with the state as it is now: for another thread."""
+    encoder = _Encoder(copy=True)
+    return partial(_content, encoder.encode(state, ()), encoder.arrays)
+
+
+def _content(tree: Any, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return the length of a header, the header in JSON, and the data of the tensors."""
     metadata = {"format": FORMAT}
     if tree != {name: {"$tensor": name} for name in arrays}:
         metadata[STATE] = json.dumps(tree, allow_nan=False, separators=(",", ":"))
@@ -91,9 +101,10 @@ def serialized(state: Any) -> bytes:
 
 
 class _Encoder:
-    """The JSON of a state, and the arrays of its tensors by name."""
+    """The JSON of a state, and the arrays of its tensors by name, copied always or only where necessary (None)."""
 
-    def __init__(self) -> None:
+    def __init__(self, copy: bool | None) -> None:
+        self._copy = copy
         self.arrays: dict[str, np.ndarray] = {}
         self._known: dict[int, tuple[Tensor, dict[str, str]]] = {}  # each tensor, so that its id is no other's
 
@@ -130,7 +141,7 @@ class _Encoder:
     def _tensor(self, tensor: Tensor, path: tuple[str | int, ...]) -> dict[str, str]:
         if id(tensor) not in self._known:
             # In C order, and on the host; a name that UTF-8 or the format lacks is changed.
-            array = np.asarray(tensor.detach().cpu().numpy(), order="C")
+            array = np.array(tensor.detach().cpu().numpy(), order="C", copy=self._copy)
             name = ".".join(map(str, path)).encode(errors="replace").decode()
             while name in self.arrays or name == "__metadata__":
                 name += "_"

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -101,16 +102,17 @@ def test_curves_of_one_epoch_have_one_tick(monkeypatch, pictures):
         assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [1]
 
 
-def test_equal_seeds_give_equal_files_and_a_second_run_replaces_the_first(run, out):
+def test_equal_seeds_give_equal_files_and_no_run_is_overwritten(run, tmp_path, out):
     before = contents(out)
-    for name in PICTURES:
-        (out / name).touch()
-    assert run(*FAST, "--out", "out", "--quiet").status == 0
-    after = contents(out)
+    result = run(*FAST, "--out", "out")
+    assert result.status == 0 and result.err == "xgrad train: out has a run: this one is in out-2\n"
+    assert result.out.endswith(f"; see out-2{os.sep}\n")
+    after = contents(tmp_path / "out-2")
     assert set(after) == FILES and all(after[name] == before[name] for name in REPRODUCIBLE)
     assert run(*FAST, "--out", "out", "--seed", "5", "--quiet").status == 0
-    after = contents(out)
+    after = contents(tmp_path / "out-3")
     assert set(after) == FILES and all(after[name] != before[name] for name in FILES)
+    assert contents(out) == before
 
 
 def test_devices_train_equally(run, tmp_path, device):
@@ -184,11 +186,11 @@ def test_every_option_changes_the_training(run, tmp_path, finished, options):
 def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
     pytest.importorskip("threadpoolctl", reason="needs threadpoolctl: pip install 'xgrad[threads]'")
     before = xgrad.get_num_threads()
-    config = tmp_path / "out" / "config.json"
     try:
         for n in (1, 2):
-            assert run(*FAST, "--threads", n, "--out", "out").status == 0
+            assert run(*FAST, "--threads", n, "--out", f"threads{n}").status == 0
             assert xgrad.get_num_threads() == n
+            config = tmp_path / f"threads{n}" / "config.json"
             assert {library["threads"] for library in json.loads(config.read_text())["blas"]} == {n}
     finally:
         xgrad.set_num_threads(before)
@@ -196,7 +198,8 @@ def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
     result = run(*FAST, "--threads", "1")
     assert result.status == 2 and one_line(result.err) and result.err.endswith("pip install 'xgrad[threads]'\n")
     assert run(*FAST, "--out", "out").status == 0
-    assert json.loads(config.read_text())["blas"].startswith("not known: threadpoolctl is")
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["blas"].startswith("not known: threadpoolctl is")
 
 
 # Files
@@ -214,18 +217,6 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
         assert len(contents["metrics.jsonl"].splitlines()) == number
         assert [name for name, content in contents.items() if content is None] == [*PICTURES]
     assert len(calls) == 2 and calls[0] != calls[1]
-
-
-def test_training_run_removes_the_files_of_a_killed_one(run, tmp_path):
-    assert run(*TINY, "--out", "out").status == 0
-    out = tmp_path / "out"
-    for name in ("weights.safetensors", "metrics.jsonl"):
-        (out / name).rename(out / f"{name}.xgrad-old")
-    (out / ".xgrad-00000000.tmp").touch()
-    assert run("predict", "out").status == 2
-    assert run(*TINY, "--out", "out", "--seed", "5").status == 0
-    assert not [path for path in out.iterdir() if "xgrad" in path.name]
-    assert run("predict", "out").status == 0
 
 
 # Errors
@@ -301,25 +292,24 @@ def test_diverging_training_run_fails_without_files(run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "metrics.jsonl", "config.json", "mistakes.png"])
-def test_full_disk_leaves_complete_files(run, out, monkeypatch, pictures, name):
-    before, replace = contents(out), os.replace
+def test_full_disk_leaves_complete_files(run, tmp_path, monkeypatch, pictures, name):
+    replace, written = os.replace, []
 
     def full(source, target):
-        if Path(target).name == name:
+        written.append(Path(target).name)
+        if written.count(name) == 1 + (name != "mistakes.png"):
             raise OSError(errno.ENOSPC, "No space left on device")
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", full)
     result = run(*FAST, "--out", "out", "--seed", "9", "--quiet")
     assert result.status == 2 and one_line(result.err)
-    last = "epoch 2" if name == "mistakes.png" else "none"
+    last = 2 if name == "mistakes.png" else 1
     assert result.err.startswith(f"xgrad train: {os.path.join('out', name)}: disk full: ")
-    assert result.err.endswith(f"; files in out are whole, last epoch with all files: {last}\n")
-    after = contents(out)
-    if name == "mistakes.png":
-        assert set(after) == {*FILES, "curves.png"} and all(after[name] != before[name] for name in FILES)
-    else:
-        assert after == before
+    assert result.err.endswith(f"; files in out are whole, last epoch with all files: epoch {last}\n")
+    after = contents(tmp_path / "out")
+    assert set(after) == {*FILES, *(["curves.png"] if last == 2 else [])}
+    assert len(after["metrics.jsonl"].splitlines()) == len(after["timing.jsonl"].splitlines()) == last
 
 
 def test_interrupt_before_the_first_evaluation_changes_nothing(run, out, monkeypatch):
@@ -352,8 +342,8 @@ def test_ctrl_c_leaves_complete_files(tmp_path):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and one_line(err)
-    assert err.startswith("xgrad train: interrupted: out holds epoch ")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    assert re.fullmatch(r"xgrad train: interrupted after step \d+: `xgrad train --resume out` continues\n", err)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*FILES, "checkpoints"}
     assert len(lines(tmp_path / "out" / "metrics.jsonl")) >= 2
     assert xgrad.load(tmp_path / "out" / "weights.safetensors")
 
@@ -373,9 +363,9 @@ def test_without_matplotlib_pictures_are_left_out(run, tmp_path, monkeypatch, pi
 
 def test_without_tqdm_progress_is_lines(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    assert run(*FAST).err == ""  # too short for a line
+    assert run(*FAST, "--out", "first").err == ""  # too short for a line
     monkeypatch.setattr(progress, "LINE_SECONDS", 0)
-    err = run(*FAST).err.splitlines()
+    err = run(*FAST, "--out", "second").err.splitlines()
     assert len(err) == 2 * math.ceil(1437 / 64)
     assert err[0].startswith("epoch 1/2: 64/1437 images, loss ") and err[-1].startswith("epoch 2/2: 1437/1437 images")
     assert run(*FAST, "--quiet").err == ""
@@ -389,9 +379,9 @@ def test_progress_is_a_bar_on_terminals_only(run, monkeypatch):
             return True
 
     monkeypatch.setattr(progress, "BAR_SECONDS", 0)
-    assert run(*FAST).err == ""
+    assert run(*FAST, "--out", "first").err == ""
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    assert run(*FAST).status == 0
+    assert run(*FAST, "--out", "second").status == 0
     shown = terminal.getvalue()
     assert "epoch 1/2:" in shown and "img/s" in shown and "loss" in shown and "accuracy" in shown
     assert run(*FAST, "--quiet").status == 0 and terminal.getvalue() == shown

@@ -110,7 +110,7 @@ def load_model(folder: Path, config: dict[str, Any], device: Device) -> nn.Modul
                 )
         model = make_model(config["model"], (height, width), config["classes"], sizes, *options).to(device)
         model.load_state_dict(weights)
-    except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {folder}: {error}") from error
     return model
 

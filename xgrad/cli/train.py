@@ -7,6 +7,7 @@ import os
 import tempfile
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
+from xgrad.cli.checkpoints import FOLDER, Checkpoints, new_folder, run_folder
 from xgrad.cli.models import MODELS
-from xgrad.cli.training import SCHEDULES, Options, TrainingRun, note
+from xgrad.cli.training import FILES, SCHEDULES, Options, TrainingRun, note
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.catalog import SETS
 from xgrad.data.images import PUBLISHED
@@ -59,6 +61,8 @@ IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
     "digits": {"schedule": "onecycle", "shift": 1, "batch_size": 32, "epochs": 40},
 }
 DATASETS = ("digits", *PUBLISHED)
+#: Options that a resumed run may have.
+RESUMED = ("resume", "device", "data", "no_download", "threads", "capture", "quiet", "checkpoint_every", "keep")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 ACTIVATIONS = ("relu", "sigmoid", "tanh")
 
@@ -107,7 +111,12 @@ def parser() -> Parser:
         action=BooleanOptionalAction,
         help="trace a step once and replay it: faster, with unchanged results (default: if the device supports it)",
     )
-    add("--out", type=Path, metavar="DIR", help="output folder (default: runs/ and the name of the data set)")
+    folder = "output folder, or the next one of this name if it has a run (default: runs/ and the name of the data set)"
+    add("--out", type=Path, metavar="DIR", help=folder)
+    every = "steps between two checkpoints (default: none but one at SIGTERM and Ctrl-C)"
+    add("--checkpoint-every", type=integer(1), metavar="N", help=every)
+    add("--keep", type=integer(1), metavar="K", help="number of checkpoints to keep (default: 3)")
+    add("--resume", type=Path, metavar="DIR", help="continue the run in a folder from its newest checkpoint")
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
 
@@ -131,7 +140,28 @@ def by_dataset(name: str) -> str:
 
 def run(argv: Sequence[str]) -> int:
     """Train as specified by the arguments, and return the exit status."""
-    args = parser().parse_args(argv)
+    top = parser()
+    args = top.parse_args(argv)
+    if not hasattr(args, "resume"):
+        return train(args, {})
+    given = {name: value for name, value in vars(args).items() if value != top.get_default(name)}
+    if unused := [name for name in given if name not in RESUMED]:
+        raise UsageError(f"--{unused[0].replace('_', '-')}: expected no such option with --resume: the run has its own")
+    out: Path = args.resume
+    if not out.is_dir():
+        raise UsageError(f"--resume: expected the folder of a run, got {out}")
+    with run_folder(out):
+        for path, state in Checkpoints(out, 1).latest():
+            try:
+                saved = top.parse_args(arguments(state["options"]))
+            except (UsageError, LookupError, TypeError, ValueError) as error:
+                raise UsageError(f"--resume: expected a checkpoint of xgrad train, got {path}: {error}") from error
+            return train(Namespace(**(vars(saved) | given | {"out": out})), state)
+    raise UsageError(f"--resume: expected a run with a checkpoint that is whole, got none in {out / FOLDER}")
+
+
+def train(args: Namespace, state: dict[str, Any]) -> int:
+    """Train in a new folder, or in that of the run with a state; return the exit status."""
     if hasattr(args, "threads"):
         try:
             set_num_threads(args.threads)
@@ -151,20 +181,46 @@ def run(argv: Sequence[str]) -> int:
         if options.model != "mlp":
             raise UsageError(f"--model {options.model}: {error}") from error
         raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
+    training.checkpoint_every, training.keep = getattr(args, "checkpoint_every", 0), getattr(args, "keep", 3)
+    if state:
+        try:
+            training.load_state_dict(state)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(f"--resume: expected a checkpoint of this network and data set: {error}") from error
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=out).close()  # an OSError before the work
-        with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
-            return training.run()
+        with nullcontext(out) if state else new_folder(out, FILES) as training.out:
+            if training.out != out and hasattr(args, "out") and not args.quiet:
+                note(f"{out} has a run: this one is in {training.out}")
+            tempfile.TemporaryFile(dir=training.out).close()  # an OSError before the work
+            with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
+                return training.run()
     except BrokenPipeError:  # standard output, not --out
         raise
     except OSError as error:
         if error.errno in DISK_FULL:
             last = f"epoch {training.saved}" if training.saved else "none"
             raise UsageError(
-                f"{error.filename}: {error.strerror}; files in {out} are whole, last epoch with all files: {last}"
+                f"{error.filename}: {error.strerror}; files in {training.out} are whole, last epoch with all files: "
+                f"{last}"
             ) from error
-        raise UsageError(f"--out: expected a folder that can be written to, got {out}: {error}") from error
+        raise UsageError(f"--out: expected a folder that can be written to, got {training.out}: {error}") from error
+
+
+def arguments(options: dict[str, Any]) -> list[str]:
+    """Return the arguments that give the settings in a checkpoint."""
+    used = dict(options)
+    dataset = used.pop("dataset")
+    for name in ("hidden", "activation", "dropout") if used["model"] != "mlp" else ():
+        del used[name]
+    if used["optimizer"] != "sgd":
+        del used["momentum"]
+    if not used["checkpoint_every"]:
+        del used["checkpoint_every"]
+    if dataset not in DATASETS:
+        raise ValueError(f"{dataset!r} is no data set")
+    if "hidden" in used:
+        used["hidden"] = ",".join(map(str, used["hidden"]))
+    return [dataset, *(f"--{name.replace('_', '-')}={value}" for name, value in used.items())]
 
 
 def open_device(name: str) -> Device:

@@ -20,6 +20,7 @@ import xgrad
 from xgrad import nn, optim
 from xgrad.backend.device import Device
 from xgrad.cli import plots
+from xgrad.cli.checkpoints import Checkpoints, Stopped, stop_signals
 from xgrad.cli.info import blas, versions
 from xgrad.cli.models import make_model, shifted
 from xgrad.cli.progress import Progress
@@ -30,6 +31,9 @@ from xgrad.support.files import write, write_together
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
+METRIC_NAMES = ("epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy")
+TIMING_NAMES = ("epoch", "captured", "train_seconds", "test_seconds", "images_per_second")
+FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
 
 WARM_UP = 0.25  # the fraction of the steps in which the learning rate of onecycle rises
 
@@ -115,8 +119,18 @@ def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
     return xgrad.concat([nn.functional.softmax(model(rows), axis=1) for (rows,) in batches]).cpu().numpy()
 
 
+@dataclass
+class Position:
+    """The position in a run: an object of its own, since a captured step reads the attributes of the run."""
+
+    steps: int  # taken so far
+    seen: int  # images of this epoch so far
+    sums: Sums  # of these images
+    start: float  # time at which the epoch began; seconds since then in a checkpoint
+
+
 class TrainingRun:
-    """One run of the command, with its files.
+    """One run of the command, with its files and its state, with which it can be resumed.
 
     After each epoch all files are replaced together. Whenever the process is killed, the configuration and the last
     line of the metrics in the folder are those of its weights. A kill within the replacement may leave no weights: see
@@ -158,23 +172,79 @@ class TrainingRun:
         if capture:
             self.step, self.check = xgrad.capture(self.step), xgrad.capture(self.check)
         self.saved = 0  # the last epoch with all files written
+        self.checkpoint_every, self.keep = 0, 3  # steps between checkpoints, 0 for none, and their number
+        self.signals: list[int] = []  # that were received
+        self.position = Position(0, 0, self.zero_sums(), 0.0)
         self.metrics: list[dict[str, float]] = []
         self.timing: list[dict[str, float]] = []
 
     def run(self) -> int:
         """Train, and return the exit status."""
         self.say(self.headline())
-        try:
-            for epoch in range(1, self.options.epochs + 1):
-                if not self.epoch(epoch):
-                    return 1
-            self.draw()
-        except KeyboardInterrupt:
-            note(f"interrupted: {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}")
-            return 130
+        checkpoints = self.checkpoints = Checkpoints(self.out, self.keep)
+        with stop_signals() as self.signals:
+            try:
+                for epoch in range(len(self.metrics) + 1, self.options.epochs + 1):
+                    if not self.epoch(epoch):
+                        return 1
+                    self.stop_if_asked()
+                self.draw()
+            except Stopped as stopped:
+                steps = self.position.steps
+                if checkpoints.last != steps:
+                    checkpoints.write(steps, self.state_dict())
+                checkpoints.wait()
+                note(f"interrupted after step {steps}: `xgrad train --resume {self.out}` continues")
+                return 128 + int(stopped.args[0])
+            except KeyboardInterrupt:
+                note(f"interrupted: {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}")
+                return 130
+            finally:
+                checkpoints.wait()
         accuracy, count = self.metrics[-1]["test_accuracy"], len(self.data.test)
         print(f"test accuracy {accuracy:.2%} ({round(accuracy * count)} of {count}); see {self.out}{os.sep}")
         return 0
+
+    def stop_if_asked(self) -> None:
+        """Raise `Stopped` after a signal; called between steps only."""
+        if self.signals:
+            raise Stopped(self.signals[0])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to resume the run after the last step, to the same bits."""
+        seen = self.position.seen
+        return {
+            "options": asdict(self.options) | {"checkpoint_every": self.checkpoint_every, "keep": self.keep},
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "loader": self.loader.state_dict(),
+            "random": xgrad.random.get_state(),
+            "position": vars(self.position) | {"start": time.perf_counter() - self.position.start if seen else 0.0},
+            "metrics": self.metrics,
+            "timing": self.timing,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from what `state_dict` returned, on any device; raise an error for what it cannot have returned."""
+        position, metrics, timing = Position(**state["position"]), state["metrics"], state["timing"]
+        losses, correct = (x.to(self.device) for x in position.sums)
+        numbers = (
+            position.steps,
+            position.seen,
+            position.start,
+            *[x for line in metrics + timing for x in line.values()],
+        )
+        if losses.shape or correct.shape or not all(0 <= x < math.inf for x in numbers) or len(metrics) != len(timing):
+            raise ValueError("the numbers of images, steps or seconds, or the metrics, are of another kind")
+        for lines, names in ((metrics, METRIC_NAMES), (timing, TIMING_NAMES)):
+            if any(tuple(line) != names for line in lines):
+                raise ValueError(f"expected {', '.join(names)} of each epoch")
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.loader.load_state_dict(state["loader"])
+        position.sums, position.start = (losses, correct), -position.start
+        self.position, self.metrics, self.timing, self.saved = position, metrics, timing, len(metrics)
+        xgrad.random.set_state(state["random"])
 
     def headline(self) -> str:
         """Return a summary of data, network and device."""
@@ -195,7 +265,8 @@ class TrainingRun:
 
     def epoch(self, number: int) -> bool:
         """Train on every image once, evaluate, and write the files; return whether the losses are finite."""
-        start = time.perf_counter()
+        self.position.start += time.perf_counter()
+        start = self.position.start
         train_loss, train_accuracy = self.learn(number)
         trained = time.perf_counter()
         test_loss, test_accuracy = self.evaluate()
@@ -207,24 +278,12 @@ class TrainingRun:
             )
             return False
         rate = len(self.train) / (trained - start)
-        self.metrics.append(
-            {
-                "epoch": number,
-                "train_loss": train_loss,
-                "train_accuracy": train_accuracy,
-                "test_loss": test_loss,
-                "test_accuracy": test_accuracy,
-            }
-        )
-        self.timing.append(
-            {
-                "epoch": number,
-                "captured": getattr(self.step, "refusal", "not captured") is None,
-                "train_seconds": trained - start,
-                "test_seconds": evaluated - trained,
-                "images_per_second": rate,
-            }
-        )
+        self.position = Position(self.position.steps, 0, self.zero_sums(), 0.0)
+        figures = (number, train_loss, train_accuracy, test_loss, test_accuracy)
+        self.metrics.append(dict(zip(METRIC_NAMES, figures, strict=True)))
+        captured = getattr(self.step, "refusal", "not captured") is None
+        times = (number, captured, trained - start, evaluated - trained, rate)
+        self.timing.append(dict(zip(TIMING_NAMES, times, strict=True)))
         self.write()
         self.say(
             f"epoch {number}/{self.options.epochs}  train loss {train_loss:.4f}  accuracy {train_accuracy:.2%}  "
@@ -237,17 +296,20 @@ class TrainingRun:
         return xgrad.asarray(0.0, device=self.device), xgrad.asarray(0, device=self.device)
 
     def learn(self, epoch: int) -> tuple[float, float]:
-        """Take the steps of one epoch; return mean loss and accuracy during training."""
+        """Take the steps of one epoch, or the rest of them; return mean loss and accuracy during training."""
         self.model.train()
-        sums, seen = self.zero_sums(), 0
-        first = (epoch - 1) * len(self.loader)
+        position = self.position
         with closing(Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet)) as progress:
-            for step, (images, labels) in enumerate(self.loader, first):
-                self.set_rate(step / (self.options.epochs * len(self.loader)))
-                sums, seen = self.step(images, labels, *sums), seen + len(labels)
+            for images, labels in self.loader:
+                self.set_rate(position.steps / (self.options.epochs * len(self.loader)))
+                position.sums = self.step(images, labels, *position.sums)
+                position.seen, position.steps = position.seen + len(labels), position.steps + 1
                 if progress.due():
-                    progress.show(seen, *means(sums, seen))
-            return means(sums, seen)
+                    progress.show(position.seen, *means(position.sums, position.seen))
+                if self.checkpoint_every and position.steps % self.checkpoint_every == 0:
+                    self.checkpoints.write(position.steps, self.state_dict())
+                self.stop_if_asked()
+            return means(position.sums, position.seen)
 
     def train_batch(self, images: Tensor, labels: Tensor, losses: Tensor, correct: Tensor) -> Sums:
         """Take a step; return the sums with its images added."""

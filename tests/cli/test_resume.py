@@ -1,0 +1,242 @@
+"""``xgrad train --resume``: the same bits as without an interruption, signals, checkpoints, damaged ones, locks."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import xgrad
+from xgrad.cli import main
+from xgrad.cli.checkpoints import Stopped, lock
+from xgrad.cli.training import TrainingRun
+
+SMALL = ("train", "digits", "--hidden", "16", "--batch-size", "64", "--epochs", "2", "--device", "cpu", "--quiet")
+STEPS = 46  # of this run, 23 in each epoch
+EQUAL = ("weights.safetensors", "config.json", "metrics.jsonl")
+
+
+def stop(monkeypatch, step: int) -> None:
+    """Let a run end after a step, as at SIGTERM."""
+
+    def stop_if_asked(self):
+        if self.position.steps == step:
+            raise Stopped(signal.SIGTERM)
+
+    monkeypatch.setattr(TrainingRun, "stop_if_asked", stop_if_asked)
+
+
+def interrupted(run, monkeypatch, step: int, *options: str) -> None:
+    """Start a run in the folder ``out``, and interrupt it after a step."""
+    with monkeypatch.context() as patch:
+        stop(patch, step)
+        result = run(*SMALL, "--out", "out", *options)
+    message = f"xgrad train: interrupted after step {step}: `xgrad train --resume out` continues\n"
+    assert result == (143, "", message)
+
+
+def results(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in EQUAL]
+
+
+def lines(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def checkpoints(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "checkpoints").iterdir())
+
+
+@pytest.mark.parametrize("step", [1, 23, STEPS])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--optimizer adam --dropout 0.2 --shift 1",
+        "--optimizer sgd --momentum 0.9 --no-capture --schedule onecycle --seed 3",
+        "--optimizer adamw --activation tanh --schedule linear",
+    ],
+)
+def test_resumed_run_has_the_bits_of_one_that_was_not_interrupted(run, monkeypatch, tmp_path, options, step):
+    assert run(*SMALL, "--out", "whole", *options.split()).status == 0
+    interrupted(run, monkeypatch, step, *options.split())
+    result = run("train", "--resume", "out", "--quiet")
+    assert result.status == 0 and not result.err and result.out.startswith("test accuracy ")
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+    timing = [json.loads(line) for line in (tmp_path / "out" / "timing.jsonl").read_text().splitlines()]
+    assert [0 < line["train_seconds"] < 60 for line in timing] == [True, True]
+
+
+def test_convolutional_network_is_resumed_to_the_bit(run, monkeypatch, tmp_path):
+    options = ("--model", "cnn", "--batch-size", "500", "--epochs", "1")
+    small = (*SMALL[:2], "--device", "cpu", "--quiet", *options)
+    assert run(*small, "--out", "whole").status == 0
+    with monkeypatch.context() as patch:
+        stop(patch, 2)
+        assert run(*small, "--out", "out").status == 143
+    assert run("train", "--resume", "out", "--quiet").status == 0
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+
+
+def test_run_is_resumed_on_another_device(run, monkeypatch, tmp_path, device):
+    assert run(*SMALL, "--out", "whole").status == 0
+    interrupted(run, monkeypatch, 30)
+    assert run("train", "--resume", "out", "--quiet", "--device", device).status == 0
+    for line, expected in zip(lines(tmp_path / "out"), lines(tmp_path / "whole"), strict=True):
+        assert line == pytest.approx(expected, rel=1e-4)
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["device"] == device
+
+
+def test_newest_checkpoints_are_kept_and_a_damaged_one_is_left_out(run, monkeypatch, tmp_path):
+    assert run(*SMALL, "--out", "whole").status == 0
+    interrupted(run, monkeypatch, 33, "--checkpoint-every", "10", "--keep", "2")
+    folder = tmp_path / "out" / "checkpoints"
+    assert checkpoints(tmp_path / "out") == ["step-00000030.safetensors", "step-00000033.safetensors"]
+    newest = folder / "step-00000033.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    (folder / ".xgrad-0000.tmp").touch()  # of a killed process
+    result = run("train", "--resume", "out", "--quiet", "--keep", "1")
+    assert result.status == 0 and result.err.startswith("xgrad train: a checkpoint is left out: load: expected a ")
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+    assert checkpoints(tmp_path / "out") == ["step-00000040.safetensors"]
+    assert run("train", "--resume", "out", "--quiet").status == 0  # the end of the finished run again
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_full_disk_leaves_the_last_checkpoint(run, monkeypatch, tmp_path, call):
+    assert run(*SMALL, "--out", "whole").status == 0
+    function, calls = getattr(os, call), []
+
+    def full(*args):
+        calls.append(args)
+        if len(calls) > 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return function(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, full)
+        result = run(*SMALL, "--out", "out", "--checkpoint-every", "4")
+    assert result.status == 2 and result.err.count("\n") == 1 and "disk full" in result.err
+    assert all(name.endswith(".safetensors") for name in checkpoints(tmp_path / "out"))
+    assert run("train", "--resume", "out", "--quiet").status == 0
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+
+
+PROGRAM = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "from xgrad.cli import main; sys.exit(main())"
+)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no signals for another process")
+def test_sigterm_writes_a_checkpoint_of_the_last_step(run, tmp_path):
+    options = (*SMALL[:-1], "--epochs", "9")
+    assert run(*options, "--quiet", "--out", "whole").status == 0
+    command = [sys.executable, "-c", PROGRAM, *options, "--out", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while "epoch 2/" not in (line := process.stdout.readline()):
+            assert line, "ended too early"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 143 and "`xgrad train --resume out` continues" in err
+    assert run("train", "--resume", "out", "--quiet").status == 0
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks of folders")
+def test_locked_folder_is_left_to_its_run(run, monkeypatch, tmp_path):
+    interrupted(run, monkeypatch, 1)
+    with lock(tmp_path / "out"):
+        result = run("train", "--resume", "out")
+        assert (result.status, result.out) == (2, "")
+        expected = "--resume: expected a run that has ended, got out, which another process continues"
+        assert result.err == f"xgrad train: {expected}\n"
+    (tmp_path / "new").mkdir()
+    with lock(tmp_path / "new"):
+        assert run(*SMALL, "--out", "new").out.endswith("; see new-2/\n")
+    assert run("train", "--resume", "out", "--quiet").status == 0 and not list((tmp_path / "new").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ("--resume nothing", "--resume: expected the folder of a run, got nothing"),
+        ("--resume empty", f"--resume: expected a run with a checkpoint that is whole, got none in empty{os.sep}check"),
+        ("digits --resume out", "--dataset: expected no such option with --resume: the run has its own"),
+        ("--resume out --batch-size 5", "--batch-size: expected no such option with --resume: the run has its own"),
+        ("--checkpoint-every 0", "--checkpoint-every: expected an integer of 1 or more, got '0'"),
+        ("--keep 0", "--keep: expected an integer of 1 or more, got '0'"),
+    ],
+)
+def test_invalid_arguments_are_refused_in_one_line(run, tmp_path, argv, message):
+    (tmp_path / "empty").mkdir()
+    result = run("train", *argv.split())
+    assert result.status == 2 and result.err.startswith(f"xgrad train: {message}") and result.err.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def after_one_step(tmp_path_factory) -> Path:
+    """A checkpoint."""
+    out = tmp_path_factory.mktemp("resume") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        stop(patch, 1)
+        assert main([*SMALL, "--out", str(out)]) == 143
+    return out / "checkpoints" / "step-00000001.safetensors"
+
+
+CHANGES = [
+    {"options": None},
+    {"options": {"dataset": "--help"}},
+    {"options.dataset": "nothing"},
+    {"options.model": "cnn"},
+    {"options.hidden": ()},
+    {"options.hidden": (10**9, 10**9)},
+    {"options.epochs": "x"},
+    {"options.help": 1},
+    {"options.device": "tpu"},
+    {"options.batch_size": 32},
+    {"model": None},
+    {"model": {}},
+    {"model.0.bias": xgrad.zeros(3)},
+    {"optimizer": []},
+    {"optimizer.state": {0: {"step": 1}}},
+    {"optimizer.param_groups": 1},
+    {"loader": {}},
+    {"loader.batches": 2.5},
+    {"random": {"seed": 1}},
+    {"position": None},
+    {"position.steps": -1},
+    {"position.sums": (1, 2)},
+    {"position.sums": (xgrad.zeros(3), xgrad.zeros(3))},
+    {"position.start": float("nan")},
+    {"metrics": [1]},
+    {"metrics": [{"epoch": 1}]},
+    {"timing": 5},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_checkpoint_of_other_contents_is_refused_in_one_line(run, after_one_step, tmp_path, change):
+    path = tmp_path / "out" / "checkpoints" / "step-00000001.safetensors"
+    path.parent.mkdir(parents=True)
+    state = xgrad.load(after_one_step)
+    ((name, value),) = change.items()
+    first, _, rest = name.partition(".")
+    if rest:
+        state[first][rest] = value
+    else:
+        state[first] = value
+    xgrad.save(state, path)
+    result = run("train", "--resume", "out", "--quiet")
+    assert (result.status, result.out) == (2, "") and result.err.count("\n") == 1, result
+    for other in ([], 3, {"x": xgrad.ones(3)}) if name == "options" else ():
+        xgrad.save(other, path)
+        result = run("train", "--resume", "out", "--quiet")
+        assert (result.status, result.out) == (2, "") and result.err.count("\n") == 1, result

@@ -1,0 +1,159 @@
+"""Checkpoints of a training run, its folder, and the signals that end it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from threading import Thread, current_thread, main_thread
+from types import FrameType
+from typing import Any
+
+import xgrad
+from xgrad.cli.arguments import UsageError
+from xgrad.serialization import snapshot
+from xgrad.support.files import write
+
+if sys.platform != "win32":
+    import fcntl
+
+FOLDER = "checkpoints"
+END = ".safetensors"
+
+
+class Checkpoints:
+    """The newest checkpoints of a run, a file each, which a thread writes.
+
+    A file is whole or not there, and older ones are removed after it is on the disk: whenever the process is killed,
+    the checkpoint before the one that is being written is whole.
+    """
+
+    def __init__(self, run: Path, keep: int) -> None:
+        self.folder, self.keep = run / FOLDER, keep
+        self.last = -1  # the step of the checkpoint that was written last
+        self._writer: Thread | None = None
+        self._error: BaseException | None = None
+
+    def write(self, step: int, state: Any) -> None:
+        """Copy the state after a number of steps, and begin to write it; raise the error of the write before."""
+        self.wait()
+        self.folder.mkdir(exist_ok=True)
+        content = snapshot(state)
+
+        def write_and_prune() -> None:
+            try:
+                write(self._path(step), content())
+                self._prune(step)
+            except BaseException as error:
+                self._error = error
+
+        self.last, self._writer = step, Thread(target=write_and_prune, name="xgrad-checkpoint")
+        self._writer.start()
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is on the disk; raise the error of its write."""
+        if self._writer is not None:
+            self._writer.join()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def latest(self) -> Iterator[tuple[Path, Any]]:
+        """Yield the checkpoints that are whole, with their files, the newest one first."""
+        for step in sorted(self._steps(), reverse=True):
+            path = self._path(step)
+            try:
+                yield path, xgrad.load(path, device="cpu")
+            except (OSError, ValueError, TypeError) as error:
+                print(f"xgrad train: a checkpoint is left out: {error}", file=sys.stderr)
+
+    def _prune(self, step: int) -> None:
+        """Remove all but the newest checkpoints, and later ones, from which the run could not be resumed."""
+        steps = sorted(self._steps())
+        kept = [other for other in steps if other <= step][-self.keep :]
+        for other in set(steps) - set(kept):
+            self._path(other).unlink(missing_ok=True)
+
+    def _steps(self) -> list[int]:
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        numbers = [name.removeprefix("step-").removesuffix(END) for name in names]
+        return [int(number) for number in numbers if number.isdecimal() and self._path(int(number)).name in names]
+
+    def _path(self, step: int) -> Path:
+        return self.folder / f"step-{step:08}{END}"
+
+
+class Stopped(Exception):
+    """A signal asked the run to end; the argument is its number."""
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM in place of their effect; a second one of a kind has it."""
+    received: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        signal.signal(number, before[signal.Signals(number)])
+
+    try:
+        if current_thread() is main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):  # not in a background job of a shell
+                    before[number] = signal.getsignal(number)
+                    signal.signal(number, receive)
+        yield received
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+@contextmanager
+def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
+    """Make and lock a folder without a run, of this name or the next one: ``out``, ``out-2``, ``out-3``.
+
+    A folder has a run if another process has locked it, or if it has one of the `files`, or checkpoints.
+    """
+    base = out if out.name not in ("", "..") else out.resolve()
+    for number in count(1):
+        folder = out if number == 1 else base.with_name(f"{base.name}-{number}")
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock(folder) as locked:
+            if locked and not any((folder / name).exists() for name in (*files, FOLDER)):
+                yield folder
+                return
+
+
+@contextmanager
+def run_folder(folder: Path) -> Iterator[Path]:
+    """Lock the folder of a run; raise UsageError if another process has locked it."""
+    with lock(folder) as locked:
+        if not locked:
+            raise UsageError(f"--resume: expected a run that has ended, got {folder}, which another process continues")
+        yield folder
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[bool]:
+    """Lock a folder for this process as long as it lives, and say whether no other has; Windows has no such locks."""
+    if sys.platform == "win32":
+        yield True
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            locked = False
+        except OSError:  # a file system without locks
+            locked = True
+        else:
+            locked = True
+        yield locked
+    finally:
+        os.close(descriptor)
