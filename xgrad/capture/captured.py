@@ -215,9 +215,9 @@ class Captured(Generic[P, R]):
         enter: list[Any] = [slot.setter(slot.traced) for slot in slots if slot.traced is not slot.before]
         back: list[Any] = [slot.setter(slot.before) for slot in slots]
         off: list[Any] = [(tracing.set, None), (intercepting.set, None)]
-        on = [(tracing.set, trace), (intercepting.set, trace)]
+        enter += [(tracing.set, trace), (intercepting.set, trace)]
         plan: list[Any] = [trace.journal, back, off]  # calls at the end: those that undo the step, until it is done
-        begin: Any = partial(deque, starmap(operator.call, [*enter, *on]), 0)
+        begin: Any = partial(deque, starmap(operator.call, enter), 0)
         end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
         draws = foreign_states(recording.state.foreign_generators)
         program = None
