@@ -159,6 +159,7 @@ def test_float16_is_computed_in_float32():
          "ValueError: batch_norm: expected more than 1 value for each channel in training, got an input "
          "of shape (1, 3)"),
         ("nn.BatchNorm1d(3)(xp.ones((2, 3), dtype=xp.float64))", "TypeError: BatchNorm1d: expected input of float32"),
+        ("F.batch_norm(xp.ones((2, 3)), 1, None)", "TypeError: batch_norm: expected a tensor for running_mean"),
         ("F.batch_norm(xp.ones((2, 3)), None, None)", "ValueError: batch_norm: expected running_mean, got None"),
         ("F.batch_norm(xp.ones((2, 3)), xp.ones(2), xp.ones(3))",
          "ValueError: batch_norm: expected running_mean of shape (3,), got (2,)"),

@@ -14,6 +14,7 @@ from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
 
 
 class _Activation(Module):
@@ -32,7 +33,7 @@ class _Activation(Module):
         return type(self).function(input, **{name: named[name] for name in self.options})
 
     def extra_repr(self) -> str:
-        return ", ".join([f"{name}={getattr(self, name)!r}" for name in self.options])
+        return ", ".join([f"{name}={shown(getattr(self, name))}" for name in self.options])
 
 
 @documented()

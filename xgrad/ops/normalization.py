@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.overridable import overridable
-from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.arguments import as_int, as_tensor, check_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.grad_mode import no_grad
@@ -298,7 +298,7 @@ def batch_norm(
     returns Tensor -- Of the shape of `input`.
     raises ValueError -- If a shape does not fit, `eps` is negative, there is only one value for each channel in
         training, or there are no running statistics otherwise.
-    raises TypeError -- If the input is not floating.
+    raises TypeError -- If the input is not floating, or running statistics are no tensors.
 
     >>> mean, var = xgrad.zeros(1), xgrad.ones(1)
     >>> xgrad.nn.functional.batch_norm(xgrad.asarray([[1.0], [3.0]]), mean, var, training=True)
@@ -337,7 +337,7 @@ def instance_norm(
     returns Tensor -- Of the shape of `input`.
     raises ValueError -- If a shape does not fit, `eps` is negative, there is only one value for each channel of a
         sample, or there are no running statistics where they are used.
-    raises TypeError -- If the input is not floating.
+    raises TypeError -- If the input is not floating, or running statistics are no tensors.
 
     >>> xgrad.nn.functional.instance_norm(xgrad.asarray([[[1.0, 3.0], [5.0, 5.0]]]))
     Tensor([[[-0.999995,  0.999995],
@@ -367,7 +367,7 @@ def _over_batch(
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is None and not training:
             raise ValueError(f"{op}: expected {name}, got None: it is needed where statistics are not of the input")
-        if running is not None and running.shape != (channels,):
+        if running is not None and check_tensor(op, name, running).shape != (channels,):
             raise ValueError(f"{op}: expected {name} of shape {(channels,)}, got {shown(running.shape)}")
     per_channel = (channels, *(1,) * (x.ndim - 2))
     weight, bias = _reshaped(weight, per_channel), _reshaped(bias, per_channel)
