@@ -121,9 +121,4 @@ class NumpyBackend(Backend):
         return view
 
     def index_add(self, x: np.ndarray, key: Any, values: np.ndarray) -> np.ndarray:
-        parts = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(part, np.ndarray) and part.dtype != bool for part in parts):
-            np.add.at(x, key, values)
-        else:  # without integer arrays no index repeats
-            x[key] += values
-        return x
+        return functions.index_add(x, key, values)

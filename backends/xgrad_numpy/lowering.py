@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.capture.numbers import Number, plain
-from xgrad.capture.program import Call, Diverged, Program, Storage, Value, leaves, map_leaves
+from xgrad.capture.program import Call, Diverged, Program, Storage, Value, map_leaves
 from xgrad_numpy import functions
 from xgrad_numpy.analysis import Analysis
 from xgrad_numpy.buffer_assignment import BufferAssignment, copy_with_strides, has_layout, is_contiguous, is_dense
@@ -201,8 +201,8 @@ class Lowering:
             self._emit(np.ndarray.dot, *self._operand(call.args), self._operand(out))
         elif isinstance(ufunc, np.ufunc) and ufunc.signature is None and not call.options.keys() - {"out"}:
             self._emit_ufunc(ufunc, self._elementwise_operands(ufunc, call.args, target), self._operand(target))
-        elif call.name == "index_add" and any(getattr(x, "dtype", np.bool) != np.bool for x in leaves(call.args[1:2])):
-            self._emit(np.add.at, *self._operand(call.args))
+        elif call.name == "index_add":
+            self._emit(functions.index_add, *self._operand(call.args))
         else:
             self._lower_plainly(call)
 

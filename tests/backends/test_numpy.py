@@ -205,3 +205,26 @@ print(faults[-1] - faults[3])
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert int(out) < 1000  # pages of one array
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex64"])
+@pytest.mark.parametrize(
+    ("shape", "index"),
+    [((5, 3), (7,)), ((5,), (7,)), ((5, 2, 3), (4, 2)), ((5, 3), ()), ((5, 3), (0,)), ((5, 0), (7,)), ((0, 3), (0,))],
+)
+def test_index_add_is_that_of_numpy_for_repeated_rows(shape, index, dtype):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-5, 5, index) if index != (0,) else np.zeros(0, np.int64)
+    values = rng.integers(-9, 9, (*index, *shape[1:])).astype(dtype)
+    if values.size and dtype != "int64":
+        values.flat[0], values.flat[-1] = np.nan, np.inf
+    for x in (np.ones(shape, dtype), np.asfortranarray(np.ones(shape, dtype))):
+        for part in (values, values[..., :1], values[0:1]) if values.ndim > 1 else (values,):
+            expected = np.ones(shape, dtype)
+            np.add.at(expected, rows, part)
+            result = x.copy("K")
+            assert functions.index_add(result, (np.asarray(rows),), part) is result
+            np.testing.assert_array_equal(result, expected)
+    if shape[0]:
+        with pytest.raises(IndexError):
+            functions.index_add(np.ones(shape, dtype), np.asarray([5]), np.ones((1, *shape[1:]), dtype))
