@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,13 @@ def as_int(op: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{op}: expected an int for {name}, got {shown(value)}")
     return operator.index(value)
+
+
+def as_number(op: str, name: str, value: Any) -> Any:
+    """Return an argument that must be a real number; TypeError names the op and the argument."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{op}: expected a number for {name}, got {shown(value)}")
+    return value
 
 
 def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:

@@ -5,9 +5,10 @@ At kinks the derivatives are PyTorch's.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_int, as_number, as_tensor
 from xgrad.core.dtypes import FLOATING, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise
@@ -91,7 +92,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     >>> xgrad.nn.functional.elu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.6321...,  0.        ,  1.        ])
     """
-    return _elu(x, alpha, 1.0, 1.0)
+    return _elu(x, as_number("elu", "alpha", alpha), 1.0, 1.0)
 
 
 @documented(shared=_SHARED)
@@ -123,7 +124,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     >>> xgrad.nn.functional.celu(xgrad.asarray([-1.0, 0.0, 1.0]), 2.0)
     Tensor([-0.7869...,  0.       ,  1.       ])
     """
-    if alpha == 0:
+    if as_number("celu", "alpha", alpha) == 0:
         raise ValueError("celu: expected an alpha other than 0, got 0")
     return _elu(x, alpha, 1.0, 1 / alpha)
 
@@ -142,6 +143,8 @@ def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
     >>> xgrad.nn.functional.leaky_relu(xgrad.asarray([-1.0, 2.0]))
     Tensor([-0.01,  2.  ])
     """
+    if not isinstance(negative_slope, Real):
+        raise TypeError(f"expected a number for negative_slope, got {shown(negative_slope)}")
     return xp.where(x > 0, x, x * negative_slope)
 
 
@@ -198,7 +201,7 @@ def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     >>> xgrad.nn.functional.hardtanh(xgrad.asarray([-2.0, 0.5, 2.0]))
     Tensor([-1. ,  0.5,  1. ])
     """
-    if not min_val < max_val:
+    if not as_number("hardtanh", "min_val", min_val) < as_number("hardtanh", "max_val", max_val):
         raise ValueError(f"hardtanh: expected min_val < max_val, got {shown(min_val)} and {shown(max_val)}")
     return _hardtanh(x, min_val, max_val)
 
@@ -258,7 +261,8 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     >>> xgrad.nn.functional.softplus(xgrad.asarray([0.0, 1e4]))
     Tensor([6.931472e-01, 1.000000e+04])
     """
-    if beta == 0:
+    threshold = as_number("softplus", "threshold", threshold)
+    if as_number("softplus", "beta", beta) == 0:
         raise ValueError("softplus: expected a beta other than 0, got 0")
     x = _floating("softplus", x)
     out = elementwise.softplus(x) if beta == 1 else elementwise.softplus(x * beta) / beta
@@ -307,7 +311,7 @@ def tanhshrink(xp: Any, x: Any, /) -> Any:
 
 
 def _checked_lambda(op: str, lambd: float) -> float:
-    if not lambd >= 0:
+    if not as_number(op, "lambd", lambd) >= 0:
         raise ValueError(f"{op}: expected lambd >= 0, got {shown(lambd)}")
     return lambd
 
@@ -356,7 +360,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     Tensor([7. , 7. , 1.5])
     """
     x = _floating("threshold", x)
-    return where(x <= threshold, value, x)
+    return where(x <= as_number("threshold", "threshold", threshold), as_number("threshold", "value", value), x)
 
 
 @documented(shared=_SHARED)
@@ -377,7 +381,7 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     x = _floating("glu", x)
     if not x.ndim:
         raise ValueError("glu: expected x with at least one axis, got shape ()")
-    axis = front_axis("glu", x, axis)
+    axis = front_axis("glu", x, as_int("glu", "axis", axis))
     half, odd = divmod(x.shape[axis], 2)
     if odd:
         raise ValueError(f"glu: expected an axis of even length, got {x.shape[axis]} in shape {x.shape}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.overridable import overridable
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_int, as_number, as_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING, int64
 from xgrad.core.tensor import Tensor
@@ -138,7 +138,7 @@ def cross_entropy(
     op = "cross_entropy"
     check_reduction(op, reduction)
     input, target = as_tensor(op, "input", input), as_tensor(op, "target", target)
-    if not 0 <= label_smoothing <= 1:
+    if not 0 <= as_number(op, "label_smoothing", label_smoothing) <= 1:
         raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
     if target._placement.kind == "f":
         return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
@@ -182,7 +182,7 @@ def _targets(
     """Return where the target is ignored, its classes, 0 where it is, and its weights, 0 where it is."""
     count = input.shape[_class_axis(input)]
     target = astype(target, int64, copy=False)
-    ignored = target == (-100 if ignore_index is None else ignore_index)
+    ignored = target == (-100 if ignore_index is None else as_int(op, "ignore_index", ignore_index))
     classes = where(ignored, 0, target)
     check_numbers(op, "target", classes, count)
     weights = ones_like(classes, dtype=input.dtype) if weight is None else _weights(op, weight, classes, count)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
 from xgrad.backend.device import Device
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_number, as_tensor
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.creation import ones
 from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
 from xgrad.support.docstrings import documented
-from xgrad.support.hints import shown
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
@@ -137,7 +135,5 @@ def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Ge
 
 def check_probability(name: str, p: float) -> None:
     """Raise an error that names the function or layer unless `p` is a number from 0 to 1."""
-    if isinstance(p, bool) or not isinstance(p, Real):
-        raise TypeError(f"{name}: expected a number from 0 to 1 for p, got {shown(p)}")
-    if not 0 <= p <= 1:
+    if not 0 <= as_number(name, "p", p) <= 1:
         raise ValueError(f"{name}: expected p from 0 to 1, got {p}")

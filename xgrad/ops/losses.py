@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_number, as_tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
@@ -93,7 +93,7 @@ def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: 
     Tensor([0.125, 2.5  ])
     """
     input, target = loss_inputs("huber_loss", reduction, input=input, target=target)
-    if not delta > 0:
+    if not as_number("huber_loss", "delta", delta) > 0:
         raise ValueError(f"huber_loss: expected delta > 0, got {delta}")
     return reduce_losses(_huber(input - target, delta, 1.0), reduction)
 
@@ -112,7 +112,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, beta: float = 1.0, reductio
     Tensor([0.25, 2.  ])
     """
     input, target = loss_inputs("smooth_l1_loss", reduction, input=input, target=target)
-    if not beta >= 0:
+    if not as_number("smooth_l1_loss", "beta", beta) >= 0:
         raise ValueError(f"smooth_l1_loss: expected beta >= 0, got {beta}")
     losses = _huber(input - target, beta, 1 / beta) if beta else abs(input - target)
     return reduce_losses(losses, reduction)

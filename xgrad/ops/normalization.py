@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.overridable import overridable
-from xgrad.core.arguments import as_int, as_tensor, check_tensor
+from xgrad.core.arguments import as_int, as_number, as_tensor, check_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.grad_mode import no_grad
@@ -141,7 +141,7 @@ def _checked(op: str, input: Any, weight: Any, bias: Any, shape: Shape | None, e
         tensors.append(x if x is None else as_tensor(op, name, x))
         if x is not None and shape is not None and tensors[-1].shape != shape:
             raise ValueError(f"{op}: expected {name} of shape {shape}, got {tensors[-1].shape}")
-    if not eps >= 0:
+    if not as_number(op, "eps", eps) >= 0:
         raise ValueError(f"{op}: expected eps >= 0, got {eps}")
     return tensors
 
