@@ -121,4 +121,5 @@ class NumpyBackend(Backend):
         return view
 
     def index_add(self, x: np.ndarray, key: Any, values: np.ndarray) -> np.ndarray:
-        return functions.index_add(x, key, values)
+        out: np.ndarray = functions.index_add(x, key, values)
+        return out
