@@ -132,6 +132,7 @@ def test_freed_graph_shows_what_is_left() -> None:
             "xp.graph(x.detach())",
             "ValueError: graph: expected a tensor computed …, got one without a graph",
         ),
+        ("xp.graph(2 * x, depth=0)", "ValueError: graph: expected a depth of 1 or more, got 0"),
         ("xp.graph(x)", "ValueError: graph: expected a tensor computed …"),
     ],
 )

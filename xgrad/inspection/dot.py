@@ -11,7 +11,7 @@ Path = tuple[str, ...]
 
 #: Fill and outline of boxes by kind; dark text on them is legible on light and dark pages.
 COLORS = {"op": ("#dbe8fb", "#3d86e0"), "leaf": ("#e4f4e4", "#4a9a5b"), "module": ("#ece2fa", "#8a5cc9")}
-FRAME = 'labelloc=t; labeljust=l; style=rounded; color="#a9b4c4"; fontcolor="#6b7688"; fontsize=10; margin=8'
+FRAME = 'labelloc=t; labeljust=l; style=rounded; color="#a9b4c4"; fontcolor="#808a99"; fontsize=10; margin=8'
 FONT = 'fontname="DejaVu Sans,Verdana,sans-serif"'
 
 
@@ -23,9 +23,9 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
     lines = [
         "digraph {",
         f'  graph [rankdir=TB, bgcolor="transparent", nodesep=0.25, ranksep=0.3, labelloc=b, label="{usual}", {FONT}, '
-        'fontsize=10, fontcolor="#6b7688"]',
+        'fontsize=10, fontcolor="#808a99"]',
         f'  node [shape=box, style="filled,rounded", margin="0.14,0.05", height=0.3, {FONT}, fontsize=11]',
-        f'  edge [color="#7d899b", arrowsize=0.6, {FONT}, fontsize=9, fontcolor="#6b7688"]',
+        f'  edge [color="#7d899b", arrowsize=0.6, {FONT}, fontsize=9, fontcolor="#808a99"]',
     ]
     members: dict[Path, list[Any]] = {}
     for box in boxes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -119,7 +120,7 @@ def graph(
     named : Tensor -- Tensors to be shown by these names.
     returns Graph -- With ``dot()``, ``svg()``, and ``boxes``.
     raises TypeError -- If `output` is no tensor, or `module` no module.
-    raises ValueError -- If `output` has no graph.
+    raises ValueError -- If `output` has no graph, or `depth` is below 1.
 
     >>> x, w = xgrad.ones((4, 3)), xgrad.ones((3, 2), requires_grad=True)
     >>> xgrad.graph(xgrad.tanh(x @ w).sum(), w=w)
@@ -138,19 +139,23 @@ def graph(
             "graph: expected a tensor computed from leaves that require a gradient, got one without a graph: results "
             "of captured steps and of no_grad() have none"
         )
+    if depth is not None and depth < 1:
+        raise ValueError(f"graph: expected a depth of 1 or more, got {depth}: leave it out for the default")
     parameters = dict(module.named_parameters()) if module is not None else {}
-    names = {x._leaf: name for name, x in (parameters | named).items()}
-    edges = _behind(_source(output._edge))
-    nodes = [edge for edge in edges if isinstance(edge, Node)]
-    paths = _paths(nodes, {x._leaf: tuple(name.split(".")[:-1]) for name, x in parameters.items()})
-    texts = _values(nodes, [output, *parameters.values(), *named.values()]) if values else {}
     classes = {tuple(path.split(".")): type(m).__name__ for path, m in module.named_modules() if path} if module else {}
-    depths = [depth] if depth is not None else [99, *range(max(map(len, paths.values())), 0, -1)]
-    for level in depths:
-        boxes = _boxes(edges, names, paths, classes, level, {x._leaf for x in parameters.values()}, texts)
-        if len(boxes) <= READABLE:
+    names = {x._leaf: name for name, x in (parameters | named).items()}
+    owners = {x._leaf: tuple(name.split(".")[:-1]) for name, x in parameters.items()}
+    edges = _behind(_source(output._edge))
+    paths = _paths([edge for edge in edges if isinstance(edge, Node)], owners)
+    for level in [depth] if depth is not None else [99, *range(max(map(len, paths.values())), 0, -1)]:
+        boxes = _boxes(edges, names, owners, paths, classes, level)
+        if len(set(boxes.values())) <= READABLE:
             break
-    return Graph(boxes, classes)
+    if values:
+        for edge, text in _values(paths, [output, *parameters.values(), *named.values()]).items():
+            if edge in boxes and boxes[edge].kind != "module":
+                boxes[edge].values = text
+    return Graph(list(dict.fromkeys(boxes.values())), classes)
 
 
 def _source(edge: Edge) -> Edge:
@@ -190,46 +195,40 @@ def _paths(nodes: list[Node], owners: dict[Any, Path]) -> dict[Edge, Path]:
 def _boxes(
     edges: list[Edge],
     names: dict[Any, str],
+    owners: dict[Any, Path],
     paths: dict[Edge, Path],
     classes: dict[Path, str],
     depth: int,
-    parameters: set[Any],
-    texts: dict[Edge, str],
-) -> list[Box]:
-    """Return the boxes of a graph. Consecutive ops of a module at `depth` share one, which therefore are no cycles."""
+) -> dict[Edge, Box]:
+    """Return the boxes of nodes and leaves. Consecutive ops of a module at `depth` share one, which makes no cycles."""
     boxes: dict[Edge, Box] = {}
+    users: dict[Edge, list[Box]] = {}
     folded: Path = ()
-    for edge in edges:
-        path = paths.get(edge, ())
-        if len(path) >= depth:
+    for node, path in paths.items():
+        if len(path) < depth:
+            folded, boxes[node] = (), Box("op", node.name, path, _shape(node), node.placement)
+        else:
             if path[:depth] != folded:
                 folded, title = path[:depth], f"{'.'.join(path[:depth])} {classes[path[:depth]]}"
-                box = Box("module", title, path[: depth - 1], "", edge.placement, ops=0)
-            box.ops += 1
+                box = Box("module", title, path[: depth - 1], "", node.placement, ops=0)
+            box.ops, box.shape, boxes[node] = box.ops + 1, _shape(node), box
+        for _, edge in _sources(node):
+            users.setdefault(edge, []).append(boxes[node])
+    leaves: dict[Edge, Box] = {}
+    for leaf in edges[: len(edges) - len(paths)]:
+        first, *others = dict.fromkeys(users[leaf])
+        if leaf in owners and all(user.kind == "module" for user in users[leaf]):
+            first.parameters += math.prod(leaf.shape)
         else:
-            folded = () if isinstance(edge, Node) else folded
-            kind, title = ("op", edge.name) if isinstance(edge, Node) else ("leaf", names.get(edge, "leaf"))
-            box = Box(kind, title, path, "", edge.placement)
-        box.shape = _shape(edge)
-        box.values = texts.get(edge, "")
-        boxes[edge] = box
-    consumers: dict[Edge, list[Box]] = {}
-    for edge in edges:
-        for name, e in _sources(edge):
-            consumers.setdefault(e, []).append(boxes[edge])
-            if boxes[e] is not boxes[edge] and all(boxes[e] is not box for _, box in boxes[edge].inputs):
-                boxes[edge].inputs.append((name, boxes[e]))
-    for edge in edges:
-        if isinstance(edge, Leaf):
-            users = consumers[edge]
-            if edge in parameters and all(user.kind == "module" for user in users):
-                users[0].parameters += int(np.prod(edge.shape))
-                for user in users:
-                    user.inputs = [(name, box) for name, box in user.inputs if box is not boxes[edge]]
-                del boxes[edge]
-            elif edge in names and len(set(users)) == 1 and edge in parameters:
-                boxes[edge].path = users[0].path
-    return list(dict.fromkeys(boxes.values()))
+            path = first.path if leaf in owners and not others else ()
+            leaves[leaf] = Box("leaf", names.get(leaf, "leaf"), path, _shape(leaf), leaf.placement)
+    boxes = leaves | boxes
+    for node in paths:
+        box = boxes[node]
+        for name, edge in _sources(node):
+            if edge in boxes and boxes[edge] is not box and all(boxes[edge] is not known for _, known in box.inputs):
+                box.inputs.append((name, boxes[edge]))
+    return boxes
 
 
 def _shape(edge: Edge) -> str:
@@ -238,7 +237,7 @@ def _shape(edge: Edge) -> str:
     return ", ".join(shapes) if len(set(shapes)) > 1 or len(shapes) == 1 else f"{len(shapes)} of {shapes[0]}"
 
 
-def _values(nodes: list[Node], tensors: list[Tensor]) -> dict[Edge, str]:
+def _values(nodes: Iterable[Any], tensors: list[Tensor]) -> dict[Edge, str]:
     """Return the values of tensors, and of those that nodes have saved, as texts."""
     arrays: dict[Any, Any] = {}
     for node in nodes:
@@ -258,4 +257,5 @@ def _text(x: np.ndarray) -> str:
         return ("all " if x.size > 1 else "") + f"{x.flat[0]:.4g}"
     if x.size <= 4 or x.dtype.kind == "c":
         return np.array2string(x.reshape(-1)[:4], precision=4, separator=", ")
-    return f"{x.min():.4g} to {x.max():.4g}, mean {x.mean():.4g}"
+    with np.errstate(all="ignore"):
+        return f"{x.min():.4g} to {x.max():.4g}, mean {x.mean(dtype=np.float64):.4g}"
