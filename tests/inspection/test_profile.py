@@ -143,7 +143,7 @@ def test_chrome_trace_has_an_entry_for_each_event() -> None:
         xgrad.exp(leaf()).sum().backward()
     entries = json.loads(prof.chrome_trace())["traceEvents"]
     calls = [entry for entry in entries if entry["ph"] == "X"]
-    assert Counter((e["name"], e["cat"]) for e in calls) == Counter((e.op, e.part) for e in prof.events)
+    assert Counter(e["name"] for e in calls) == {"exp": 1, "sum": 1, "sum backward": 1, "exp backward": 1}
     assert all(e["dur"] >= 0 and 0 <= e["ts"] <= 1e6 * prof.seconds and {"pid", "tid"} <= e.keys() for e in calls)
     assert calls[0]["args"] == {"line": calls[0]["args"]["line"], "shapes": "(2,)", "bytes": 8}
 

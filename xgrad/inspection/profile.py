@@ -137,7 +137,8 @@ class Profile(RuleInterceptor):
         first: dict[Device, Any] = {}
         for event in sorted(self.events, key=lambda event: event.start):
             about = {"line": event.line, "shapes": event.shapes, "bytes": event.memory}
-            entry = {"name": event.op, "cat": event.part, "ph": "X", "pid": 0, "args": about}
+            name = event.op if event.part == FORWARD else f"{event.op} {BACKWARD}"
+            entry = {"name": name, "cat": event.part, "ph": "X", "pid": 0, "args": about}
             entries.append(entry | {"tid": 0, "ts": 1e6 * event.start, "dur": 1e6 * event.seconds})
             if event.marks:
                 device = event.device
