@@ -1,4 +1,4 @@
-"""Warnings of lost and missing gradients, with the line of the user's code."""
+"""Warnings with the line of the user's code: of lost and missing gradients, and those of NumPy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import warnings
 from contextvars import ContextVar
 from functools import lru_cache
 from types import FrameType
+from typing import Any
 
 from xgrad.support.scopes import Mode
 
 #: Packages whose code is not the user's. That of backends is added; generated code is of xgrad.
-LIBRARIES = {"xgrad", "numpy", "contextlib"}
+LIBRARIES = {"xgrad", "xgrad_numpy", "numpy", "array_api_compat", "contextlib"}
 
 _warns: ContextVar[bool] = ContextVar("xgrad_warns_of_lost_gradients", default=False)
 
@@ -66,6 +67,31 @@ def warn_missing_gradient() -> None:
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code: neither of xgrad nor of NumPy."""
     warnings.warn(message, category, stacklevel=user_frame()[1])
+
+
+class _NumpyWarnings:
+    """The message of a filter of warnings that issues those of NumPy in this library again, at the user's line.
+
+    NumPy warns at the line that calls it, which is in this library and tells the user nothing. The filter ignores these
+    warnings, and those of the user's own calls of NumPy do not match.
+    """
+
+    def match(self, text: str) -> bool:
+        """Return whether a warning is one of NumPy, in a call by this library; it is then issued again."""
+        frame: FrameType | None = sys._getframe(1)
+        if " encountered in " not in text or (frame is not None and frame.f_code is warn_user.__code__):
+            return False
+        while frame is not None and _package(frame.f_globals.get("__name__", "")) in ("numpy", "array_api_compat"):
+            frame = frame.f_back
+        if frame is None or not is_of_library(frame):
+            return False
+        warn_user(text, RuntimeWarning)
+        return True
+
+
+# Any `match` method will do. The filter stands before those of the command line, and after those that are set later.
+_filters: Any = warnings.filters
+_filters.insert(0, ("ignore", _NumpyWarnings(), RuntimeWarning, None, 0))
 
 
 def user_location() -> str:
