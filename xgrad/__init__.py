@@ -55,6 +55,7 @@ if _typing.TYPE_CHECKING:
     from xgrad.backend.threads import get_num_threads as get_num_threads
     from xgrad.backend.threads import set_num_threads as set_num_threads
     from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
+    from xgrad.core.memory import memory_held as memory_held
     from xgrad.inspection.graph import graph as graph
     from xgrad.inspection.profile import profile as profile
     from xgrad.ops.comparing import *
@@ -84,6 +85,7 @@ _FUNCTIONS = {
     "core.inspection": ("__array_namespace_info__",),
     "inspection.graph": ("graph",),
     "inspection.profile": ("profile",),
+    "core.memory": ("memory_held",),
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
     "ops.diagonals": ("diag", "diagonal"),

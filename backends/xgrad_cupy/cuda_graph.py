@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.capture.program import Call, Program, Unusable, Value, owner_of
+from xgrad.capture.program import Call, Program, Unusable, Value
+from xgrad.core.memory import owner_of
 from xgrad_cupy import cublas, takes_tf32
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.matmul import Products

@@ -12,8 +12,9 @@ from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.effects import Effects
 from xgrad.capture.guards import write_guards
 from xgrad.capture.passes import optimize
-from xgrad.capture.program import Diverged, Program, Unusable, Value, owner_of
+from xgrad.capture.program import Diverged, Program, Unusable, Value
 from xgrad.capture.recording import Recording, buffers_of
+from xgrad.core.memory import owner_of
 from xgrad.core.tensor import Tensor
 from xgrad.optim.flat import FlatParameters
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from xgrad.backend.device import Device, Interceptor
 from xgrad.capture.numbers import Number, plain
-from xgrad.capture.program import Call, Storage, Value, owner_of
+from xgrad.capture.program import Call, Storage, Value
 from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
 from xgrad.core.lost_gradients import user_line
+from xgrad.core.memory import owner_of
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.optim.flat import FlatParameters
 from xgrad.support.refcounts import references

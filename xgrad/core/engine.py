@@ -136,6 +136,7 @@ def run_backward(
             _accumulate(leaves)
     except Exception as error:
         error.add_note(f"in the backward pass, at {node!r}")
+        errors.note_memory(error, device)
         raise
     finally:  # in an order that is complete wherever a signal handler, which runs after a call, raises
         del running[:]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.backend.device import tracing
+from xgrad.backend.device import Device, tracing
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.graph import Leaf, Node
 from xgrad.core.op import Op
@@ -78,10 +79,18 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
     libraries = {x.device.backend.library for x in inputs if isinstance(x, Tensor)}
     if not kinds or family not in ("builtins", "numpy", *libraries):  # CuPy raises errors of NumPy
         error.add_note(f"in {op.name}, applied to {got}")
+        note_memory(error, next((x.device for x in inputs if isinstance(x, Tensor)), None))
         return error
     kind = type(error) if type(error) in (*kinds, NotImplementedError) else kinds[0]
     text = str(error).removeprefix(f"{op.name}: ")
     return kind(f"{op.name}: {text} (got {got})")
+
+
+def note_memory(error: Exception, device: Device | None) -> None:
+    """Add to an error what holds the memory of a device, if it is that this is used up."""
+    known = any(note.startswith("held on") for note in getattr(error, "__notes__", ()))
+    if isinstance(error, MemoryError) and device is not None and not known:
+        error.add_note(import_module("xgrad.core.memory").report(device))
 
 
 def check_unchanged(node: Node) -> None:

@@ -12,6 +12,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
+from xgrad.core.errors import note_memory
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor, from_array
@@ -94,6 +95,7 @@ def _create(
             raw = function(*args, **options)
     except Exception as error:
         if type(error).__module__ != "builtins":
+            note_memory(error, target)
             raise
         raise type(error)(f"{name}: {error}") from error
     tensor = from_array(raw, target)
