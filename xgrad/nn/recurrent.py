@@ -237,7 +237,7 @@ class LSTM(LongShortUnit, _Layers):
     def forward(self, input: Tensor, hx: Sequence[Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return the hidden states of the last layer, and the pair of hidden states and cells after the last step.
 
-        `hx` is such a pair before the first step, by default zeros; the shapes are those of `RNN.forward`.
+        `hx` is the pair before the first step, by default zeros; the shapes are those of `RNN.forward`.
         """
         out, (h, c) = self._forward(input, hx)
         return out, (h, c)

@@ -251,6 +251,6 @@ class LSTMCell(LongShortUnit, _Cell):
     """
 
     def forward(self, input: Tensor, hx: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Return hidden state and cell after an input: see `RNNCell.forward`; `hx` is such a pair."""
+        """Return hidden state and cell after an input: see `RNNCell.forward`; `hx` is a pair of these."""
         h, c = self._forward(input, hx)
         return h, c

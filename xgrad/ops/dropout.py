@@ -11,7 +11,15 @@ from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.creation import ones
 from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
-from xgrad.support.docstrings import documented
+from xgrad.support.docstrings import by_name, documented
+
+
+_SHARED = by_name(
+    "p : float, default 0.5 -- The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.",
+    "training : bool, default True -- Whether to replace elements.",
+    "Tensor -- Of the same shape; `x` itself if nothing is replaced.",
+    "TypeError -- If `x` is not floating, or `p` not a number.",
+)
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
@@ -42,7 +50,7 @@ def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float)
     return x * mask, mask
 
 
-@documented()
+@documented(shared=_SHARED)
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
 
@@ -53,12 +61,10 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
     networks from overfitting", JMLR 15, 2014.
 
     x : Tensor -- Of any shape, floating.
-    p : float, default 0.5 -- From 0 to 1; rounded to a multiple of 2**-16 to decide what is left out.
-    training : bool, default True -- Whether to leave anything out.
-    generator
-    returns Tensor -- Of the same shape; `x` itself if there is nothing to leave out.
+    p, training, generator
+    returns Tensor
     raises ValueError -- If `p` is below 0 or above 1.
-    raises TypeError -- If `x` is not floating, or `p` no number.
+    raises TypeError
 
     >>> y = xgrad.nn.functional.dropout(xgrad.ones(1000), p=0.2)
     >>> xgrad.max(y), 750 < xgrad.sum(y != 0).item() < 850
@@ -90,17 +96,15 @@ def _channel_dropout(
     return x * dropout(kept, p, generator=generator)
 
 
-@documented()
+@documented(shared=_SHARED)
 def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """Replace whole channels of sequences by 0, each with probability `p`, and divide the others by ``1 - p``.
 
     x : Tensor -- Of shape (batch, channels, length), or (channels, length) for a single one, floating.
-    p : float, default 0.5 -- From 0 to 1.
-    training : bool, default True -- Whether to leave anything out.
-    generator
-    returns Tensor -- Of the same shape; `x` itself if there is nothing to leave out.
+    p, training, generator
+    returns Tensor
     raises ValueError -- If `p` is below 0 or above 1, or `x` has another number of axes.
-    raises TypeError -- If `x` is not floating, or `p` no number.
+    raises TypeError
 
     >>> y = xgrad.nn.functional.dropout1d(xgrad.ones((10, 8, 5)))
     >>> xgrad.all(xgrad.min(y, axis=2) == xgrad.max(y, axis=2))
@@ -110,7 +114,7 @@ def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Ge
     return _channel_dropout("dropout1d", x, p, training, generator, shapes)
 
 
-@documented()
+@documented(shared=_SHARED)
 def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """Replace whole channels of images by 0, each with probability `p`, and divide the others by ``1 - p``.
 
@@ -118,12 +122,10 @@ def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Ge
     networks", CVPR, 2015.
 
     x : Tensor -- Of shape (batch, channels, height, width), floating.
-    p : float, default 0.5 -- From 0 to 1.
-    training : bool, default True -- Whether to leave anything out.
-    generator
-    returns Tensor -- Of the same shape; `x` itself if there is nothing to leave out.
+    p, training, generator
+    returns Tensor
     raises ValueError -- If `p` is below 0 or above 1, or `x` has another number of axes.
-    raises TypeError -- If `x` is not floating, or `p` no number.
+    raises TypeError
 
     >>> y = xgrad.nn.functional.dropout2d(xgrad.ones((10, 8, 5, 5)))
     >>> xgrad.all(xgrad.min(y, axis=(2, 3)) == xgrad.max(y, axis=(2, 3)))

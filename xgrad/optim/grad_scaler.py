@@ -23,17 +23,17 @@ from xgrad.support.hints import shown
 class GradScaler:
     """Loss scaling: the loss is multiplied by a factor, and the gradients are divided by it before the step [1]_.
 
-    If a gradient is not finite, the step leaves parameters and moments as they are, and `update` makes the factor
-    smaller; after `growth_interval` steps without that, larger. Nothing of this waits for the device, and a captured
-    step replays it. Therefore counts of steps, as Adam has for its bias correction, include steps that were left out,
-    unlike in PyTorch. LBFGS cannot be scaled.
+    If a gradient is not finite, the step leaves parameters and moments as they are, and `update` decreases the factor;
+    after `growth_interval` finite steps, it increases it. No method waits for the device, and a captured step replays
+    them. Therefore the step counts of optimizers, as for the bias correction of Adam, include skipped steps, unlike in
+    PyTorch. LBFGS cannot be scaled.
 
     device : str or Device, optional -- The device of the losses and parameters, by default the `default_device`.
     init_scale : float, default 65536 -- The first factor.
-    growth_factor : float, default 2 -- By what it grows.
-    backoff_factor : float, default 0.5 -- By what it shrinks.
-    growth_interval : int, default 2000 -- The number of steps with finite gradients after which it grows.
-    enabled : bool, default True -- Whether to scale; False makes `step` that of the optimizer, and does nothing else.
+    growth_factor : float, default 2 -- The factor of an increase.
+    backoff_factor : float, default 0.5 -- The factor of a decrease.
+    growth_interval : int, default 2000 -- The number of finite steps before an increase.
+    enabled : bool, default True -- Whether to scale; without, `step` is that of the optimizer, and others do nothing.
     raises ValueError -- If a number is out of range.
 
     .. [1] P. Micikevicius et al., "Mixed precision training", ICLR 2018, section 3.2.
@@ -81,7 +81,7 @@ class GradScaler:
         return self._enabled
 
     def get_scale(self) -> float:
-        """Return the factor, for which the device is waited for; 1 if not enabled."""
+        """Return the factor, which waits for the device; 1 if not enabled."""
         return float(self._scale) if self._enabled else 1.0
 
     def scale(self, outputs: Any) -> Any:
@@ -92,7 +92,7 @@ class GradScaler:
 
     @no_grad()
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer by the factor: before clipping them, for else `step` does it."""
+        """Divide the gradients of an optimizer by the factor, before clipping; without this call, `step` does it."""
         if not self._enabled:
             return
         if id(optimizer) in self._found:

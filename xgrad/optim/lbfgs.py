@@ -21,7 +21,7 @@ from xgrad.support import trees
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
-_CURVATURE = 1e-10  # pairs of steps and changes with less are left out, to keep the approximation positive definite
+_CURVATURE = 1e-10  # pairs of steps and changes with less are skipped, to keep the approximation positive definite
 _LINE_TOLERANCE = 1e-9  # of the line search, which has no option for it
 _MEMORY = frozenset("n_iter func_evals d t old_dirs old_stps ro H_diag prev_flat_grad".split())
 

@@ -45,7 +45,7 @@ def check_ranges(name: str, options: Mapping[str, Any], *keys: str) -> None:
 
 
 def penalized(p: Any, g: Any, options: Mapping[str, Any]) -> Any:
-    """Return the gradient of what is minimized: negated with ``maximize``, and with that of the L2 penalty.
+    """Return the gradient of the objective: negated with ``maximize``, and with that of the L2 penalty.
 
     With ``decoupled_weight_decay``, it has no penalty, and the parameters shrink in place.
     """

@@ -234,7 +234,7 @@ class BatchingNamespace:
 
 
 class BatchingBackend(Backend):
-    """The backend of batched arrays: what is of values and of memory is refused, or comes from the real backend."""
+    """The backend of batched arrays: access to values and memory is refused, or passed to the real backend."""
 
     array_type = BatchedArray
 

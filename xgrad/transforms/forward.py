@@ -18,7 +18,7 @@ from xgrad.transforms.call import Argnums, TransformCall, argument_indices, as_f
 def forward_jacobian(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], argnums: Argnums, has_aux: bool
 ) -> Any:
-    """Return the Jacobian of a function, and what it returns beside its result, if that is so."""
+    """Return the Jacobian of a function, with `has_aux` in a pair with its second result."""
     inputs = []
     for i in argument_indices("jacfwd", argnums, len(args)):
         inputs += [as_floating("jacfwd", f"argument {i}{path}", x) for path, x in leaves(args[i])]

@@ -37,7 +37,7 @@ class LRScheduler:
     Attributes
     ----------
     base_lrs : list of float
-        The initial learning rate of each group: what it was when the first schedule of the optimizer was made.
+        The learning rate of each group when the first schedule of the optimizer was made.
     last_epoch : int
         The number of the epoch, from 0.
 

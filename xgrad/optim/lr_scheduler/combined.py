@@ -91,7 +91,7 @@ class SequentialLR(_Combined):
 
 @documented(shared=SHARED)
 class ChainedScheduler(_Combined):
-    """Schedules at the same time, each of which changes what the one before has set.
+    """Schedules that are applied one after another in each epoch.
 
     schedulers : list of LRScheduler -- The schedules, made for one optimizer.
     optimizer : Optimizer, optional -- By default that of the schedules.

@@ -20,7 +20,7 @@ class ReduceLROnPlateau(LRScheduler):
     optimizer
     mode : {"min", "max"}, default "min" -- Whether the metric is to fall or to rise.
     factor : float, default 0.1 -- The factor, below 1.
-    patience : int, default 10 -- The number of epochs without improvement that are waited for.
+    patience : int, default 10 -- The number of epochs without improvement that are tolerated.
     threshold : float, default 1e-4 -- The smallest improvement that counts.
     threshold_mode : {"rel", "abs"}, default "rel" -- Whether the threshold is relative to the best value.
     cooldown : int, default 0 -- The number of epochs after a reduction in which epochs without improvement are not
