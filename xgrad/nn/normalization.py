@@ -197,12 +197,24 @@ class GroupNorm(_Normalization):
 _SHARED = by_name(
     "num_features : int -- The number of channels.",
     "eps : float, default 1e-5 -- Added to the variance.",
-    "momentum : float or None, default 0.1 -- The weight of a batch in the running statistics; None for the mean of "
-    "all.",
     "weight : Parameter or None -- Of shape (num_features,); 1 at first.",
     "bias : Parameter or None -- Of shape (num_features,); 0 at first.",
     "running_mean, running_var : Tensor or None -- Of shape (num_features,); 0 and 1 at first.",
     "num_batches_tracked : Tensor or None -- The number of batches in the running statistics.",
+    "TypeError -- In the call, if the dtype of the input is not that of the weight.",
+)
+_BATCH = _SHARED | by_name(
+    "momentum : float or None, default 0.1 -- The weight of a batch in the running statistics; None for the mean of "
+    "all.",
+    "affine : bool, default True -- Whether to scale by a weight, and to add a bias.",
+    "track_running_stats : bool, default True -- Whether there are running statistics; without, evaluation mode takes "
+    "those of the batch too.",
+)
+_INSTANCE = _SHARED | by_name(
+    "momentum : float, default 0.1 -- The weight of a batch in the running statistics.",
+    "affine : bool, default False -- Whether to scale by a weight, and to add a bias.",
+    "track_running_stats : bool, default False -- Whether there are running statistics; without, evaluation mode takes "
+    "those of the input too.",
 )
 
 
@@ -298,22 +310,18 @@ class _BatchNorm(_Running):
         return batch_norm(input, *running, self.weight, self.bias, training, momentum, self.eps)
 
 
-@documented(shared=_SHARED)
+@documented(shared=_BATCH)
 class BatchNorm1d(_BatchNorm):
     """Batch normalization of rows, or of sequences.
 
     In training mode the statistics of each channel are those of the batch, and running ones move towards them; in
     evaluation mode they are the running ones. See `functional.batch_norm`.
 
-    num_features, eps, momentum
-    affine : bool, default True -- Whether to scale by a weight, and to add a bias.
-    track_running_stats : bool, default True -- Whether there are running statistics; without, evaluation mode takes
-        those of the batch too.
-    device, dtype
+    num_features, eps, momentum, affine, track_running_stats, device, dtype
     attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
-        only one value for each channel in training.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
+        for each channel in training.
+    raises TypeError
 
     >>> layer = xgrad.nn.BatchNorm1d(1, momentum=0.5)
     >>> layer(xgrad.asarray([[1.0], [3.0]])).tolist()
@@ -327,22 +335,18 @@ class BatchNorm1d(_BatchNorm):
     shapes = (("batch", "channels"), ("batch", "channels", "length"))
 
 
-@documented(shared=_SHARED)
+@documented(shared=_BATCH)
 class BatchNorm2d(_BatchNorm):
     """Batch normalization of images.
 
     In training mode the statistics of each channel are those of the batch, and running ones move towards them; in
     evaluation mode they are the running ones. See `functional.batch_norm`.
 
-    num_features, eps, momentum
-    affine : bool, default True -- Whether to scale by a weight, and to add a bias.
-    track_running_stats : bool, default True -- Whether there are running statistics; without, evaluation mode takes
-        those of the batch too.
-    device, dtype
+    num_features, eps, momentum, affine, track_running_stats, device, dtype
     attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
-        only one value for each channel in training.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
+        for each channel in training.
+    raises TypeError
 
     >>> layer = xgrad.nn.BatchNorm2d(3)
     >>> layer(xgrad.ones((2, 3, 4, 4))).shape
@@ -384,22 +388,17 @@ class _InstanceNorm(_Running):
         return out if batch is input else squeeze(out, axis=0)
 
 
-@documented(shared=_SHARED)
+@documented(shared=_INSTANCE)
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalization of sequences.
 
     The statistics are those of each channel of each sample. See `functional.instance_norm`.
 
-    num_features, eps
-    momentum : float, default 0.1 -- The weight of a batch in the running statistics.
-    affine : bool, default False -- Whether to scale by a weight, and to add a bias.
-    track_running_stats : bool, default False -- Whether there are running statistics; without, evaluation mode takes
-        those of the input too.
-    device, dtype
+    num_features, eps, momentum, affine, track_running_stats, device, dtype
     attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
-        only one value for each channel of a sample.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
+        for each channel of a sample.
+    raises TypeError
 
     >>> xgrad.nn.InstanceNorm1d(1)(xgrad.asarray([[[1.0, 3.0]], [[5.0, 5.0]]]))
     Tensor([[[-0.999995,  0.999995]],
@@ -410,22 +409,17 @@ class InstanceNorm1d(_InstanceNorm):
     shapes = (("batch", "channels", "length"), ("channels", "length"))
 
 
-@documented(shared=_SHARED)
+@documented(shared=_INSTANCE)
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of images.
 
     The statistics are those of each channel of each sample. See `functional.instance_norm`.
 
-    num_features, eps
-    momentum : float, default 0.1 -- The weight of a batch in the running statistics.
-    affine : bool, default False -- Whether to scale by a weight, and to add a bias.
-    track_running_stats : bool, default False -- Whether there are running statistics; without, evaluation mode takes
-        those of the input too.
-    device, dtype
+    num_features, eps, momentum, affine, track_running_stats, device, dtype
     attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range; in the call, if the shape of the input does not fit, or there is
-        only one value for each channel of a sample.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
+        for each channel of a sample.
+    raises TypeError
 
     >>> xgrad.nn.InstanceNorm2d(3, affine=True)(xgrad.ones((2, 3, 4, 4))).shape
     (2, 3, 4, 4)

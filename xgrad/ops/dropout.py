@@ -13,7 +13,6 @@ from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
 from xgrad.support.docstrings import by_name, documented
 
-
 _SHARED = by_name(
     "p : float, default 0.5 -- The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.",
     "training : bool, default True -- Whether to replace elements.",
