@@ -43,10 +43,17 @@ def usable(name: str) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize `device`, one at a time, and `devices`, compared in one test: those of PyTorch, and the others."""
+    """Parametrize tests by the devices that can be used.
+
+    `device` is one at a time, `capturing_device` one that replays captured steps, and `devices` are compared in one
+    test: those of PyTorch, and the others.
+    """
     names = metafunc.config.getoption("--device") or [name for name in DEVICES if usable(name)]
     if "device" in metafunc.fixturenames:
         metafunc.parametrize("device", names)
+    if "capturing_device" in metafunc.fixturenames:
+        executors = [name for name in names if xgrad.Device(name).backend.executor]
+        metafunc.parametrize("capturing_device", executors)
     if "devices" in metafunc.fixturenames:
         groups = [[name for name in names if name.startswith("torch") == peer] for peer in (False, True)]
         metafunc.parametrize("devices", [group for group in groups if group], ids="+".join)
@@ -62,7 +69,7 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     given = getattr(item, "callspec", None)
     devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
-    if config.getoption("--device") and not fixtures & {"device", "devices"}:
+    if config.getoption("--device") and not fixtures & {"device", "capturing_device", "devices"}:
         return False
     return not config.getoption("--peers") or bool(fixtures & PEERS) or any(d.startswith("torch") for d in devices)
 

@@ -111,10 +111,8 @@ def test_gradients_of_module_match_finite_differences(case):
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.is_loss or list(made(c).parameters())], ids=str)
-def test_captured_step_of_module_equals_eager(case, device):
-    if device not in ("cpu", "cuda"):
-        pytest.skip("no executor of captured steps")
-    twins = [made(case, device, "float32") for _ in range(2)]
+def test_captured_step_of_module_equals_eager(case, capturing_device):
+    twins = [made(case, capturing_device, "float32") for _ in range(2)]
 
     def step_of(module: nn.Module) -> Any:
         def step(*inputs: Tensor) -> tuple[Any, ...]:
@@ -127,7 +125,7 @@ def test_captured_step_of_module_equals_eager(case, device):
 
         return step
 
-    inputs, call = tensors(case, device, "float32")
+    inputs, call = tensors(case, capturing_device, "float32")
     inputs = [x.detach() for x in inputs]
     eager, captured = step_of(twins[0]), xgrad.capture(step_of(twins[1]))
     for _ in range(3):

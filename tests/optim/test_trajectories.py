@@ -99,12 +99,10 @@ def test_continuing_from_a_state_is_exact(name, options, device):
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS, ids=IDS)
-def test_captured_step_equals_eager(name, options, device):
-    if device not in ("cpu", "cuda"):
-        pytest.skip("no executor of captured steps")
+def test_captured_step_equals_eager(name, options, capturing_device):
     optimizers, runs = [], []
     for capture in (lambda step: step, xgrad.capture):
-        optimizer, params, backward = started(name, options, device, "float32")
+        optimizer, params, backward = started(name, options, capturing_device, "float32")
 
         def step(optimizer: Any = optimizer, params: Any = params, backward: Any = backward) -> Any:
             loss = backward()
