@@ -88,6 +88,13 @@ def jax() -> Any:
     return pytest.importorskip("jax", reason="needs JAX: make test-peers")
 
 
+@pytest.fixture(scope="session")
+def strict() -> Any:
+    """The device of array-api-strict; a test without it is skipped."""
+    pytest.importorskip("array_api_strict", reason="needs array-api-strict: pip install 'xgrad[test]'")
+    return xgrad.Device("strict")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _strict_refuses_what_a_gpu_would_wait_for() -> None:
     try:

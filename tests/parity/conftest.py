@@ -17,8 +17,8 @@ def broken_multiply() -> OpCase:
 
 
 @pytest.fixture
-def faulty_exp(monkeypatch) -> None:
+def faulty_exp(monkeypatch, strict) -> None:
     """Give the device strict a kernel that is wrong in the sixth digit."""
-    backend = xgrad.Device("strict").backend
+    backend = strict.backend
     monkeypatch.setattr(backend, "kernels", {"exp": lambda x: backend.xp.exp(x) * (1 + 1e-6)})
     monkeypatch.setattr(xgrad.ops, "exp", elementwise("exp", lambda g, out: g * out, doc="E.", example="[0.0] -> [1.]"))

@@ -15,7 +15,7 @@ from xgrad.parity.op_case import Sample
 from xgrad.parity.pytorch import installed
 from xgrad.parity.run_op import quiet
 
-CPU, STRICT = xgrad.Device("cpu"), xgrad.Device("strict")
+CPU = xgrad.Device("cpu")
 
 
 def compare_fn(name, fn, devices=(CPU,), dtype="float64", **fields):
@@ -41,8 +41,8 @@ def test_every_case_is_within_its_tolerance(op, devices):
     assert result.compared or set(result.skipped) == set(devices)
 
 
-def test_values_gradients_and_times_of_each_device_and_dtype_are_compared():
-    result = compare(find("divide"), [CPU, STRICT], ["float32", "float64"])
+def test_values_gradients_and_times_of_each_device_and_dtype_are_compared(strict):
+    result = compare(find("divide"), [CPU, strict], ["float32", "float64"])
     expected = {(d, t, q) for d in ("cpu", "strict") for t in ("float32", "float64") for q in ("value", "gradient")}
     expected |= {(DIFFERENCES, "float64", "gradient")}
     expected |= {(PYTORCH, "float64", q) for q in ("value", "gradient")} if installed() else set()
@@ -51,8 +51,8 @@ def test_values_gradients_and_times_of_each_device_and_dtype_are_compared():
     assert 0.4 < max(e.error for e in result.cells if e.quantity == "value") <= 0.501
 
 
-def test_broken_rule_fails_compared_with_differences_and_pytorch(broken_multiply, monkeypatch):
-    result = compare(broken_multiply, [CPU, STRICT], ["float64"], time=False)
+def test_broken_rule_fails_compared_with_differences_and_pytorch(broken_multiply, monkeypatch, strict):
+    result = compare(broken_multiply, [CPU, strict], ["float64"], time=False)
     assert {e.device for e in result.failures} == {DIFFERENCES, PYTORCH} - (set() if installed() else {PYTORCH})
     assert {e.quantity for e in result.failures} == {"gradient"}
     failure = next(e for e in result.failures if e.device == DIFFERENCES)
@@ -76,9 +76,9 @@ def test_broken_forward_rule_fails_compared_with_pytorch():
 
 
 @pytest.mark.usefixtures("faulty_exp")
-def test_faulty_kernel_fails_on_its_device_with_a_short_reproducer():
+def test_faulty_kernel_fails_on_its_device_with_a_short_reproducer(strict):
     op = dataclasses.replace(find("exp"), fn=xgrad.ops.exp)
-    result = compare(op, [CPU, STRICT], ["float32", "float64"], time=False)
+    result = compare(op, [CPU, strict], ["float32", "float64"], time=False)
     assert {e.device for e in result.failures} == {"strict"}
     failure = next(e for e in result.failures if (e.dtype, e.quantity) == ("float64", "value"))
     assert failure.error == pytest.approx(1e-6 / 2**-53, rel=0.5)
@@ -109,13 +109,13 @@ def test_reproducer_keeps_options_in_every_layout(layout):
     assert "axis=axis" in failure.reproducer.replace("axis=1", "axis=axis")
 
 
-def test_exception_on_one_device_is_a_failure_with_its_message():
+def test_exception_on_one_device_is_a_failure_with_its_message(strict):
     def fn(x):
-        if x.device is STRICT:
+        if x.device is strict:
             raise ValueError("not here")
         return xgrad.sin(x)
 
-    result = compare(dataclasses.replace(find("sin"), fn=fn), [CPU, STRICT], ["float32"], time=True)
+    result = compare(dataclasses.replace(find("sin"), fn=fn), [CPU, strict], ["float32"], time=True)
     (failure,) = result.failures
     assert (failure.device, failure.note, failure.error) == ("strict", "ValueError: not here", math.inf)
     assert math.isnan(next(t.small for t in result.timing if t.device == "strict"))
@@ -142,16 +142,16 @@ def test_exception_of_the_reference_is_a_failure():
     ],
     ids=["shape", "dtype", "device", "history", "NaN"],
 )
-def test_result_of_another_kind_is_a_failure(on_strict, note):
+def test_result_of_another_kind_is_a_failure(on_strict, note, strict):
     def fn(x):
-        return on_strict(x) if x.device is STRICT else xgrad.sin(x)
+        return on_strict(x) if x.device is strict else xgrad.sin(x)
 
-    failures = compare_fn("sin", fn, [CPU, STRICT], "float32").failures
+    failures = compare_fn("sin", fn, [CPU, strict], "float32").failures
     assert {(e.device, e.error) for e in failures if e.quantity == "value"} == {("strict", math.inf)}
     assert note in failures[0].note
 
 
-def test_device_without_an_op_is_skipped_with_the_reason():
-    result = compare(find("getitem with a mask"), [CPU, STRICT], ["float32"], time=False)
+def test_device_without_an_op_is_skipped_with_the_reason(strict):
+    result = compare(find("getitem with a mask"), [CPU, strict], ["float32"], time=False)
     assert result.skipped == {"strict": "the shape of the result depends on the data"}
     assert "strict" not in {e.device for e in result.cells}

@@ -14,7 +14,7 @@ from xgrad.parity.html_report import as_html, check_installed
 from xgrad.parity.report import as_json
 from xgrad.parity.text_report import as_text, number
 
-CPU, STRICT = xgrad.Device("cpu"), xgrad.Device("strict")
+CPU = xgrad.Device("cpu")
 CASES = [
     *(op for op in OP_CASES[::25] if op.name != "getitem with a mask"),
     find("getitem with a mask"),
@@ -22,9 +22,9 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def report():
+def report(strict):
     """All parts, in one dtype and a few steps."""
-    return module.run(CASES, [CPU, STRICT], ["float32"], steps=5)
+    return module.run(CASES, [CPU, strict], ["float32"], steps=5)
 
 
 @pytest.fixture

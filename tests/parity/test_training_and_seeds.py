@@ -6,7 +6,7 @@ from xgrad.parity import seed_parity, training_parity
 from xgrad.parity.seed_parity import compare_seeds
 from xgrad.parity.training_parity import LIMITS, compare_training, isolated, train
 
-CPU, STRICT = xgrad.Device("cpu"), xgrad.Device("strict")
+CPU = xgrad.Device("cpu")
 
 
 @pytest.mark.parametrize("optimizer", training_parity.OPTIMIZERS)
@@ -19,14 +19,14 @@ def test_training_runs_on_two_devices_agree(optimizer, dtype, device):
     assert run.limit == (0 if device == "cpu" else LIMITS[dtype])
 
 
-def test_training_run_out_of_tolerance_does_not_pass(monkeypatch):
+def test_training_run_out_of_tolerance_does_not_pass(monkeypatch, strict):
     baseline = isolated(train, CPU, "float32", "sgd", 20)
-    assert not compare_training(STRICT, "float32", "sgd", baseline._replace(losses=baseline.losses * np.nan)).passed
+    assert not compare_training(strict, "float32", "sgd", baseline._replace(losses=baseline.losses * np.nan)).passed
     monkeypatch.setattr(training_parity, "BATCH", 31)
-    run = compare_training(STRICT, "float32", "sgd", baseline)
+    run = compare_training(strict, "float32", "sgd", baseline)
     assert not run.passed and run.loss_error > 1e-3 and run.weight_error > 1e-4
     monkeypatch.setitem(training_parity.OPTIMIZERS, "sgd", lambda parameters: 1 / 0)
-    run = compare_training(STRICT, "float32", "sgd", baseline)
+    run = compare_training(strict, "float32", "sgd", baseline)
     assert not run.passed and run.note == "ZeroDivisionError: division by zero"
 
 
@@ -37,16 +37,16 @@ def test_equal_seeds_give_equal_bits(dtype, device):
     assert [draw for draw in draws if not draw.equal] == []
 
 
-def test_different_bits_and_errors_are_noted(monkeypatch):
+def test_different_bits_and_errors_are_noted(monkeypatch, strict):
     draws = {
         "one bit": lambda device, dtype: [
-            xgrad.asarray(np.float32([1, 1 + 2**-23 * (device is STRICT)]), device=device)
+            xgrad.asarray(np.float32([1, 1 + 2**-23 * (device is strict)]), device=device)
         ],
         "sign": lambda device, dtype: [xgrad.asarray([0.0 if device is CPU else -0.0], device=device)],
         "error": lambda device, dtype: [] if device is CPU else 1 / 0,
     }
     monkeypatch.setattr(seed_parity, "DRAWS", draws)
-    notes = {draw.what: draw.note for draw in compare_seeds(STRICT, "float32")}
+    notes = {draw.what: draw.note for draw in compare_seeds(strict, "float32")}
     assert notes["one bit"] == notes["sign"] == "differs from cpu in 1 of 1 tensors"
     assert notes["error"].startswith("ZeroDivisionError")
 
