@@ -55,7 +55,7 @@ def as_int(op: str, name: str, value: Any) -> int:
 
 def as_number(op: str, name: str, value: Any) -> Any:
     """Return an argument that must be a real number; TypeError names the op and the argument."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):  # the latter is slow
         raise TypeError(f"{op}: expected a number for {name}, got {shown(value)}")
     return value
 
