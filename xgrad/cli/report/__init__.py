@@ -42,8 +42,8 @@ class Run:
     name: str
     color: str
     config: dict[str, Any]
-    metrics: list[dict[str, Any]]
-    timing: list[dict[str, Any]]
+    metrics: list[dict[str, float]]
+    timing: list[dict[str, float]]
     weights: dict[str, np.ndarray]
     split: Split | None = None
     predicted: np.ndarray | None = None
@@ -61,7 +61,7 @@ class Run:
     def results(self) -> dict[str, str]:
         """The last value of each figure in the files of metrics and times, and the total of seconds."""
         last = {name: value for line in self.metrics for name, value in line.items()}
-        figures = {name: number(name, value) for name, value in last.items() if isinstance(value, (int, float))}
+        figures = {name: number(name, value) for name, value in last.items()}
         seconds = sum(value for line in self.timing for name, value in line.items() if name.endswith("_seconds"))
         rates = [line["images_per_second"] for line in self.timing if "images_per_second" in line]
         figures |= {"seconds": f"{seconds:.1f}"} if seconds else {}
@@ -131,17 +131,15 @@ def read(name: str, folder: Path, color: str, data: str | None) -> Run:
     return result
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file of JSON objects, none if there is no file."""
+def read_lines(path: Path) -> list[dict[str, float]]:
+    """Return the numbers in the lines of a file of JSON objects, none if there is no file."""
     try:
         lines = [json.loads(line) for line in files.read(path, MAX_LINES).splitlines() if line.strip()]
+        return [{name: x for name, x in line.items() if isinstance(x, (int, float))} for line in lines]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"expected lines of JSON in {path}: {error}") from error
-    if not all(isinstance(line, dict) for line in lines):
-        raise UsageError(f"expected an object in each line of {path}")
-    return lines
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise UsageError(f"expected a JSON object in each line of {path}: {error}") from error
 
 
 def as_html(runs: Sequence[Run]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,17 @@ COLUMNS = 4  # of histograms
 
 def curves(runs: Sequence[Any]) -> str:
     """Return the losses and accuracies of all runs by epoch."""
-    quantities = {name.partition("_")[2] for run in runs for _, name, _, _ in _series(run)}
-    shown = [name for name in ("loss", "accuracy") if name in quantities]
+    names = dict.fromkeys(name for run in runs for line in run.metrics for name in line)
+    parts = {name: match.groups() for name in names if (match := re.fullmatch(r"([a-z]+)_(loss|accuracy)", name))}
+    shown = [quantity for quantity in ("loss", "accuracy") if any(q == quantity for _, q in parts.values())]
 
     def draw(figure: Any) -> None:
         for axes, quantity in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
             for run in runs:
-                for part, name, epochs, values in _series(run):
-                    if name == f"{part}_{quantity}":
-                        label, style = f"{run.name}, {part}", LINES.get(part, "-.")
-                        axes.plot(epochs, values, style, marker=".", color=run.color, label=label)
+                for name, (part, _) in parts.items():
+                    if name.endswith(quantity) and (points := _points(run.metrics, name)):
+                        style, label = LINES.get(part, "-."), f"{run.name}, {part}"
+                        axes.plot(*zip(*points, strict=True), style, marker=".", color=run.color, label=label)
             axes.set(xlabel="epoch", title=quantity)
             axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
             axes.grid(alpha=0.3)
@@ -37,37 +38,34 @@ def curves(runs: Sequence[Any]) -> str:
                 axes.yaxis.set_minor_formatter(lambda value, position: f"{value:g}" if f"{value:e}"[0] in "25" else "")
             if quantity == "accuracy":
                 axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:g} %")
+        marks = {
+            label: mark for axes in figure.axes for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
         columns = min(3, len(runs))
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8)
+        figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=columns, fontsize=8)
 
     return data_uri(3.4 + 0.25 * len(runs), draw) if shown else ""
 
 
-def _series(run: Any) -> Iterator[tuple[str, str, list[float], list[float]]]:
-    """Yield part, name, epochs and values of each loss and accuracy in the metrics of a run."""
-    names = dict.fromkeys(name for line in run.metrics for name in line)
-    for name in names:
-        match = re.fullmatch(r"([a-z]+)_(loss|accuracy)", name)
-        lines = [line for line in run.metrics if isinstance(line.get(name), (int, float)) and "epoch" in line]
-        if match and lines:
-            yield match[1], name, [line["epoch"] for line in lines], [line[name] for line in lines]
+def _points(lines: Sequence[Mapping[str, float]], name: str) -> list[tuple[float, float]]:
+    """Return the epochs of lines that have a figure, and the figures."""
+    return [(line["epoch"], line[name]) for line in lines if "epoch" in line and name in line]
 
 
 def throughput(runs: Sequence[Any]) -> str:
     """Return the images per second of all runs by epoch; empty if no run has them."""
-    known = {run: [line for line in run.timing if "images_per_second" in line] for run in runs}
+    known = [(run, points) for run in runs if (points := _points(run.timing, "images_per_second"))]
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        for run, lines in known.items():
-            rates = [line["images_per_second"] for line in lines]
-            axes.plot([line["epoch"] for line in lines], rates, ".-", color=run.color, label=run.name)
+        for run, points in known:
+            axes.plot(*zip(*points, strict=True), ".-", color=run.color, label=run.name)
         axes.set(xlabel="epoch", ylabel="images per second", ylim=(0, None))
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         axes.grid(alpha=0.3)
         axes.legend()
 
-    return data_uri(2.8, draw) if any(known.values()) else ""
+    return data_uri(2.8, draw) if known else ""
 
 
 def confusion(run: Any) -> str:
