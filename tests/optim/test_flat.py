@@ -87,7 +87,7 @@ keep, done = threading.Event(), threading.Event()
 def hold(argument):
     done.set()
     keep.wait()
-thread = threading.Thread(target=lambda held=objects[1]: hold(held))
+thread = threading.Thread(target=hold, args=(objects[1],))
 before = references(objects)
 thread.start()
 done.wait()
