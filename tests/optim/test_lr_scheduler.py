@@ -100,14 +100,15 @@ def test_rates_and_momenta_match_pytorch(name, torch):
 
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("steps", [0, 5, 33])
-def test_continuing_from_a_state_is_exact(name, steps):
+def test_continuing_from_a_saved_state_is_exact(name, steps, tmp_path):
     optimizer, schedule = started(xgrad, name)
     for i in range(steps):
         advance(schedule, i)
     follower, other = started(xgrad, name)
     state, kept = schedule.state_dict(), copy.deepcopy(schedule.state_dict())
     follower.load_state_dict(optimizer.state_dict())
-    other.load_state_dict(state)
+    xgrad.save(state, tmp_path / "state")
+    other.load_state_dict(xgrad.load(tmp_path / "state"))
     for i in range(steps, steps + 40):
         assert settings(follower) == settings(optimizer)
         assert other.get_last_lr() == schedule.get_last_lr()

@@ -104,7 +104,7 @@ class MultiStepLR(Multiplied):
 
     def ratio(self, epoch: int) -> float:
         """Return the factor of an epoch."""
-        return self.gamma ** self.milestones[epoch]
+        return self.gamma ** self.milestones.get(epoch, 0)
 
 
 @documented(shared=SHARED)
