@@ -61,6 +61,7 @@ def test_weights_of_image_models_are_exchanged_with_pytorch(make, torch, tmp_pat
     for buffer in reference.buffers():  # such as running means
         if buffer.is_floating_point():
             buffer.uniform_(0.02, 0.1)
+    assert list(model.state_dict()) == list(reference.state_dict())
     safetensors.save_file(reference.state_dict(), tmp_path / "reference.safetensors")
     assert model.load_state_dict(xgrad.load(tmp_path / "reference.safetensors")) == ([], [])
     check_predictions(torch, model, reference)

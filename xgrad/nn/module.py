@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from xgrad.backend.device import Device
@@ -250,7 +250,10 @@ class Module(CallableModule):
         containers = []
         for prefix, module in self.named_modules():
             seen.add(id(module))
-            for name, value in vars(module).items():
+            items: Iterable[tuple[str, Any]] = vars(module).items()
+            if module._buffers:  # after the parameters, as in PyTorch
+                items = sorted(items, key=lambda item: item[0] in module._buffers)
+            for name, value in items:
                 registered = isinstance(value, Parameter) or (name in module._buffers and value is not None)
                 if registered and id(value) not in seen:
                     seen.add(id(value))
