@@ -117,8 +117,7 @@ def _by_group(x: Any, groups: int) -> Any:
 def _shifts(plane: _Plane, size: Pair) -> Iterator[tuple[Any, Any]]:
     """Return for each column of the kernel where an input of this size is in the shifted rows, and what part of it."""
     (_, wide), (_, right), (top, left), (_, step), (_, columns) = plane
-    first = min(_rows(plane), max(0, top))
-    last = max(first, min(_rows(plane), size[0] + top))
+    first, last = _not_padding(plane, size[0])
     for i in range(wide):
         start = i * step - left  # the column of the input for the first one of the output
         begin = min(columns, max(0, -(start // right)))
@@ -135,15 +134,40 @@ def _rows(plane: _Plane) -> int:
     return (plane.out[0] - 1) * plane.stride[0] + plane.kernel[0]
 
 
+def _not_padding(plane: _Plane, height: int) -> Pair:
+    """Return the first row under kernels that is one of the input, and the one after the last."""
+    first = min(_rows(plane), max(0, plane.before[0]))
+    return first, max(first, min(_rows(plane), height + plane.before[0]))
+
+
 def _shifted(x: Any, plane: _Plane) -> Any:
     """Return padded rows, shifted along the width: of shape (rows, channels, kernel width, images, width)."""
     height, channels, images, width = x.shape
     (_, wide), (_, right), (top, left), _, (_, columns) = plane
     if (wide, right, top, left, columns) == (1, 1, 0, 0, width) and _rows(plane) <= height and x.flags.c_contiguous:
         return x[:, :, None]
+    if right == 1 and columns == width:
+        return _shifted_together(x, plane)
     out = np.zeros((_rows(plane), channels, wide, images, columns), x.dtype)
     for target, source in _shifts(plane, (height, width)):
         out[target] = x[source]
+    return out
+
+
+def _shifted_together(x: Any, plane: _Plane) -> Any:
+    """Return the same for an output as wide as the input: all images shifted as one row, then zeros at the edges."""
+    (height, channels, images, width), (top, left) = x.shape, plane.before
+    first, last = _not_padding(plane, height)
+    out = np.empty((_rows(plane), channels, plane.kernel[1], images, width), x.dtype)
+    out[:first] = out[last:] = 0
+    inside, x = out[first:last], x.reshape(height, channels, images * width)[first - top : last - top]
+    in_one_row = inside.reshape(*inside.shape[:3], images * width)
+    for i in range(plane.kernel[1]):
+        shift = i * plane.dilation[1] - left
+        before, after = min(max(0, -shift), width), min(max(0, shift), width)
+        length = images * width - before - after
+        in_one_row[:, :, i, before : before + length] = x[..., after : after + length]
+        inside[:, :, i, :, :before] = inside[:, :, i, :, width - after :] = 0
     return out
 
 
