@@ -118,11 +118,11 @@ class Lowering:
         shape, dtype, strides = value.shape, value.dtype, value.strides
         return self._static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
 
-    def _scratch(self, shape: tuple[int, ...], dtype: Any, strides: Any = None) -> Slot:
+    def _scratch(self, like: np.ndarray) -> Slot:
         """Return a buffer for this call only."""
         storage = Storage("temporary")
         self._facts.dying.setdefault(self._at, []).append(storage)
-        return self._buffer(Value(-1, storage, np.ndarray(shape, dtype, None, 0, strides)))
+        return self._buffer(Value(-1, storage, like))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
         """Return memory for a result: its target, new memory, that of a dying operand, or a buffer."""
@@ -259,11 +259,12 @@ class Lowering:
             return self._constant(operand if shape == full else np.full(full, operand, dtype), dtype)
         if arg.scalar or (shape == result.shape and arg.dtype == dtype):
             return operand
-        if shape != result.shape and long and 0 < count <= _SMALL and result.shape[-1] <= _SHORT:
-            shape = result.shape
-        elif arg.dtype == dtype:
-            return operand
-        copy = self._scratch(shape, dtype)
+        row = _row(shape, result, dtype)
+        if not (long and math.prod(shape) < row.size and result.shape[-1] <= _SHORT and is_dense(result)):
+            if arg.dtype == dtype:
+                return operand
+            row = np.empty(shape, dtype)
+        copy = self._scratch(row)
         self._emit(operator.setitem, copy, ..., operand)
         return copy
 
@@ -364,7 +365,7 @@ class Lowering:
             self._emit(_PUTMASK, out, mask, self._constant(0, dtype))
             return True
         bits = np.dtype(f"i{dtype.itemsize}")
-        factors = self._scratch(shape, bits, result.strides)
+        factors = self._scratch(np.ndarray(shape, bits, None, 0, result.strides))
         self._emit(operator.setitem, factors, ..., mask)  # 1 where the condition holds
         if zeros[0]:
             self._emit(np.subtract, factors, self._constant(1, bits), factors)
@@ -382,6 +383,18 @@ _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lower
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (
     self._elementwise(getattr(np, call.name), call.args, result)))  # fmt: skip
 _RULES[functions.relu] = lambda self, call, result: self._elementwise(np.maximum, (call.args[0], 0), result)
+
+
+def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:
+    """Return memory for an operand repeated along axes of a result, innermost first, for long inner loops."""
+    strides: Any = result.strides
+    lengths = [1] * (len(result.shape) - len(shape)) + list(shape)
+    axes = sorted(range(len(lengths)), key=lambda axis: -strides[axis])
+    for axis in reversed(axes):
+        if math.prod(lengths) * result.shape[axis] > _SMALL * lengths[axis]:
+            break
+        lengths[axis] = result.shape[axis]
+    return np.empty([lengths[axis] for axis in axes], dtype).transpose(np.argsort(axes))
 
 
 def _check(expected: bool, value: Any) -> None:

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+import xgrad
 from xgrad import Device
 from xgrad.ops import convolution, pooling
 from xgrad.ops.windows import Window
@@ -60,6 +61,23 @@ def test_convolutions_are_those_of_the_generic_rules(seed):
         (convolution.convolution_weight, (x, g)),
     ):
         np.testing.assert_allclose(*run(op, *inputs, window=sliding, groups=groups), 1e-9, 1e-9, strict=True)
+
+
+@pytest.mark.parametrize("layout", [(0, 1, 2, 3), (2, 1, 0, 3), (3, 2, 1, 0)])
+@pytest.mark.parametrize("shape", [(3, 1, 1), (1, 3, 1, 1), (4,), (5, 1), (2, 1, 1, 1), (2, 3, 5, 1)])
+def test_operand_repeated_along_inner_axes_gives_the_same_bits(monkeypatch, layout, shape):
+    monkeypatch.setattr("xgrad_numpy.lowering._SMALL", 40)
+    numbers, lengths = np.random.default_rng(0), np.array([2, 3, 5, 4])
+    x = numbers.normal(size=lengths[list(layout)]).astype(np.float32).transpose(np.argsort(layout))
+    x, y = xgrad.asarray(x), xgrad.asarray(numbers.normal(size=shape).astype(np.float32))
+
+    def step():
+        out = (x - y) * y
+        out += y
+        return out, out < y
+
+    for got, expected in zip(xgrad.capture(step)(), step(), strict=True):
+        assert got.numpy().tobytes() == expected.numpy().tobytes()
 
 
 def test_gradients_of_large_weights_are_added_row_by_row(monkeypatch):
