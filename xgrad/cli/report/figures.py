@@ -38,11 +38,8 @@ def curves(runs: Sequence[Any]) -> str:
                 axes.yaxis.set_minor_formatter(lambda value, position: f"{value:g}" if f"{value:e}"[0] in "25" else "")
             if quantity == "accuracy":
                 axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:g} %")
-        marks = {
-            label: mark for axes in figure.axes for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        columns = min(3, len(runs))
-        figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=columns, fontsize=8)
+        marks = {line.get_label(): line for axes in figure.axes for line in axes.lines}
+        figure.legend(marks.values(), marks, loc="outside lower center", ncols=min(3, len(runs)), fontsize=8)
 
     return data_uri(3.4 + 0.25 * len(runs), draw) if shown else ""
 
