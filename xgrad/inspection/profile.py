@@ -29,9 +29,9 @@ class profile(Scope[Any]):
 
     The result is printed as a table, and has ``by_op()``, ``by_line()``, ``chrome_trace()``, ``events`` and
     ``seconds``. The time of a derivative belongs to the line that called the op. Captured steps run eagerly in the
-    block, and each op takes some microseconds more. What is no op counts as "outside of ops": the sums of gradients,
-    the updates of optimizers, Python itself. On a device with a queue, such as CUDA, the time on the device is measured
-    by events, too. The setting belongs to the thread or task that made it.
+    block. What is no op counts as "outside of ops": the sums of gradients, the updates of optimizers, Python itself. On
+    a device with a queue, such as CUDA, the time on the device is measured by events, too. The setting belongs to the
+    thread or task that made it.
 
     >>> x = xgrad.ones((100, 100), requires_grad=True)
     >>> with xgrad.profile() as prof:
@@ -69,7 +69,7 @@ class Event:
     device : Device
         The device.
     start, seconds, inner : float
-        The start, the time on the host, and the part of it that is of events within this one.
+        The start, the time on the host, and the part of it that events within this one took.
     memory : int
         The bytes of results that are no views.
     shapes : str
@@ -84,7 +84,7 @@ class Event:
     part: str
     line: str
     device: Device
-    start: float
+    start: float = 0.0
     seconds: float = 0.0
     inner: float = 0.0
     memory: int = 0
@@ -109,10 +109,10 @@ class Row:
 
 
 class Profile(RuleInterceptor):
-    """The result of `profile`: `events` in the order of their ends, and `seconds`, the time of the block."""
+    """The result of `profile`: `events` in the order of their ends, `seconds` of the block, its `own` among them."""
 
     def __init__(self) -> None:
-        self.outer, self.events, self.seconds = intercepting.get(), list[Event](), 0.0
+        self.outer, self.events, self.seconds, self.own = intercepting.get(), list[Event](), 0.0, 0.0
         self._running: list[Event] = []
         self._start = perf_counter()
 
@@ -167,8 +167,8 @@ class Profile(RuleInterceptor):
                 cells += [str(calls), duration(row.seconds[part])] if calls else ["", ""]
             cells += [duration(row.total), f"{100 * row.total / whole:.1f}", size(row.memory) if row.memory else ""]
             lines.append([*cells, duration(row.on_device) if queued else "", code])
-        rest = self.seconds - sum(row.total for row in rows.values())
-        for name, seconds in (("outside of ops", rest), ("all", self.seconds)):
+        rest = self.seconds - self.own - sum(row.total for row in rows.values())
+        for name, seconds in (("outside of ops", rest), ("the profile itself", self.own), ("all", self.seconds)):
             lines.append([name, *[""] * 4, duration(seconds), f"{100 * seconds / whole:.1f}", "", "", ""])
         columns = [column for column in zip(*lines, strict=True) if any(column)]
         widths = [max(map(len, column)) for column in columns]
@@ -180,46 +180,43 @@ class Profile(RuleInterceptor):
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Call a function as an event, and watch the derivative rules of the node that it records."""
-        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        entered, tensors = perf_counter(), [x for x in inputs if isinstance(x, Tensor)]
         line = self._running[-1].line if self._running else line_of(user_frame()[0])
-        event = self._begin(function.name, FORWARD, line, tensors[0].device)
-        try:
+
+        def call() -> Any:
             with Scope(intercepting, self.outer):
-                result = function(*inputs, **options)
-        finally:
-            self._end(event)
-        parts = result if type(result) is tuple else (result,)
-        self._note(event, [x._data for x in parts], [x._data for x in tensors])
-        for x in parts:
-            self.watch(x._edge, line)
-        return result
+                return function(*inputs, **options)
+
+        return self._measured(entered, Event(function.name, FORWARD, line, tensors[0].device), tensors, call)
 
     def run_rule(self, watched: WatchedRule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
         """Run a derivative rule as an event."""
-        event = self._begin(watched.op.name, BACKWARD, watched.line or EARLIER, watched.device)
-        try:
-            result = watched.rule(g, xp, saved, into)
-        finally:
-            self._end(event)
-        results = result if isinstance(result, (tuple, list)) else (result,)
-        arrays = [getattr(x, "_data", x) for x in results if x is not None and x is not into]
-        self._note(event, arrays, [getattr(x, "_data", x) for x in (g if isinstance(g, tuple) else (g,))])
-        return result
+        event = Event(watched.op.name, BACKWARD, watched.line or EARLIER, watched.device)
+        inputs = [*(g if isinstance(g, tuple) else (g,)), into]
+        return self._measured(perf_counter(), event, inputs, lambda: watched.rule(g, xp, saved, into))
 
-    def _begin(self, op: str, part: str, line: str, device: Device) -> Event:
-        event = Event(op, part, line, device, 0.0)
+    def _measured(self, entered: float, event: Event, inputs: list[Any], call: Callable[[], Any]) -> Any:
+        """Return the result of a call, which is an event; the rest of the time since `entered` is the profile's own."""
         self._running.append(event)
         self._mark(event)
         event.start = perf_counter() - self._start
-        return event
-
-    def _end(self, event: Event) -> None:
-        event.seconds = perf_counter() - self._start - event.start
-        self._mark(event)
-        self._running.remove(event)
-        if self._running:
-            self._running[-1].inner += event.seconds
-        self.events.append(event)
+        try:
+            try:
+                result = call()
+            finally:
+                event.seconds = perf_counter() - self._start - event.start
+                self._mark(event)
+                self.events.append(self._running.pop())
+            results = [x for x in (result if isinstance(result, (tuple, list)) else (result,)) if x is not None]
+            self._note(event, *[[getattr(x, "_data", x) for x in xs if x is not None] for xs in (results, inputs)])
+            for x in results if event.part == FORWARD else ():
+                self.watch(x._edge, event.line)
+            return result
+        finally:
+            spent = perf_counter() - entered
+            self.own, self.seconds = self.own + spent - event.seconds, perf_counter() - self._start
+            if self._running:
+                self._running[-1].inner += spent
 
     def _mark(self, event: Event) -> None:
         mark = event.device.backend.mark(event.device.index)
@@ -230,7 +227,7 @@ class Profile(RuleInterceptor):
         backend = event.device.backend
         event.shapes = ", ".join(str(tuple(x.shape)) for x in results)
         for x in results:
-            if not any(backend.shares_memory(y, x) for y in inputs):
+            if not any(y is x or backend.shares_memory(y, x) for y in inputs):
                 event.memory += math.prod(x.shape) * backend.numpy_dtype(x.dtype).itemsize
 
     def finish(self) -> None:
