@@ -323,6 +323,8 @@ class Lowering:
         if x.dtype.kind in "iu" and 0 not in x.shape and result.scalar and len(truths) == len(readers) and all(checks):
             self._emit_result(result, np.ndarray.argmax if largest else np.ndarray.argmin, self._operand(x))
             return self._emit_result(result, np.ndarray.item, self._operand(x), self._slots[result.number])
+        if functions.has_rows(x, call.options.get("axis"), is_contiguous(x)):
+            return False
         return self._reduce(np.maximum if largest else np.minimum, call, result)
 
     def _reduce(self, function: np.ufunc, call: Call, result: Value) -> bool:
@@ -337,9 +339,7 @@ class Lowering:
             out = self._destination(result)
             out = self._view(out, operator.getitem, (*before, 0, ...)) if keepdims else out
             self._emit_ufunc(function, halves, out)
-            maker = self._facts.makers.get(x.number)
-            positive = maker is not None and self._program.calls[maker].function is np.exp and not x.storage.writes
-            if function is np.add and not positive:  # NumPy starts at 0, so the sum of -0. and -0. is 0.
+            if function is np.add:  # NumPy starts at 0, so the sum of -0. and -0. is 0.
                 self._emit(np.add, out, self._constant(0, x.dtype), out)
         elif _REVERSED_SUMS and min(x.strides or (0,)) < 0:
             return False
