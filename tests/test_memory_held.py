@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
 import pytest
 
 import xgrad
@@ -31,6 +32,13 @@ def test_bytes_are_attributed_once_to_what_holds_them() -> None:
     wanted |= {"saved by linear": 4 * 50 * 30, "saved by exp": 4 * 50 * 20, "other tensors": 4 * 50 * 30}
     assert {kind: size for kind, size in grown.items() if size} == wanted
     del y, view
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_buffers_of_others_count(kind) -> None:
+    before = xgrad.memory_held().get("other tensors", 0)
+    tensor = xgrad.from_dlpack(np.frombuffer(kind(bytearray(4000)), np.float32))
+    assert xgrad.memory_held()["other tensors"] - before == 4000 == 4 * tensor.size
 
 
 def test_error_of_memory_says_what_was_asked_for_and_what_is_held(device: str) -> None:

@@ -227,5 +227,8 @@ def test_missing_and_infinite_weights_are_refused(run, copied):
     weights["0.weight"] = weights["0.weight"] * float("nan")
     xgrad.save(weights, copied / "weights.safetensors")
     assert "that give finite probabilities, got [nan" in refused(run, "copied")
+    for state in (3, [], {"0.weight": 1}):
+        xgrad.save(state, copied / "weights.safetensors")
+        assert refused(run, "copied").startswith("expected the weights of `xgrad train` in copied: ")
     (copied / "config.json").write_text("{")
     assert "expected a folder that `xgrad train` wrote" in refused(run, "copied")

@@ -22,7 +22,7 @@ def owner_of(array: Any) -> Any:
     allocation = None if type(array) is np.ndarray else getattr(getattr(array, "data", None), "mem", None)
     if allocation is not None:  # CuPy's, where not every view knows its base
         return allocation
-    while (base := getattr(array, "base", None)) is not None and hasattr(base, "shape"):
+    while (base := getattr(array, "base", None)) is not None and hasattr(base, "dtype"):  # no memoryview
         array = base
     return array
 
