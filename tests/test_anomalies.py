@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -243,3 +245,17 @@ def test_a_block_leaves_no_cycles_and_ops_outside_unwatched() -> None:
         inside = weakref.ref(xgrad.exp(x) * x)
     assert inside() is None
     assert type((x * x)._edge.spec).__name__ == "BackwardSpec"  # type: ignore[union-attr]
+
+
+def test_an_op_outside_of_a_block_reads_no_more_than_the_mode_that_it_shares_with_traces() -> None:
+    x, reads = leaf([1.0, 2.0]), []
+    x * x
+
+    def count(frame: Any, event: str, called: Any) -> None:
+        if event == "c_call" and isinstance(getattr(called, "__self__", None), ContextVar):
+            reads.append(called.__self__.name)
+
+    sys.setprofile(count)
+    x * x
+    sys.setprofile(None)
+    assert reads == ["xgrad_intercepting", "xgrad_grad_enabled"]

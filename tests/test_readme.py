@@ -38,6 +38,15 @@ PRINTED = {
     ],
     "docs/checkpoints.md": [r"\['history', 'loader', 'model', 'optimizer', 'random'\] \[\{'epoch': 0, 'loss': inf\}\]"],
     "docs/command_line.md": [],
+    "docs/debugging.md": [
+        r"sqrt: infinity in 1 of 2 elements of the gradient of x [^\n]*debugging\.md:7: [^\n]*\n"
+        r"linear: NaN in 5 of 10 elements of the result [^\n]*debugging\.md:22: [^\n]*\(net\.2\.weight\) has NaN, ",
+        r"(\[.*\], batches of \d+: \d+\.\d times the time\n){3}",
+        r"\[1\.0, 1\.0\] \[2\.0, 4\.0\]\n",
+        r"\d+ bytes: .*saved by linear",
+        r"ReLU: 1\d\.\d MiB, in 10 segments 4\.\d, in halves 2\.\d\nGELU: 4\d\.\d MiB, in 10 segments 6\.\d, in halves 3",
+        r"True\n",
+    ],
     "docs/inspection.md": [
         r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○",
         r"\nlinear +20 .* 50 [\s\S]*\noutside of ops [\s\S]*\ninspection\.md:\d+ +30 .* 60 ",

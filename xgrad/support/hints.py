@@ -37,7 +37,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "xgrad.conj": "conjugate",
         "xgrad.cumulative_prod": "cumprod",
         "xgrad.cumulative_sum": "cumsum",
-        "xgrad.data for torch.utils.data": "utils",
+        "xgrad.data for torch.utils.data, or xgrad.autograd.checkpoint for that of torch.utils.checkpoint": "utils",
         "xgrad.default_device, a context manager": "set_default_device",
         "xgrad.devices(), which lists the devices that can be used": "cuda",
         "xgrad.divide": "div true_divide",
