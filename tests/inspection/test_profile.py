@@ -100,6 +100,13 @@ def test_results_of_several_tensors_views_and_user_functions_are_listed() -> Non
     assert ops["matrix_transpose"].memory == 0 and ops["Triple"].memory == 2 * 16
 
 
+def test_transfer_counts_the_copy_on_each_device(device: str) -> None:
+    x = leaf([1.0, 2.0])
+    with xgrad.profile() as prof:
+        (3.0 * x).to(device).sum().backward()
+    assert "to_device" not in prof.by_op() if device == "cpu" else prof.by_op()["to_device"].memory == 16
+
+
 def test_captured_step_runs_eagerly_in_a_profile_and_replays_after_it() -> None:
     net = nn.Linear(3, 2)
     optimizer = optim.SGD(net.parameters(), lr=0.1)

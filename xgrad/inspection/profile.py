@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from xgrad.backend.device import Device, intercepting, tracing
+from xgrad.backend.devices import device_of
 from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import line_of, user_frame
 from xgrad.core.tensor import Tensor
@@ -224,10 +225,11 @@ class Profile(RuleInterceptor):
 
     def _note(self, event: Event, results: list[Any], inputs: list[Any]) -> None:
         """Note shapes and memory of the results of an event."""
-        backend = event.device.backend
         event.shapes = ", ".join(str(tuple(x.shape)) for x in results)
         for x in results:
-            if not any(y is x or backend.shares_memory(y, x) for y in inputs):
+            moved = type(x) is not event.device.array_type  # to another device, or a scalar of NumPy
+            backend = ((moved and device_of(x)) or event.device).backend
+            if not any(y is x or (type(y) is type(x) and backend.shares_memory(y, x)) for y in inputs):
                 event.memory += math.prod(x.shape) * backend.numpy_dtype(x.dtype).itemsize
 
     def finish(self) -> None:
