@@ -70,6 +70,7 @@ def test_module_matches_pytorch(case, training, dtype, device, torch):
     options = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in case.named_for_torch().items()}
     reference = getattr(torch.nn, case.name)(*case.args, **options).to(getattr(torch, dtype))
     reference.train(training).load_state_dict({name: torch.tensor(host(x)) for name, x in module.state_dict().items()})
+    assert list(module.state_dict()) == list(reference.state_dict())
     inputs, call = tensors(case, device, dtype)
     others = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in values(case, dtype)]
     named = {key: torch.tensor(v) if isinstance(v, np.ndarray) else v for key, v in case.call.items()}
