@@ -67,6 +67,7 @@ class Adadelta(Optimizer):
         rho, eps = options["rho"], options["eps"]
         if not state:
             state["square_avg"], state["acc_delta"] = xp.zeros_like(p), xp.zeros_like(p)
+        state["step"] = state.get("step", 0) + 1
         g = penalized(p, g, options)
         v, u = state["square_avg"], state["acc_delta"]
         average(v, g * g, rho)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xgrad.backend.device import tracing
+from xgrad.core.arguments import as_tensor
 from xgrad.core.grad_mode import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.utils import parameters_to_vector, vector_to_parameters
@@ -212,11 +213,12 @@ class LBFGS(Optimizer):
         memory, title = {}, "LBFGS.load_state_dict"
         if isinstance(state_dict, Mapping) and isinstance(state_dict.get("state"), Mapping):
             memory, state_dict = dict(state_dict["state"].get(0, {})), {**state_dict, "state": {}}
-        if memory and memory.keys() != _MEMORY:
+        if memory and not memory.keys() >= _MEMORY:
             raise ValueError(f"{title}: expected {sorted(_MEMORY)} in the state of parameter 0, got {sorted(memory)}")
         first, expected = self.param_groups[0]["params"][0], self._vector().shape
         if memory and memory["d"].shape != expected:
             raise ValueError(f"{title}: expected vectors of shape {expected} in the state, got {memory['d'].shape}")
+        memory = {key: memory[key] for key in memory if key in _MEMORY}  # PyTorch has others
         memory = _mapped(lambda x: astype(x.detach().to(first.device), first.dtype), memory)
         super().load_state_dict(state_dict)
         self._memory = memory
@@ -224,6 +226,6 @@ class LBFGS(Optimizer):
 
 def _mapped(function: Callable[[Tensor], Tensor], memory: dict[str, Any]) -> dict[str, Any]:
     """Return the state with a function of each tensor."""
-    values = [function(x) if isinstance(x, Tensor) else x for _, x in trees.leaves(memory)]
+    values = [function(as_tensor("LBFGS", "state", x)) if hasattr(x, "shape") else x for _, x in trees.leaves(memory)]
     mapped: dict[str, Any] = trees.rebuild(memory, values)
     return mapped

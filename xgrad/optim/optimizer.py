@@ -249,8 +249,8 @@ class Optimizer:
 
         On a CPU, steps continue to the bit if the parameters had their values before.
 
-        state_dict : mapping -- From an optimizer of this kind. Its arrays are copied, to the device and in the dtype of
-            the parameters.
+        state_dict : mapping -- From an optimizer of this kind, or of its name in PyTorch. Its arrays are copied, to the
+            device and in the dtype of the parameters.
         raises TypeError -- If it is another mapping, or none.
         raises ValueError -- If the groups, options or shapes are not those of this optimizer; then nothing is loaded.
 
@@ -269,7 +269,7 @@ class Optimizer:
             raise TypeError(f"{title}: expected mappings for the groups and for the state of each parameter")
         if not all("params" in group for group in state_dict["param_groups"]):
             raise ValueError(f"{title}: expected 'params' in every group")
-        groups, states = state_dict["param_groups"], state_dict["state"]
+        groups, states = list(map(self._own_options, state_dict["param_groups"])), state_dict["state"]
         self._check_groups(title, groups)
         numbers = [number for group in groups for number in group["params"]]
         if unknown := sorted(set(states) - set(numbers)):
@@ -288,7 +288,14 @@ class Optimizer:
             for group in self.param_groups:
                 self._pack(group)
 
-    def _check_groups(self, title: str, groups: list[Mapping[str, Any]]) -> None:
+    def _own_options(self, group: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a loaded group without options of PyTorch: those of implementations, and one that a class implies."""
+        implied = {"decoupled_weight_decay": getattr(self, "decoupled", None)}
+        return {
+            k: v for k, v in group.items() if k not in _IMPLEMENTATIONS and (k not in implied or v is not implied[k])
+        }
+
+    def _check_groups(self, title: str, groups: list[dict[str, Any]]) -> None:
         """Raise a ValueError unless loaded groups have the numbers of parameters and the options of this optimizer."""
         expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
         if expected != got:
@@ -303,9 +310,15 @@ class Optimizer:
 
     def _loaded_state(self, title: str, number: Any, p: Tensor, values: Mapping[str, Any]) -> State:
         """Return the state of a parameter with copies of arrays, once all that is needed is there."""
-        state = State(p.device, p._data.dtype, values)
+        state = State(p.device, p._data.dtype)
         for key, value in values.items():
-            if hasattr(value, "shape"):
+            if value is None:
+                continue
+            if key in _NUMBERS:  # PyTorch has arrays
+                state[key] = value.item() if hasattr(value, "item") else value
+            elif not hasattr(value, "shape"):
+                state[key] = value
+            else:
                 value = asarray(value, device=None if isinstance(value, Tensor) else "cpu", copy=True)
                 if value.shape != p.shape:
                     raise ValueError(
@@ -326,6 +339,8 @@ class Optimizer:
 
 
 _LEAF = attrgetter("_leaf")
+_IMPLEMENTATIONS = frozenset({"capturable", "differentiable", "foreach", "fused"})
+_NUMBERS = frozenset({"step", "mu_product"})  # of the state, by PyTorch's names
 
 
 class _PackedGroup(NamedTuple):

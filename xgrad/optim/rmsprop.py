@@ -69,6 +69,7 @@ class RMSprop(Optimizer):
         for key in wanted:
             if key not in state:
                 state[key] = xp.zeros_like(p)
+        state["step"] = state.get("step", 0) + 1
         g = penalized(p, g, options)
         v = state["square_avg"]
         average(v, g * g, alpha)
