@@ -50,8 +50,8 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
 
     state : dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None -- The state, such as ``{
         "model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}``. Keys of mappings are of type
-        str or int. Tensors are of any dtype on any devices; gradients, graphs and devices are not saved. A tensor that
-        occurs several times is saved once.
+        str or int, and NumPy's scalars are saved as Python's. Tensors are of any dtype on any devices; gradients,
+        graphs and devices are not saved. A tensor that occurs several times is saved once.
     path : str or os.PathLike -- Path of the file.
     raises TypeError -- If the state has a value or a key of another type.
     raises ValueError -- If it is nested more than 100 deep, or in itself, or the path has a null character.
@@ -110,6 +110,8 @@ class _Encoder:
 
     def encode(self, value: Any, path: tuple[str | int, ...]) -> Any:
         """Return a value, at a path, for JSON."""
+        if isinstance(value, np.generic):
+            value = value.item()
         if value is None or isinstance(value, (str, int)):
             return value
         if isinstance(value, Tensor):
@@ -159,7 +161,7 @@ def _text(path: tuple[str | int, ...]) -> str:
 def _hint(value: Any) -> str:
     if hasattr(value, "state_dict"):
         return "give its state_dict()"
-    return "use xgrad.asarray" if isinstance(value, (np.ndarray, np.generic)) else "leave it out, or convert it"
+    return "use xgrad.asarray" if isinstance(value, np.ndarray) else "leave it out, or convert it"
 
 
 def _code(array: np.ndarray) -> str:
@@ -235,12 +237,15 @@ def _check_header(source: str | bytes) -> None:
         header = file.read(int.from_bytes(file.read(8), "little"))
     if header[:1] != b"{":
         raise _damaged(source, "its header begins with space")
-    json.loads(header, object_pairs_hook=lambda pairs: _check_names(source, [name for name, _ in pairs]))
+    try:
+        json.loads(header, object_pairs_hook=_check_names)
+    except ValueError as error:
+        raise _damaged(source, error) from error
 
 
-def _check_names(source: str | bytes, names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        raise _damaged(source, "its header has a name twice")
+def _check_names(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("its header has a name twice")
 
 
 def _damaged(source: Any, reason: Any) -> ValueError:

@@ -64,7 +64,7 @@ class Checkpoints:
 
     def latest(self) -> Iterator[tuple[Path, Any]]:
         """Yield the checkpoints that are whole, with their files, the newest one first."""
-        for step in sorted(self._steps(), reverse=True):
+        for step in reversed(self.steps()):
             path = self._path(step)
             try:
                 yield path, xgrad.load(path, device="cpu")
@@ -73,15 +73,16 @@ class Checkpoints:
 
     def _prune(self, step: int) -> None:
         """Remove all but the newest checkpoints, and later ones, from which the run could not be resumed."""
-        steps = sorted(self._steps())
+        steps = self.steps()
         kept = [other for other in steps if other <= step][-self.keep :]
         for other in set(steps) - set(kept):
             self._path(other).unlink(missing_ok=True)
 
-    def _steps(self) -> list[int]:
+    def steps(self) -> list[int]:
+        """Return the steps of the checkpoints, in order."""
         names = os.listdir(self.folder) if self.folder.is_dir() else []
         numbers = [name.removeprefix("step-").removesuffix(END) for name in names]
-        return [int(number) for number in numbers if number.isdecimal() and self._path(int(number)).name in names]
+        return sorted(int(n) for n in numbers if n.isdecimal() and self._path(int(n)).name in names)
 
     def _path(self, step: int) -> Path:
         return self.folder / f"step-{step:08}{END}"
@@ -124,7 +125,7 @@ def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
         folder = out if number == 1 else base.with_name(f"{base.name}-{number}")
         folder.mkdir(parents=True, exist_ok=True)
         with lock(folder) as locked:
-            if locked and not any((folder / name).exists() for name in (*files, FOLDER)):
+            if locked and not any((folder / name).exists() for name in files) and not Checkpoints(folder, 1).steps():
                 yield folder
                 return
 

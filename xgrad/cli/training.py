@@ -228,12 +228,7 @@ class TrainingRun:
         """Continue from what `state_dict` returned, on any device; raise an error for what it cannot have returned."""
         position, metrics, timing = Position(**state["position"]), state["metrics"], state["timing"]
         losses, correct = (x.to(self.device) for x in position.sums)
-        numbers = (
-            position.steps,
-            position.seen,
-            position.start,
-            *[x for line in metrics + timing for x in line.values()],
-        )
+        numbers = [x for line in (vars(position) | {"sums": 0}, *metrics, *timing) for x in line.values()]
         if losses.shape or correct.shape or not all(0 <= x < math.inf for x in numbers) or len(metrics) != len(timing):
             raise ValueError("the numbers of images, steps or seconds, or the metrics, are of another kind")
         for lines, names in ((metrics, METRIC_NAMES), (timing, TIMING_NAMES)):

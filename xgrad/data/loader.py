@@ -202,12 +202,7 @@ class DataLoader:
                     "the dataset that it had"
                 )
         batches, start, generator = (state_dict[name] for name in ("batches", "start", "generator"))
-        if (
-            isinstance(batches, bool)
-            or not isinstance(batches, int)
-            or batches < 0
-            or (start is None) != (batches == 0)
-        ):
+        if not isinstance(batches, int) or batches < 0 or (start is None) != (batches == 0):
             raise ValueError(f"{title}: expected a number of batches, 0 without a start, got {shown(batches)}")
         if (generator is None) != (self.generator is None):
             raise ValueError(f"{title}: expected a loader with a generator of its own in both runs, or in none")
@@ -215,7 +210,7 @@ class DataLoader:
             random.Generator(0).set_state(start)  # an error before anything changes
         if self.generator is not None:
             self.generator.set_state(generator)
-        self._position = None if start is None else _Position(start, batches)
+        self._position = None if start is None else _Position(dict(start), batches)
         self._resumed = self._position
 
     def _batches(self, skipped: int, start: Mapping[str, int] | None) -> Batches:
