@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from xgrad.ops import writing
 from xgrad.ops.creation import *
 from xgrad.ops.dtype_functions import *
 from xgrad.ops.elementwise import *
@@ -13,11 +14,12 @@ from xgrad.ops.matrix_products import *
 from xgrad.ops.searching import *
 from xgrad.ops.statistical import *
 from xgrad.ops.tensor_conversion import *
-from xgrad.ops.writing import put
 from xgrad.support import hints
 
 if TYPE_CHECKING:
     from xgrad.ops.nn import linear, log_softmax, softmax
+
+put = writing.put  # methods of tensors look up `ops.writing`
 
 __all__ = [
     "getitem", "index_add", "linear", "log_softmax", "put", "scatter", "setitem", "softmax",
