@@ -10,12 +10,12 @@ from typing import Any
 
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
-from xgrad.ops.creation import arange, ones
+from xgrad.ops.creation import ones
 from xgrad.ops.declare import call_op, derivative
-from xgrad.ops.elementwise import minimum
 from xgrad.ops.indexing import take
-from xgrad.ops.searching import where
+from xgrad.ops.joining import concat
 from xgrad.ops.statistical import mean
+from xgrad.ops.tensor_conversion import asarray
 from xgrad.ops.windows import Lengths, Window, batched, lengths, pad
 from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
@@ -188,46 +188,41 @@ def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[in
 
 def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
     """Return the averages of bins of nearly equal length; errors begin with `name`, the function or layer."""
-    input, of_batch = batched(name, input, ndim)
-    bins = _adaptive(name, input, output_size, ndim)
+    out, of_batch = batched(name, input, ndim)
+    bins, size = _adaptive(name, out, output_size, ndim), out.shape[2:]
     if set(bins) == {1}:
-        out = mean(input, axis=tuple(range(2, ndim + 2)), keepdims=True)
+        out = mean(out, axis=tuple(range(2, ndim + 2)), keepdims=True)
+    elif not any(n % count for n, count in zip(size, bins, strict=True)):
+        window = _side_by_side(size, tuple([n // count for n, count in zip(size, bins, strict=True)]))
+        out = sum_pool(out, window=window) / math.prod(window.kernel)
     else:
-        input, window, counts = _of_one_length(input, bins, fill=False)
-        out = sum_pool(input, window=window) / reduce(operator.mul, counts)
+        for axis, count in enumerate(bins, 2):
+            keys = [(*[slice(None)] * axis, slice(*ends), ...) for ends in _bins(out.shape[axis], count)]
+            out = concat([mean(out[key], axis=axis, keepdims=True) for key in keys], axis=axis)
     return out if of_batch else out[0, ...]
 
 
 def adapt_maximum(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
     """Return the largest elements of bins of nearly equal length; errors begin with `name`, the function or layer."""
-    input, of_batch = batched(name, input, ndim)
-    input, window, _ = _of_one_length(input, _adaptive(name, input, output_size, ndim), fill=True)
-    out = maximum_pool(input, window=window)
+    out, of_batch = batched(name, input, ndim)
+    kernel = []
+    for axis, count in enumerate(_adaptive(name, out, output_size, ndim), 2):
+        bins = _bins(out.shape[axis], count)
+        kernel.append(max([stop - start for start, stop in bins]))
+        if kernel[-1] * count != out.shape[axis]:  # shorter ones are filled with their last element
+            at = [min(start + i, stop - 1) for start, stop in bins for i in range(kernel[-1])]
+            out = take(out, asarray(at, device=out.device), axis=axis)
+    out = maximum_pool(out, window=_side_by_side(out.shape[2:], tuple(kernel)))
     return out if of_batch else out[0, ...]
 
 
-def _of_one_length(input: Tensor, bins: tuple[int, ...], fill: bool) -> tuple[Tensor, Window, list[Any]]:
-    """Return the elements of bins, all as long as the longest, their window, and their lengths before, for each axis.
+def _bins(length: int, count: int) -> list[tuple[int, int]]:
+    """Return the first element of each bin, and the one after its last."""
+    return [(i * length // count, -((i + 1) * length // -count)) for i in range(count)]
 
-    Shorter ones end with 0, or with their last element again where `fill`.
-    """
-    kernel, counts = list[int](), list[Any]()
-    for axis, count in enumerate(bins, 2):
-        length = input.shape[axis]
-        longest = max([-((i + 1) * length // -count) - i * length // count for i in range(count)])
-        kernel.append(longest)
-        counts.append(longest)
-        if longest * count != length:
-            inner = (-1, *(1,) * (input.ndim - 1 - axis))
-            numbers = arange(count, device=input.device)
-            start, stop = numbers * length // count, -((numbers + 1) * length // -count)
-            at = start[:, None] + arange(longest, device=input.device)
-            input = take(input, minimum(at, stop[:, None] - 1).reshape(-1), axis=axis)
-            if not fill:
-                input = where((at < stop[:, None]).reshape(inner), input, 0)
-                counts[-1] = (stop - start).astype(input.dtype).reshape(inner)
-    window = Window(input.shape[2:], tuple(kernel), tuple(kernel), ((0, 0),) * len(bins), (1,) * len(bins))
-    return input, window, counts
+
+def _side_by_side(size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
+    return Window(size, kernel, kernel, ((0, 0),) * len(size), (1,) * len(size))
 
 
 _WINDOWS = by_name(
