@@ -13,24 +13,24 @@ def _times(steps: int, reverse: bool) -> range:
     return range(steps - 1, -1, -1) if reverse else range(steps)
 
 
-def _quarters(x: Array) -> list[Array]:
-    n = x.shape[-1] // 4
-    return [x[:, i * n : (i + 1) * n] for i in range(4)]
+def _by_gate(x: Array) -> Array:
+    """Return a view of shape (..., 4, batch, hidden) of one of shape (..., batch, 4 hidden)."""
+    return x.reshape(*x.shape[:-1], 4, x.shape[-1] // 4).swapaxes(-2, -3)
 
 
 def lstm_steps(x: Array, weight: Array, h: Array, c: Array, reverse: bool) -> tuple[Array, Array, Array]:
     """Return the hidden states, the cells and the gates of all steps."""
     steps, (batch, n) = x.shape[0], h.shape
     dtype = np.result_type(x, weight)
-    states, cells, gates = (np.empty((steps, batch, k), dtype) for k in (n, n, 4 * n))
-    negative, ones = np.negative(weight.T, order="C"), np.ones((batch, 4 * n), dtype)
-    candidate, term = np.empty((2, batch, n), dtype)
+    states, cells, gates = (np.empty((steps, *shape), dtype) for shape in (h.shape, c.shape, (4, batch, n)))
+    negative, ones = np.negative(weight.T, order="C"), np.ones((4, batch, n), dtype)
+    product, (candidate, term) = np.empty((batch, 4 * n), dtype), np.empty((2, batch, n), dtype)
+    x, by_gate = _by_gate(x), _by_gate(product)
     with np.errstate(over="ignore"):  # 1 / (1 + inf) is right
         for t in _times(steps, reverse):
-            z = gates[t]
-            i, f, g, o = _quarters(z)
-            np.dot(h, negative, z)
-            np.subtract(z, x[t], z)
+            i, f, g, o = z = gates[t]
+            np.dot(h, negative, product)
+            np.subtract(by_gate, x[t], z)
             np.tanh(g, candidate)
             np.exp(z, z)
             np.add(z, ones, z)
@@ -50,21 +50,21 @@ def lstm_gradient(
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of the projected input, of the first hidden state, and of the first cell."""
     steps, batch, n = cells.shape
-    gradient, dh, dc = np.empty_like(gates), np.zeros_like(g_cell), g_cell.copy()
-    weight, ones = np.ascontiguousarray(weight), np.ones((batch, 4 * n), cells.dtype)
+    gradient, dh, dc = np.empty((steps, batch, 4 * n), cells.dtype), np.zeros_like(g_cell), g_cell.copy()
+    weight, by_gate = np.ascontiguousarray(weight), _by_gate(gradient)
+    ones, slope, d = np.empty((3, 4, batch, n), cells.dtype)
     squashed, term = np.empty((2, batch, n), cells.dtype)
-    slope = np.empty((batch, 4 * n), cells.dtype)
+    ones[...] = 1
     order = list(_times(steps, not reverse))
     for t, before in zip(order, [*order[1:], None], strict=True):
-        z, d = gates[t], gradient[t]
-        i, f, g, o = _quarters(z)
-        di, df, dg, do = _quarters(d)
+        i, f, g, o = z = gates[t]
+        di, df, dg, do = d
         # Per gate the factor that it multiplies, then its own slope.
         np.add(dh, g_states[t], dh)
         np.tanh(cells[t], squashed)
         np.multiply(dh, squashed, do)
         np.multiply(squashed, squashed, squashed)
-        np.subtract(ones[:, :n], squashed, squashed)
+        np.subtract(ones[0], squashed, squashed)
         np.multiply(squashed, o, squashed)
         np.multiply(squashed, dh, squashed)
         np.add(dc, squashed, dc)
@@ -74,8 +74,8 @@ def lstm_gradient(
         np.subtract(ones, z, slope)
         np.multiply(slope, z, slope)  # z (1 - z) of the logistic gates
         np.multiply(g, g, term)
-        np.subtract(1, term, slope[:, 2 * n : 3 * n])
-        np.multiply(d, slope, d)
+        np.subtract(ones[0], term, slope[2])
+        np.multiply(d, slope, by_gate[t])
         np.multiply(dc, f, dc)
-        np.dot(d, weight, dh)
+        np.dot(gradient[t], weight, dh)
     return gradient, dh, dc

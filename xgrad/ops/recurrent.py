@@ -51,7 +51,7 @@ def _quarters(x: Any) -> list[Any]:
 
 @overridable
 def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> Any:
-    """Return the hidden states, the cells and the gates of all steps."""
+    """Return the hidden states, the cells and the gates of all steps, those of shape (time, 4, batch, hidden)."""
     weight, n = xp.matrix_transpose(weight), h.shape[-1]
     states, cells, gates = [], [], []
     for t in _times(x, reverse):
@@ -61,7 +61,7 @@ def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> 
         h = o * xp.tanh(c)
         states.append(h)
         cells.append(c)
-        gates.append(xp.concat([both, g, o], axis=-1))
+        gates.append(xp.stack([both[:, :n], both[:, n:], g, o]))
     return tuple([_in_order_of_time(xp, steps, reverse) for steps in (states, cells, gates)])
 
 
@@ -73,7 +73,7 @@ def _lstm_gradient(
     before, gradients = _before(xp, c, cells, reverse), []
     dh, dc = xp.zeros_like(g_cell), g_cell
     for t in _times(cells, not reverse):
-        i, f, g, o = _quarters(gates[t, ...])
+        i, f, g, o = (gates[t, k, ...] for k in range(4))
         dh, squashed = dh + g_states[t, ...], xp.tanh(cells[t, ...])
         dc = dc + dh * o * (1 - squashed * squashed)
         di, df = dc * g * i * (1 - i), dc * before[t, ...] * f * (1 - f)
