@@ -91,7 +91,7 @@ def backward(steps: int) -> Iterator[Any]:
 def scopes() -> Iterator[Any]:
     @xgrad.no_grad()
     def decorated() -> None:
-        with xgrad.enable_grad(), xgrad.warn_lost_gradients():
+        with xgrad.enable_grad(), xgrad.warn_lost_gradients(), xgrad.autograd.detect_anomaly(), xgrad.profile():
             abs(-1)
 
     def call() -> None:

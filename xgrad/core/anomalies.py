@@ -58,7 +58,7 @@ class detect_anomaly(Mode[Any]):
 
     @before_signals
     def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
+        Scope.__exit__(self, *exc)  # not by super(), a call into C, after which a signal handler may run
         if not exc or exc[0] is None:
             self._value.flush()
 

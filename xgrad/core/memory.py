@@ -6,6 +6,7 @@ import gc
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -77,19 +78,20 @@ def _arrays(device: Device) -> Iterator[tuple[str, Any]]:
     for x in gc.get_objects():
         kind = type(x)
         found: list[tuple[str, Any]] = []
-        if issubclass(kind, Tensor):
-            found = [("parameters" if type(x._edge) is Leaf else "other tensors", x._data)]
-        elif kind is Leaf:
-            gradients = [x.grad, x.slot and x.slot.gradients.buffer]
-            found = [("gradients", g._data) for g in gradients if g is not None]
-        elif issubclass(kind, Node) and x.saved is not None:
-            parts = x.saved[: x.spec.first]
-            flattened = [y for part in parts for y in (part if isinstance(part, (list, tuple)) else (part,))]
-            found = [(f"saved by {x.name}", y) for y in flattened]
-        elif issubclass(kind, flat):
-            found = [("optimizer state", part._data) for part in x.arrays.values()] + [("parameters", x.buffer._data)]
-        elif issubclass(kind, state):
-            found = [("optimizer state", part) for part in x.values()]
+        with suppress(AttributeError):  # of an object that is being made
+            if issubclass(kind, Tensor):
+                found = [("parameters" if type(x._edge) is Leaf else "other tensors", x._data)]
+            elif kind is Leaf:
+                gradients = [x.grad, x.slot and x.slot.gradients.buffer]
+                found = [("gradients", g._data) for g in gradients if g is not None]
+            elif issubclass(kind, Node) and x.saved is not None:
+                parts = x.saved[: x.spec.first]
+                flattened = [y for part in parts for y in (part if isinstance(part, (list, tuple)) else (part,))]
+                found = [(f"saved by {x.name}", y) for y in flattened]
+            elif issubclass(kind, flat):
+                found = [("optimizer state", y._data) for y in x.arrays.values()] + [("parameters", x.buffer._data)]
+            elif issubclass(kind, state):
+                found = [("optimizer state", y) for y in list(x.values())]
         for name, array in found:
             if type(array) is device.array_type and device.backend.index_of(array) == device.index:
                 yield name, array

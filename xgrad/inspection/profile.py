@@ -55,7 +55,7 @@ class profile(Scope[Any]):
 
     @before_signals
     def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
+        Scope.__exit__(self, *exc)  # not by super(), a call into C, after which a signal handler may run
         self._value.finish()
 
 
