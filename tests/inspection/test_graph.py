@@ -148,13 +148,15 @@ def test_svg_is_drawn_by_graphviz_and_shown_by_notebooks(monkeypatch: pytest.Mon
         def pipe(**options: str) -> str:
             if not found:
                 raise NotFound
-            return f"<?xml?>\n<svg>{len(text)}</svg>"
+            return f'<?xml?>\n<svg><g>\n<g class="cluster">\n<text>{len(text)}</text>\n</g>\n<path/></g>\n</svg>'
 
         return SimpleNamespace(pipe=pipe)
 
     graph = xgrad.graph(expression()[0])
     monkeypatch.setitem(sys.modules, "graphviz", SimpleNamespace(Source=picture, ExecutableNotFound=NotFound))
-    assert graph.svg() == graph._repr_svg_() == f"<svg>{len(graph.dot())}</svg>"
+    svg = graph._repr_svg_()
+    assert svg == graph.svg() and svg.startswith("<svg><g>") and svg.endswith("</svg>")
+    assert svg.index("<path/>") < svg.index(f"<text>{len(graph.dot())}</text>"), "edges are drawn over titles"
     assert graph.svg() in graph._repr_html_()
     monkeypatch.setattr(sys.modules["graphviz"], "Source", lambda text: picture(text, found=False))
     check_error("graph.svg()", "ImportError: graph: the program dot of Graphviz is missing: …", graph=graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
@@ -80,7 +81,11 @@ def render(text: str) -> str:
             "graph: the program dot of Graphviz is missing: install it by the system, as in apt install graphviz, and "
             "see https://graphviz.org/download"
         ) from error
-    return picture[picture.index("<svg") :]
+    # The titles of frames go to the end, with an outline in the colour of the page, for edges are drawn over frames.
+    frame = re.compile(r'(class="cluster">.*?)(<text .*?</text>\n)', re.DOTALL)
+    titles = "".join([title for _, title in frame.findall(picture)])
+    head, end, tail = frame.sub(r"\1", picture[picture.index("<svg") :]).rpartition("</g>\n</svg>")
+    return f'{head}<g stroke="Canvas" stroke-width="4" paint-order="stroke">\n{titles}</g>\n{end}{tail}'
 
 
 def scrollable(picture: str | None, text: str) -> str:
