@@ -82,7 +82,7 @@ def render(text: str) -> str:
             "see https://graphviz.org/download"
         ) from error
     # The titles of frames go to the end, with an outline in the colour of the page, for edges are drawn over frames.
-    frame = re.compile(r'(class="cluster">.*?)(<text .*?</text>\n)', re.DOTALL)
+    frame = re.compile(r'(class="cluster">.*?)(<text.*?</text>\n)', re.DOTALL)
     titles = "".join([title for _, title in frame.findall(picture)])
     head, end, tail = frame.sub(r"\1", picture[picture.index("<svg") :]).rpartition("</g>\n</svg>")
     return f'{head}<g stroke="Canvas" stroke-width="4" paint-order="stroke">\n{titles}</g>\n{end}{tail}'
