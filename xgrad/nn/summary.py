@@ -84,19 +84,8 @@ def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str,
     modules = list(model.named_modules())
     rows = {id(module): LayerSummary(path, type(module).__name__, []) for path, module in modules}
     counted: dict[int, Any] = {id(x): x for _, x in trees.leaves([inputs, options])}  # held, so that ids stay theirs
-
     for _, module in modules:
-        row = rows[id(module)]
-        for name, x in vars(module).items():
-            if (not isinstance(x, Parameter) and not (name in module._buffers and x is not None)) or id(x) in counted:
-                continue
-            counted[id(x)] = x
-            if isinstance(x, Parameter):
-                row.parameters += x.size
-                row.trainable += x.size if x.requires_grad else 0
-                row.parameter_bytes += _bytes(x)
-            else:
-                row.buffer_bytes += _bytes(x)
+        _count_state(module, rows[id(module)], counted)
 
     def note_output(module: CallableModule, args: Any, output: Any) -> None:
         row, tensors = rows[id(module)], [x for _, x in trees.leaves(output) if isinstance(x, Tensor)]
@@ -123,6 +112,20 @@ def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str,
         for module, mode in modes:
             module.training = mode
     return Summary(list(rows.values()))
+
+
+def _count_state(module: Any, row: LayerSummary, counted: dict[int, Any]) -> None:
+    """Add the parameters and buffers of a module itself to its row, without those that are counted already."""
+    for name, x in vars(module).items():
+        if id(x) in counted or not (isinstance(x, Parameter) or (name in module._buffers and x is not None)):
+            continue
+        counted[id(x)] = x
+        if isinstance(x, Parameter):
+            row.parameters += x.size
+            row.trainable += x.size if x.requires_grad else 0
+            row.parameter_bytes += _bytes(x)
+        else:
+            row.buffer_bytes += _bytes(x)
 
 
 def _bytes(x: Tensor) -> int:
