@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
-from xgrad.nn.checks import of_dtype_of
+from xgrad.nn.checks import of_dtype_of, positive_int
 from xgrad.nn.functional import linear
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.support.docstrings import documented
-from xgrad.support.hints import shown
 
 
 @documented()
@@ -51,10 +49,8 @@ class Linear(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        for name, value in (("in_features", in_features), ("out_features", out_features)):
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"Linear: expected an int above 0 for {name}, got {shown(value)}")
-        self.in_features, self.out_features = int(in_features), int(out_features)
+        self.in_features = positive_int("Linear", "in_features", in_features)
+        self.out_features = positive_int("Linear", "out_features", out_features)
         self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
         self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()

@@ -77,7 +77,8 @@ class TransformerEncoderLayer(Module):
         super().__init__()
         on: dict[str, Any] = {"device": device, "dtype": dtype}
         name = type(self).__name__
-        positive_int(name, "d_model", d_model), positive_int(name, "nhead", nhead)
+        for argument, value in (("d_model", d_model), ("nhead", nhead)):
+            positive_int(name, argument, value)
         function = _ACTIVATIONS.get(activation) if isinstance(activation, str) else activation
         if not callable(function):
             raise ValueError(f"{name}: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}")
