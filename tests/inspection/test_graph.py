@@ -91,6 +91,12 @@ def test_large_graph_is_folded_by_layers_without_cycles() -> None:
     assert all(positions[origin] < positions[box] for box in graph.boxes for _, origin in box.inputs)
 
 
+def test_many_layers_are_not_folded_into_one_box() -> None:
+    net = nn.ModuleDict({"layers": nn.Sequential(*[nn.Linear(2, 2) for _ in range(50)])})
+    graph = xgrad.graph(net["layers"](xgrad.ones(2)).sum(), net)
+    assert [box.title for box in graph.boxes] == [*[f"layers.{i} Linear" for i in range(50)], "sum"]
+
+
 def test_module_called_again_is_folded_into_a_box_for_each_call() -> None:
     inner, outer = nn.Linear(3, 3), nn.Linear(3, 3)
     net = nn.ModuleDict({"inner": inner, "outer": outer})

@@ -21,6 +21,7 @@ from xgrad.support.hints import shown
 READABLE, DRAWABLE = 40, 400
 
 Path = tuple[str, ...]
+Sources = dict[Edge, list[tuple[str, Edge]]]
 
 
 @dataclass(eq=False)
@@ -115,7 +116,7 @@ def graph(
         module become one box. An op without parameters belongs to the innermost module that has parameters both in an
         earlier and in a later op.
     depth : int, optional -- Modules this deep in the model are folded: 1 for the layers of a `Sequential`. By default
-        the largest depth that leaves up to 40 boxes, or none in a small graph.
+        the largest depth that leaves up to 40 boxes, if those are at least 4; no folding in a small graph.
     values : bool, default False -- Whether to show the values, or their range, of tensors that are saved for backward.
     named : Tensor -- Tensors to be shown by these names.
     returns Graph -- With ``dot()``, ``svg()``, and ``boxes``.
@@ -145,11 +146,15 @@ def graph(
     classes = {tuple(path.split(".")): type(m).__name__ for path, m in module.named_modules() if path} if module else {}
     names = {x._leaf: name for name, x in (parameters | named).items()}
     owners = {x._leaf: tuple(name.split(".")[:-1]) for name, x in parameters.items()}
-    edges = _behind(_source(output._edge))
-    paths = _paths([edge for edge in edges if isinstance(edge, Node)], owners)
+    sources = _sources(_node(output._edge))
+    paths = _paths(sources, owners)
+    boxes: dict[Edge, Box] = {}
     for level in [depth] if depth is not None else [99, *range(max(map(len, paths.values())), 0, -1)]:
-        boxes = _boxes(edges, names, owners, paths, classes, level)
-        if len(set(boxes.values())) <= READABLE:
+        finer, boxes = boxes, _boxes(sources, names, owners, paths, classes, level)
+        count = len(set(boxes.values()))
+        if count < 4 and len(set(finer.values())) in range(1, DRAWABLE):  # so few say little
+            boxes = finer
+        if count <= READABLE:
             break
     if values:
         for edge, text in _values(paths, [output, *parameters.values(), *named.values()]).items():
@@ -158,30 +163,29 @@ def graph(
     return Graph(list(dict.fromkeys(boxes.values())), classes)
 
 
-def _source(edge: Edge) -> Edge:
+def _node(edge: Edge) -> Edge:
+    """Return the node or leaf of an edge, for a result of several the node of all."""
     return edge.saved[0] if isinstance(edge, OutputEdge) else edge
 
 
-def _sources(edge: Edge) -> list[tuple[str, Edge]]:
-    """Return the nodes and leaves behind the inputs of a node, with the names of the inputs."""
-    inputs = edge.inputs if isinstance(edge, Node) else {}
-    return [(name, _source(e)) for name, e in inputs.items() if e is not None]
+def _sources(root: Edge) -> Sources:
+    """Return the nodes and leaves behind a node with those of their inputs, in the order of execution, leaves first."""
+    sources: Sources = {}
+    stack = [root]
+    while stack:
+        edge = stack.pop()
+        if edge not in sources:
+            inputs = edge.inputs if isinstance(edge, Node) else {}
+            sources[edge] = [(name, _node(e)) for name, e in inputs.items() if e is not None]
+            stack += [e for _, e in sources[edge]]
+    order = sorted(sources, key=lambda edge: (isinstance(edge, Node), abs(edge.order)))
+    return {edge: sources[edge] for edge in order}
 
 
-def _behind(root: Edge) -> list[Edge]:
-    """Return the nodes and leaves of a graph in the order of execution, leaves first."""
-    found = {root: None}
-    queue = [root]
-    for edge in queue:  # a list that grows in the loop
-        new = [e for _, e in _sources(edge) if e not in found]
-        found |= dict.fromkeys(new)
-        queue += dict.fromkeys(new)
-    return sorted(found, key=lambda edge: (isinstance(edge, Node), abs(edge.order)))
-
-
-def _paths(nodes: list[Node], owners: dict[Any, Path]) -> dict[Edge, Path]:
+def _paths(sources: Sources, owners: dict[Any, Path]) -> dict[Edge, Path]:
     """Return the path of the module that each node belongs to."""
-    known = [next((owners[e] for _, e in _sources(node) if e in owners), None) for node in nodes]
+    nodes = [edge for edge in sources if isinstance(edge, Node)]
+    known = [next((owners[e] for _, e in sources[node] if e in owners), None) for node in nodes]
 
     def nearest(paths: Iterable[Path | None]) -> list[Path]:
         last: Path = ()
@@ -193,7 +197,7 @@ def _paths(nodes: list[Node], owners: dict[Any, Path]) -> dict[Edge, Path]:
 
 
 def _boxes(
-    edges: list[Edge],
+    sources: Sources,
     names: dict[Any, str],
     owners: dict[Any, Path],
     paths: dict[Edge, Path],
@@ -212,10 +216,10 @@ def _boxes(
                 folded, title = path[:depth], f"{'.'.join(path[:depth])} {classes[path[:depth]]}"
                 box = Box("module", title, path[: depth - 1], "", node.placement, ops=0)
             box.ops, box.shape, boxes[node] = box.ops + 1, _shape(node), box
-        for _, edge in _sources(node):
+        for _, edge in sources[node]:
             users.setdefault(edge, []).append(boxes[node])
     leaves: dict[Edge, Box] = {}
-    for leaf in edges[: len(edges) - len(paths)]:
+    for leaf in list(sources)[: len(sources) - len(paths)]:
         first, *others = dict.fromkeys(users[leaf])
         if leaf in owners and all(user.kind == "module" for user in users[leaf]):
             first.parameters += math.prod(leaf.shape)
@@ -225,7 +229,7 @@ def _boxes(
     boxes = leaves | boxes
     for node in paths:
         box = boxes[node]
-        for name, edge in _sources(node):
+        for name, edge in sources[node]:
             if edge in boxes and boxes[edge] is not box and all(boxes[edge] is not known for _, known in box.inputs):
                 box.inputs.append((name, boxes[edge]))
     return boxes
