@@ -213,6 +213,13 @@ def test_infinities_of_a_mask_are_intended_but_no_nan(device: str) -> None:
     assert "has infinity" in anomaly(lambda: xgrad.log(xgrad.zeros(2)) * 0, check_inf=False)
 
 
+@pytest.mark.parametrize("rule", [lambda xp, g: (g, g), lambda xp, g: (), lambda xp, g: "text"])
+def test_wrong_rule_is_refused_as_without_the_block(rule: Callable[..., Any]) -> None:
+    y = function("square", lambda xp, x: x * x, rule)(leaf([1.0]))
+    with pytest.raises(RuntimeError, match="backward returned"), detect_anomaly():
+        y.sum().backward()
+
+
 @pytest.mark.filterwarnings("ignore:divide by zero encountered:RuntimeWarning")
 def test_captured_step_with_the_block_inside_is_refused() -> None:
     @detect_anomaly()

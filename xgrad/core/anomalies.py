@@ -174,11 +174,12 @@ class Anomalies(RuleInterceptor):
         arrived = [("the gradient of its result", x) for x in (g if isinstance(g, tuple) else (g,))]
         sources = [(name, _tensor(x, device)) for name, x in arrived]
         for i, x in enumerate(result if several else (result,), 0 if several else index - first):
-            if x is None or (edges and edges[i] is None):
+            edge = edges[i] if i < len(edges) else None
+            if not hasattr(x, "dtype") or (edges and edge is None):  # the engine refuses what is no gradient
                 continue
-            name = f"{op.inputs[0]}[{i}]" if op.variadic else op.inputs[i]
-            gradient = _tensor(x, edges[i].placement.device if edges else device)
-            self.check(gradient, op, f"the gradient of {name}", line, sources, edges[i] if edges else None)
+            name = op.inputs[i] if i < len(op.inputs) and not op.variadic else f"{op.inputs[0]}[{i}]"
+            gradient = _tensor(x, device if edge is None else edge.placement.device)
+            self.check(gradient, op, f"the gradient of {name}", line, sources, edge)
         return result
 
     def after_backward(self) -> None:
