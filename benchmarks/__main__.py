@@ -14,7 +14,7 @@ from benchmarks import environment
 from benchmarks.harness import Options, UsageError
 from benchmarks.report import markdown, write
 
-NAMES = ("step", "models", "ops", "epoch", "memory", "scaling", "import", "chain", "reach", "before", "gpu")
+NAMES = tuple("step models ops epoch memory scaling import chain reach checkpoints before gpu".split())
 RESULTS = environment.ROOT / "benchmarks" / "results"
 
 
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     if not args.name:
         for name in NAMES:
-            print(f"{name:8} {module_of(name).__doc__.splitlines()[0]}")
+            print(f"{name:11} {module_of(name).__doc__.splitlines()[0]}")
         return 0
     peers = tuple(part.strip() for part in args.peers.split(",") if part.strip())
     names = [name for name in NAMES if name not in ("before", "gpu")] if args.name == "all" else [args.name]

@@ -227,6 +227,7 @@ SMALL = {
     "import": "xgrad,NumPy",
     "chain": "xgrad",
     "reach": "xgrad",
+    "checkpoints": "no checkpoints,every 100 steps",
     "before": "",
     "gpu": "xgrad,array library,xgrad to the device,xgrad to the device pinned,xgrad to the host",
 }
