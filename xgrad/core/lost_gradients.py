@@ -69,19 +69,22 @@ def warn_user(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=user_frame()[1])
 
 
+_NUMERIC = ("numpy", "scipy", "array_api_compat")
+
+
 class _NumpyWarnings:
     """The message of a filter of warnings that issues those of NumPy in this library again, at the user's line.
 
-    NumPy warns at the line that calls it, which is in this library and tells the user nothing. The filter ignores these
-    warnings, and those of the user's own calls of NumPy do not match.
+    NumPy and SciPy warn at the line that calls them, which is in this library and tells the user nothing. The filter
+    ignores these warnings, and those of the user's own calls do not match.
     """
 
     def match(self, text: str) -> bool:
-        """Return whether a warning is one of NumPy, in a call by this library; it is then issued again."""
+        """Return whether a warning comes from a call by this library, not from itself; it is then issued again."""
         frame: FrameType | None = sys._getframe(1)
-        if " encountered in " not in text or (frame is not None and frame.f_code is warn_user.__code__):
+        if frame is not None and frame.f_code is warn_user.__code__:
             return False
-        while frame is not None and _package(frame.f_globals.get("__name__", "")) in ("numpy", "array_api_compat"):
+        while frame is not None and _package(frame.f_globals.get("__name__", "")) in _NUMERIC:
             frame = frame.f_back
         if frame is None or not is_of_library(frame):
             return False
