@@ -1,6 +1,6 @@
 """Optimizers, which update parameters by their gradients, and schedules of their learning rates."""
 
-from xgrad.optim import lr_scheduler
+from xgrad.optim import lr_scheduler, swa_utils
 from xgrad.optim.adadelta import Adadelta
 from xgrad.optim.adagrad import Adagrad
 from xgrad.optim.adam import Adam, AdamW
@@ -30,5 +30,6 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "lr_scheduler",
+    "swa_utils",
 ]
 hints.install(__name__)
