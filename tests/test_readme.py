@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xgrad import nn
+from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +53,7 @@ PRINTED = {
     ],
     "docs/ecosystem.md": [],
     "docs/promises.md": [],
+    "docs/optimizers.md": [r"loss \d\.\d, of the average \d\.\d\n1 recording\n", r"float16 float32 float32\n"],
     "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_aliases.py evaluates its table
     "docs/capture.md": [
         r"\[2\.0, 4\.0\]\n\[6\.0, 12\.0\] 1\n",
@@ -79,6 +80,13 @@ def test_page_of_models_lists_all_layers_and_losses() -> None:
     names = {name for name, value in public.items() if isinstance(value, type) and issubclass(value, nn.Module)}
     names |= {name for name in nn.functional.__all__ if "loss" in name or "entropy" in name}
     assert {name for name in names if f"`{name}`" not in text} == set()
+
+
+def test_page_of_optimizers_lists_all_optimizers_and_schedules() -> None:
+    text = (ROOT / "docs" / "optimizers.md").read_text(encoding="utf-8")
+    bases = {"Optimizer", "LRScheduler", "lr_scheduler", "swa_utils"}
+    names = {*optim.__all__, *optim.lr_scheduler.__all__, *optim.swa_utils.__all__} - bases
+    assert {name for name in names if name not in text} == set()
 
 
 @pytest.mark.parametrize(
