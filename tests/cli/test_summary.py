@@ -27,7 +27,7 @@ def test_layers_and_totals_are_printed(run, options, first, total):
     [
         ("digits --model lenet", "--model lenet: expected images of at least 12x12 pixels, got 8x8: choose cnn"),
         ("mnist --model cnn --hidden 3", "--hidden: expected --model mlp with it, got cnn"),
-        ("mnist --model vgg", "--model: expected mlp, lenet, cnn or mixer, got 'vgg'"),
+        ("mnist --model vgg", "--model: expected mlp, lenet, cnn, mixer or vit, got 'vgg'"),
         ("mnist --batch-size 0", "--batch-size: expected an integer of 1 or more, got '0'"),
         ("mnist --hidden 1000000000000", ""),
     ],

@@ -245,7 +245,7 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
         ("--momentum 0.9", "--momentum: expected --optimizer sgd with it, got adamw"),
         ("--weight-decay -0.1", "--weight-decay: expected a number of 0 or more, got '-0.1'"),
         ("--schedule fast", "--schedule: expected cosine, constant, linear, step or onecycle, got 'fast'"),
-        ("--model resnet", "--model: expected mlp, lenet, cnn or mixer, got 'resnet'"),
+        ("--model resnet", "--model: expected mlp, lenet, cnn, mixer or vit, got 'resnet'"),
         ("--model cnn --hidden 16", "--hidden: expected --model mlp with it, got cnn"),
         ("--model cnn --activation relu", "--activation: expected --model mlp with it, got cnn"),
         ("--model mixer --dropout 0.1", "--dropout: expected --model mlp with it, got mixer"),

@@ -113,6 +113,32 @@ def mixer(shape: Shape, classes: int, width: int = 64, depth: int = 4) -> nn.Mod
     return nn.Sequential(Images(shape), patches, *blocks, nn.LayerNorm(width), Mean(), nn.Linear(width, classes))
 
 
+class Positions(nn.Module):
+    """Sequences of patches plus a learned vector for each position."""
+
+    def __init__(self, patches: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(xgrad.random.normal((patches, width), 0.0, 0.5))  # as large as embeddings
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.weight
+
+
+def vit(shape: Shape, classes: int, width: int = 64, depth: int = 4) -> nn.Module:
+    """Return a small vision transformer, which averages over the patches.
+
+    A. Dosovitskiy and others, "An image is worth 16x16 words: transformers for image recognition at scale", ICLR 2021;
+    the average is from X. Zhai and others, "Scaling vision transformers", CVPR 2022.
+    """
+    patches = Patches(shape, width)
+    blocks = [
+        nn.TransformerEncoderLayer(width, 4, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True)
+        for _ in range(depth)
+    ]
+    embedding = (patches, Positions(patches.count, width))
+    return nn.Sequential(Images(shape), *embedding, *blocks, nn.LayerNorm(width), Mean(), nn.Linear(width, classes))
+
+
 def shifted(rows: Tensor, shape: Shape, most: int, background: float) -> Tensor:
     """Return images, each shifted by up to `most` pixels along both axes, for training."""
     (height, width), device = shape, rows.device
@@ -125,7 +151,12 @@ def shifted(rows: Tensor, shape: Shape, most: int, background: float) -> Tensor:
 
 
 #: The networks for images; the other one is "mlp".
-IMAGE_MODELS: dict[str, Callable[[Shape, int], nn.Module]] = {"lenet": lenet, "cnn": cnn, "mixer": mixer}
+IMAGE_MODELS: dict[str, Callable[[Shape, int], nn.Module]] = {
+    "lenet": lenet,
+    "cnn": cnn,
+    "mixer": mixer,
+    "vit": vit,
+}
 MODELS = ("mlp", *IMAGE_MODELS)
 
 

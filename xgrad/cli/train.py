@@ -56,7 +56,7 @@ IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
         "shift": 2,
         "batch_size": 128,
         "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
-        "epochs": {"lenet": 6, "cnn": 3, "mixer": 8},
+        "epochs": {"lenet": 6, "cnn": 3, "mixer": 8, "vit": 8},
     },
     "digits": {"schedule": "onecycle", "shift": 1, "batch_size": 32, "epochs": 40},
 }
