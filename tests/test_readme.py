@@ -44,7 +44,7 @@ PRINTED = {
         r"(\[.*\], batches of \d+: \d+\.\d times the time\n){3}",
         r"\[1\.0, 1\.0\] \[2\.0, 4\.0\]\n",
         r"\d+ bytes: .*saved by linear",
-        r"ReLU: 1\d\.\d MiB, in 10 segments 4\.\d, in halves 2\.\d\nGELU: 4\d\.\d MiB, in 10 segments 6\.\d, in",
+        r"ReLU: 1\d\.\d MiB, in 10 segments 4\.\d, in halves 2\.\d\nGELU: 3\d\.\d MiB, in 10 segments 6\.\d, in",
         r"True\n",
     ],
     "docs/inspection.md": [
