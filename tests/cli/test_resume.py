@@ -82,6 +82,22 @@ def test_convolutional_network_is_resumed_to_the_bit(run, monkeypatch, tmp_path)
     assert results(tmp_path / "out") == results(tmp_path / "whole")
 
 
+def test_mixed_precision_is_captured_and_resumed_to_the_bit(run, monkeypatch, tmp_path):
+    options = ("train", "digits", "--amp", "--hidden", "8", "--epochs", "2", "--batch-size", "500", "--device", "cpu")
+    assert run(*options, "--out", "whole").status == 0
+    assert all(json.loads(line)["captured"] for line in (tmp_path / "whole" / "timing.jsonl").read_text().splitlines())
+    assert run(*options, "--no-capture", "--out", "eager").status == 0
+    with monkeypatch.context() as patch:
+        stop(patch, 4)
+        assert run(*options, "--out", "resumed").status == 143
+    assert run("train", "--resume", "resumed").status == 0
+    assert run(*options[:2], *options[3:], "--out", "float32").status == 0
+    weights = [
+        (tmp_path / out / "weights.safetensors").read_bytes() for out in ("whole", "eager", "resumed", "float32")
+    ]
+    assert weights[0] == weights[1] == weights[2] != weights[3]
+
+
 def test_run_is_resumed_on_another_device(run, monkeypatch, tmp_path, device):
     assert run(*SMALL, "--out", "whole").status == 0
     interrupted(run, monkeypatch, 30)
@@ -207,6 +223,10 @@ CHANGES = [
     {"optimizer": []},
     {"optimizer.state": {0: {"step": 1}}},
     {"optimizer.param_groups": 1},
+    {"schedule": None},
+    {"schedule.base_lrs": ["x"]},
+    {"schedule.last_epoch": 2.5},
+    {"scaler": {"scale": 1.0}},
     {"loader": {}},
     {"loader.batches": 2.5},
     {"random": {"seed": 1}},

@@ -81,7 +81,7 @@ def test_training_run_writes_all_files(run, tmp_path, pictures):
     config = json.loads((out / "config.json").read_text())
     expected = {"dataset": "digits", "device": "cpu", "model": "mlp", "hidden": [16], "activation": "relu"}
     expected |= {"optimizer": "adamw", "lr": 0.003, "momentum": 0.0, "weight_decay": 0.5, "dropout": 0.0}
-    expected |= {"schedule": "cosine", "shift": 0, "batch_size": 64, "epochs": 2, "seed": 3}
+    expected |= {"schedule": "cosine", "shift": 0, "batch_size": 64, "epochs": 2, "amp": False, "seed": 3}
     expected |= {"image_shape": [8, 8], "classes": 10}
     assert {key: config[key] for key in expected} == expected
     assert config["versions"]["xgrad"] == xgrad.__version__ and config["versions"]["numpy"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.amp import autocast
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
@@ -105,6 +106,8 @@ def parser() -> Parser:
     add("--shift", type=integer(0, 2**10), metavar="PIXELS", help=pixels)
     add("--batch-size", type=integer(1), metavar="N", help=f"images in a batch ({by_dataset('batch_size')})")
     add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
+    half = "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
+    add("--amp", action="store_true", default=False, help=half)
     add("--seed", type=integer(0, 2**64), default=0, help="seed for initialization and shuffling")
     add(
         "--capture",
@@ -216,11 +219,12 @@ def arguments(options: dict[str, Any]) -> list[str]:
         del used["momentum"]
     if not used["checkpoint_every"]:
         del used["checkpoint_every"]
+    flags = ["--amp"] if used.pop("amp") else []
     if dataset not in DATASETS:
         raise ValueError(f"{dataset!r} is no data set")
     if "hidden" in used:
         used["hidden"] = ",".join(map(str, used["hidden"]))
-    return [dataset, *(f"--{name.replace('_', '-')}={value}" for name, value in used.items())]
+    return [dataset, *flags, *(f"--{name.replace('_', '-')}={value}" for name, value in used.items())]
 
 
 def open_device(name: str) -> Device:
@@ -273,6 +277,11 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
         raise UsageError(f"--momentum: expected --optimizer sgd with it, got {optimizer}")
     if model != "mlp" and (extra := [name for name in ("hidden", "activation", "dropout") if name in chosen]):
         raise UsageError(f"--{extra[0]}: expected --model mlp with it, got {model}")
+    if args.amp:
+        try:
+            autocast(device)
+        except TypeError as error:
+            raise UsageError(f"--amp: {error}") from error
     of_mlp = {"hidden": defaults["hidden"] if model == "mlp" else (), "activation": "relu", "dropout": 0.0}
     by_optimizer = {name: defaults[name][optimizer] for name in ("lr", "weight_decay")}
     epochs = defaults["epochs"]

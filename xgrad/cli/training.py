@@ -26,6 +26,7 @@ from xgrad.cli.models import make_model, shifted
 from xgrad.cli.progress import Progress
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
+from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
 from xgrad.support.files import write, write_together
 
@@ -37,13 +38,24 @@ FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
 
 WARM_UP = 0.25  # the fraction of the steps in which the learning rate of onecycle rises
 
-#: The learning rate as a fraction of --lr, given the fraction of the steps taken so far.
-SCHEDULES: dict[str, Callable[[float], float]] = {
-    "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
-    "constant": lambda done: 1.0,
-    "linear": lambda done: 1 - done,
-    "step": lambda done: 0.1 ** int(3 * done),
-    "onecycle": lambda done: math.sin(math.pi / 2 * min(done / WARM_UP, (1 - done) / (1 - WARM_UP))) ** 2,
+
+def one_cycle(optimizer: optim.Optimizer, steps: int) -> lr_scheduler.LRScheduler:
+    """Return a schedule that rises from 0 and falls to 0, unlike `OneCycleLR`."""
+
+    def factor(step: int) -> float:
+        done = step / steps
+        return math.sin(math.pi / 2 * min(done / WARM_UP, (1 - done) / (1 - WARM_UP))) ** 2
+
+    return lr_scheduler.LambdaLR(optimizer, factor)
+
+
+#: The schedule of the learning rate, given the number of steps of the run; it is stepped after each of them.
+SCHEDULES: dict[str, Callable[[optim.Optimizer, int], lr_scheduler.LRScheduler]] = {
+    "cosine": lr_scheduler.CosineAnnealingLR,
+    "constant": lambda optimizer, steps: lr_scheduler.LambdaLR(optimizer, lambda step: 1.0),
+    "linear": lambda optimizer, steps: lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps),
+    "step": lambda optimizer, steps: lr_scheduler.StepLR(optimizer, -(-steps // 3)),
+    "onecycle": one_cycle,
 }
 
 Sums = tuple[Tensor, Tensor]  # sum of the losses of images, and number of correct predictions, on the device
@@ -68,7 +80,13 @@ class Options:
     shift: int
     batch_size: int
     epochs: int
+    amp: bool
     seed: int
+
+
+def kinds(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the types of the values of a state, and of those in lists."""
+    return {name: [*map(type, x)] if isinstance(x, list) else type(x) for name, x in state.items()}
 
 
 def note(text: str) -> None:
@@ -167,10 +185,13 @@ class TrainingRun:
             self.model.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )
         self.loader = DataLoader(self.train, options.batch_size, shuffle=True)
+        self.schedule = SCHEDULES[options.schedule](self.optimizer, options.epochs * len(self.loader))
+        self.scaler = xgrad.amp.GradScaler(device, enabled=options.amp)
         self.step: Step = self.train_batch
         self.check: Step = self.test_batch
         if capture:
-            self.step, self.check = xgrad.capture(self.step), xgrad.capture(self.check)
+            self.step = xgrad.capture(self.step, state=self.scaler)  # which has tensors in its attributes
+            self.check = xgrad.capture(self.check)
         self.saved = 0  # the last epoch with all files written
         self.checkpoint_every, self.keep = 0, 3  # steps between checkpoints, 0 for none, and their number
         self.signals: list[int] = []  # that were received
@@ -217,6 +238,8 @@ class TrainingRun:
             "options": asdict(self.options) | {"checkpoint_every": self.checkpoint_every, "keep": self.keep},
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "scaler": self.scaler.state_dict(),
             "loader": self.loader.state_dict(),
             "random": xgrad.random.get_state(),
             "position": vars(self.position) | {"start": time.perf_counter() - self.position.start if seen else 0.0},
@@ -236,6 +259,10 @@ class TrainingRun:
                 raise ValueError(f"expected {', '.join(names)} of each epoch")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
+        for part, saved in ((self.schedule, state["schedule"]), (self.scaler, state["scaler"])):
+            if kinds(saved) != kinds(part.state_dict()):
+                raise ValueError(f"the state of {type(part).__name__} is of another kind")
+            part.load_state_dict(saved)
         self.loader.load_state_dict(state["loader"])
         position.sums, position.start = (losses, correct), -position.start
         self.position, self.metrics, self.timing, self.saved = position, metrics, timing, len(metrics)
@@ -296,8 +323,8 @@ class TrainingRun:
         position = self.position
         with closing(Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet)) as progress:
             for images, labels in self.loader:
-                self.set_rate(position.steps / (self.options.epochs * len(self.loader)))
                 position.sums = self.step(images, labels, *position.sums)
+                self.schedule.step()
                 position.seen, position.steps = position.seen + len(labels), position.steps + 1
                 if progress.due():
                     progress.show(position.seen, *means(position.sums, position.seen))
@@ -310,11 +337,13 @@ class TrainingRun:
         """Take a step; return the sums with its images added."""
         if self.options.shift:
             images = shifted(images, self.shape, self.options.shift, self.background)
-        logits = self.model(images)
-        loss = nn.functional.cross_entropy(logits, labels)
+        with xgrad.amp.autocast(self.device, enabled=self.options.amp):
+            logits = self.model(images)
+            loss = nn.functional.cross_entropy(logits, labels)
         self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         return add_batch(logits, labels, loss, losses, correct)
 
     def evaluate(self) -> tuple[float, float]:
@@ -330,11 +359,6 @@ class TrainingRun:
         """Return the sums with a batch added."""
         logits = self.model(images)
         return add_batch(logits, labels, nn.functional.cross_entropy(logits, labels), losses, correct)
-
-    def set_rate(self, done: float) -> None:
-        """Set the learning rate, given the fraction of the steps taken so far."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.options.lr * SCHEDULES[self.options.schedule](done)
 
     def write(self) -> None:
         """Write the files of the run together, so that weights, metrics and configuration belong to one epoch."""
