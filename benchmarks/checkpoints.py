@@ -41,7 +41,10 @@ class Command:
             if status:
                 raise RuntimeError(f"exit status {status}")
             lines = [json.loads(line) for line in Path(folder, "timing.jsonl").read_text().splitlines()]
-        return {"epochs": sum(line["train_seconds"] + line["test_seconds"] for line in lines), "all": seconds}
+        return {
+            "epochs": sum(x for line in lines for name, x in line.items() if name.endswith("_seconds")),
+            "all": seconds,
+        }
 
 
 def run(options: Options) -> Result:

@@ -20,7 +20,7 @@ def test_network_is_trained_and_predicts(run, small_mnist, tmp_path, model):
     assert run("train", "mnist", "--data", small_mnist, "--model", model, *SHORT).err == ""
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["model"] == model and config["hidden"] == ([256, 128] if model == "mlp" else [])
-    assert json.loads((tmp_path / "out" / "timing.jsonl").read_text())["captured"] is True
+    assert json.loads((tmp_path / "out" / "timing.jsonl").read_text().splitlines()[0])["captured"] is True
     status, out, err = run("predict", "out", "--data", small_mnist, "--index", "3")
     assert status == 0 and not err and "; the label is " in out
     xgrad.save({}, tmp_path / "out" / "weights.safetensors")
@@ -75,6 +75,8 @@ def test_images_are_shifted_by_random_numbers_of_pixels(device):
 def test_schedules_start_and_end_at_their_rates():
     rates: dict[str, list[float]] = {}
     for name, make in SCHEDULES.items():
+        if name == "plateau":  # depends on losses
+            continue
         optimizer = xgrad.optim.SGD([xgrad.nn.Parameter(xgrad.ones(1))], lr=1.0)
         schedule, rates[name] = make(optimizer, 100), []
         for _ in range(100):

@@ -39,7 +39,8 @@ def svg(uri: str) -> str:
 
 
 def last_metrics(folder: Path) -> dict[str, float]:
-    return json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return {name: value for line in lines for name, value in json.loads(line).items()}
 
 
 def test_page_on_two_runs_has_the_figures_of_both(run, trained, pictures):

@@ -58,6 +58,7 @@ def checkpoints(folder: Path) -> list[str]:
     "options",
     [
         "--optimizer adam --dropout 0.2 --shift 1",
+        "--schedule plateau --validation 20 --patience 1 --lr 0.1",
         "--optimizer sgd --momentum 0.9 --no-capture --schedule onecycle --seed 3",
     ],
 )
@@ -68,7 +69,7 @@ def test_resumed_run_has_the_bits_of_one_that_was_not_interrupted(run, monkeypat
     assert result.status == 0 and not result.err and result.out.startswith("test accuracy ")
     assert results(tmp_path / "out") == results(tmp_path / "whole")
     timing = [json.loads(line) for line in (tmp_path / "out" / "timing.jsonl").read_text().splitlines()]
-    assert [0 < line["train_seconds"] < 60 for line in timing] == [True, True]
+    assert [0 < line["train_seconds"] < 60 for line in timing[:-1]] == [True, True]
 
 
 def test_convolutional_network_is_resumed_to_the_bit(run, monkeypatch, tmp_path):
@@ -85,7 +86,8 @@ def test_convolutional_network_is_resumed_to_the_bit(run, monkeypatch, tmp_path)
 def test_mixed_precision_is_captured_and_resumed_to_the_bit(run, monkeypatch, tmp_path):
     options = ("train", "digits", "--amp", "--hidden", "8", "--epochs", "2", "--batch-size", "500", "--device", "cpu")
     assert run(*options, "--out", "whole").status == 0
-    assert all(json.loads(line)["captured"] for line in (tmp_path / "whole" / "timing.jsonl").read_text().splitlines())
+    timing = (tmp_path / "whole" / "timing.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["captured"] for line in timing[:-1])
     assert run(*options, "--no-capture", "--out", "eager").status == 0
     with monkeypatch.context() as patch:
         stop(patch, 4)
@@ -235,6 +237,7 @@ CHANGES = [
     {"position.sums": (1, 2)},
     {"position.sums": (xgrad.zeros(3), xgrad.zeros(3))},
     {"position.start": float("nan")},
+    {"position.best": {"0.bias": xgrad.zeros(16)}},
     {"metrics": [1]},
     {"metrics": [{"epoch": 1}]},
     {"timing": 5},

@@ -19,6 +19,7 @@ import pytest
 import xgrad
 from xgrad.backend import DeviceError
 from xgrad.cli import main, plots, progress
+from xgrad.cli.models import make_model
 from xgrad.cli.training import PICTURES, TrainingRun
 from xgrad.data import digits
 
@@ -68,20 +69,31 @@ def test_training_run_writes_all_files(run, tmp_path, pictures):
     ]
     assert epoch1.startswith("epoch 1/2  train loss ") and epoch2.endswith(" images/s")
     metrics, timing = lines(out / "metrics.jsonl"), lines(out / "timing.jsonl")
-    assert [line["epoch"] for line in metrics] == [line["epoch"] for line in timing] == [1, 2]
+    assert [line["epoch"] for line in metrics] == [line["epoch"] for line in timing] == [1, 2, 2]
+    assert [list(line) for line in metrics[:2]] == [["epoch", "train_loss", "train_accuracy"]] * 2
+    assert list(metrics[2]) == ["epoch", "test_loss", "test_accuracy"], "evaluated once, at the end"
+    assert list(timing.pop()) == ["epoch", "test_seconds"]
     for line in metrics:
-        assert list(line) == ["epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy"]
         assert all(0 < value < 10 for value in line.values())
     for line in timing:
-        assert list(line) == ["epoch", "captured", "train_seconds", "test_seconds", "images_per_second"]
-        assert line["captured"] is True and all(0 < value < math.inf for value in line.values())
-    correct = round(360 * metrics[1]["test_accuracy"])
+        assert list(line) == ["epoch", "captured", "train_seconds", "validation_seconds", "images_per_second"]
+        assert line["captured"] is True and all(0 <= value < math.inf for value in line.values())
+    correct = round(360 * metrics[2]["test_accuracy"])
     assert last == f"test accuracy {correct / 360:.2%} ({correct} of 360); see out{os.sep}"
 
     config = json.loads((out / "config.json").read_text())
     expected = {"dataset": "digits", "device": "cpu", "model": "mlp", "hidden": [16], "activation": "relu"}
     expected |= {"optimizer": "adamw", "lr": 0.003, "momentum": 0.0, "weight_decay": 0.5, "dropout": 0.0}
-    expected |= {"schedule": "cosine", "shift": 0, "batch_size": 64, "epochs": 2, "amp": False, "seed": 3}
+    expected |= {
+        "schedule": "cosine",
+        "shift": 0,
+        "batch_size": 64,
+        "epochs": 2,
+        "amp": False,
+        "seed": 3,
+        "validation": 0,
+        "patience": 0,
+    }
     expected |= {"image_shape": [8, 8], "classes": 10}
     assert {key: config[key] for key in expected} == expected
     assert config["versions"]["xgrad"] == xgrad.__version__ and config["versions"]["numpy"]
@@ -119,8 +131,8 @@ def test_devices_train_equally(run, tmp_path, device):
     options = ("train", "digits", "--hidden", "8", "--batch-size", "256", "--epochs", "1", "--quiet")
     assert run(*options, "--device", device, "--out", "out").status == 0
     assert run(*options, "--device", "cpu", "--out", "cpu").status == 0
-    (metrics,), (expected,) = (lines(tmp_path / out / "metrics.jsonl") for out in ("out", "cpu"))
-    assert metrics == pytest.approx(expected, rel=1e-4)
+    metrics, expected = (lines(tmp_path / out / "metrics.jsonl") for out in ("out", "cpu"))
+    assert all(line == pytest.approx(other, rel=1e-4) for line, other in zip(metrics, expected, strict=True))
     assert json.loads((tmp_path / "out" / "config.json").read_text())["device"] == device
 
 
@@ -140,7 +152,7 @@ def test_captured_steps_give_bit_identical_results(run, tmp_path, optimizer):
     captured, eager = (contents(tmp_path / out) for out in ("capture", "no-capture"))
     assert all(captured[name] == eager[name] for name in REPRODUCIBLE)
     for out, expected in (("capture", True), ("no-capture", False)):
-        assert [line["captured"] for line in lines(tmp_path / out / "timing.jsonl")] == [expected, expected]
+        assert [line["captured"] for line in lines(tmp_path / out / "timing.jsonl")[:2]] == [expected, expected]
 
 
 def test_steps_run_eagerly_on_devices_without_replay(run, tmp_path):
@@ -183,6 +195,38 @@ def test_every_option_changes_the_training(run, tmp_path, finished, options):
     assert metrics != default and metrics[1]["train_loss"] < metrics[0]["train_loss"]
 
 
+def test_validation_loss_chooses_the_weights_and_ends_the_run(run, tmp_path):
+    options = ("--lr", "0.05", "--optimizer", "adam", "--epochs", "30", "--quiet")
+    result = run(*FAST, *options, "--validation", "200", "--patience", "2", "--schedule", "constant", "--out", "out")
+    assert result.status == 0
+    *metrics, test = lines(tmp_path / "out" / "metrics.jsonl")
+    losses = [line["validation_loss"] for line in metrics]
+    best = losses.index(min(losses)) + 1
+    assert len(losses) == best + 2 < 30 and test["epoch"] == best
+    assert (
+        run(*FAST, *options, "--validation", "200", "--epochs", best, "--schedule", "constant", "--out", "b").status
+        == 0
+    )
+    weights = [(tmp_path / out / "weights.safetensors").read_bytes() for out in ("out", "b")]
+    assert weights[0] == weights[1]
+    model = make_model("mlp", (8, 8), 10, (16,), "relu", 0.0)
+    model.load_state_dict(xgrad.load(tmp_path / "out" / "weights.safetensors"))
+    train, held = digits().train.images[:-200].astype(float), digits().train.images[-200:].reshape(200, 64)
+    logits = model(xgrad.asarray((held - train.mean()) / train.std(), dtype="float32")).detach().numpy()
+    labels = digits().train.labels[-200:]
+    assert (logits.argmax(axis=1) == labels).mean() == metrics[best - 1]["validation_accuracy"]
+
+
+def test_plateau_of_the_validation_loss_lowers_the_learning_rate(run, monkeypatch):
+    runs, evaluate = [], TrainingRun.evaluate
+    monkeypatch.setattr(
+        TrainingRun, "evaluate", lambda self, data: runs.append(self) or (1.0, *evaluate(self, data)[1:])
+    )
+    assert run(*FAST, "--schedule", "plateau", "--epochs", "5").status == 0
+    assert len(runs[0].validation) == 1437 // 12 and runs[0].step.recordings == 2
+    assert runs[0].optimizer.param_groups[0]["lr"] == pytest.approx(0.003 / 100)
+
+
 def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
     pytest.importorskip("threadpoolctl", reason="needs threadpoolctl: pip install 'xgrad[threads]'")
     before = xgrad.get_num_threads()
@@ -214,9 +258,9 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
     for number, files in enumerate(calls, 1):
         contents = {Path(path).name: content for path, content in files.items()}
         assert next(iter(contents)) == "weights.safetensors" and set(contents) == {*FILES, *PICTURES}
-        assert len(contents["metrics.jsonl"].splitlines()) == number
+        assert len(contents["metrics.jsonl"].splitlines()) == number  # the last one is of the test images
         assert [name for name, content in contents.items() if content is None] == [*PICTURES]
-    assert len(calls) == 2 and calls[0] != calls[1]
+    assert len(calls) == 3 and calls[0] != calls[1]
 
 
 # Errors
@@ -244,11 +288,14 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
         ("--momentum 1", "--momentum: expected a number from 0 to below 1, got '1'"),
         ("--momentum 0.9", "--momentum: expected --optimizer sgd with it, got adamw"),
         ("--weight-decay -0.1", "--weight-decay: expected a number of 0 or more, got '-0.1'"),
-        ("--schedule fast", "--schedule: expected cosine, constant, linear, step or onecycle, got 'fast'"),
+        ("--schedule fast", "--schedule: expected cosine, constant, linear, step, onecycle or plateau, got 'fast'"),
         ("--model resnet", "--model: expected mlp, lenet, cnn, mixer or vit, got 'resnet'"),
         ("--model cnn --hidden 16", "--hidden: expected --model mlp with it, got cnn"),
         ("--model cnn --activation relu", "--activation: expected --model mlp with it, got cnn"),
         ("--model mixer --dropout 0.1", "--dropout: expected --model mlp with it, got mixer"),
+        ("--validation 0", "--validation: expected an integer of 1 or more, got '0'"),
+        ("--validation 1437", "--validation: expected fewer than the 1437 training images, got 1437"),
+        ("--patience 0", "--patience: expected an integer of 1 or more, got '0'"),
         ("--model lenet", "--model lenet: expected images of at least 12x12 pixels, got 8x8: choose cnn"),
         ("--shift -1", "--shift: expected an integer of 0 or more and below 1024, got '-1'"),
         ("--batch-size 0", "--batch-size: expected an integer of 1 or more, got '0'"),
@@ -304,12 +351,12 @@ def test_full_disk_leaves_complete_files(run, tmp_path, monkeypatch, pictures, n
     monkeypatch.setattr(os, "replace", full)
     result = run(*FAST, "--out", "out", "--seed", "9", "--quiet")
     assert result.status == 2 and one_line(result.err)
-    last = 2 if name == "mistakes.png" else 1
+    last, count = (2, 3) if name == "mistakes.png" else (1, 1)
     assert result.err.startswith(f"xgrad train: {os.path.join('out', name)}: disk full: ")
     assert result.err.endswith(f"; files in out are whole, last epoch with all files: epoch {last}\n")
     after = contents(tmp_path / "out")
     assert set(after) == {*FILES, *(["curves.png"] if last == 2 else [])}
-    assert len(after["metrics.jsonl"].splitlines()) == len(after["timing.jsonl"].splitlines()) == last
+    assert len(after["metrics.jsonl"].splitlines()) == len(after["timing.jsonl"].splitlines()) == count
 
 
 def test_interrupt_before_the_first_evaluation_changes_nothing(run, out, monkeypatch):

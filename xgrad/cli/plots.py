@@ -14,14 +14,15 @@ COUNT = 40  # of misclassified images
 
 
 def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
-    """Return a PNG of loss and accuracy by epoch, on the training and the test images."""
+    """Return a PNG of loss and accuracy by epoch, on the training, validation and test images."""
     figure = _figure(9, 3.6)
     figure.suptitle(title)
-    epochs = [line["epoch"] for line in metrics]
     for axes, what, factor in zip(figure.subplots(1, 2), ("loss", "accuracy"), (1, 100), strict=True):
-        for part in ("train", "test"):
-            values = [factor * line[f"{part}_{what}"] for line in metrics]
-            axes.plot(epochs, values, marker=".", label=part)
+        for part in ("train", "validation", "test"):
+            lines = [line for line in metrics if f"{part}_{what}" in line]
+            if lines:
+                values = [factor * line[f"{part}_{what}"] for line in lines]
+                axes.plot([line["epoch"] for line in lines], values, marker=".", label=part)
         axes.set_xlabel("epoch")
         axes.set_ylabel("cross-entropy [nats]" if what == "loss" else "accuracy [%]")
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)  # also for one epoch

@@ -1,4 +1,4 @@
-"""``xgrad train``: train a network on an image set, evaluate it after each epoch, and write the results."""
+"""``xgrad train``: train a network on an image set, evaluate it, and write the results."""
 
 from __future__ import annotations
 
@@ -108,6 +108,17 @@ def parser() -> Parser:
     add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
     half = "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
     add("--amp", action="store_true", default=False, help=half)
+    held = (
+        "training images, the last ones, that are held back: the weights of the epoch with their smallest loss are kept"
+    )
+    add(
+        "--validation",
+        type=integer(1),
+        metavar="N",
+        help=f"{held} (default: a twelfth if a choice needs them, else none)",
+    )
+    patience = "end after N epochs without a smaller validation loss (default: never)"
+    add("--patience", type=integer(1), metavar="N", help=patience)
     add("--seed", type=integer(0, 2**64), default=0, help="seed for initialization and shuffling")
     add(
         "--capture",
@@ -217,8 +228,9 @@ def arguments(options: dict[str, Any]) -> list[str]:
         del used[name]
     if used["optimizer"] != "sgd":
         del used["momentum"]
-    if not used["checkpoint_every"]:
-        del used["checkpoint_every"]
+    for name in ("checkpoint_every", "validation", "patience"):
+        if not used[name]:
+            del used[name]
     flags = ["--amp"] if used.pop("amp") else []
     if dataset not in DATASETS:
         raise ValueError(f"{dataset!r} is no data set")
@@ -287,5 +299,12 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
     epochs = defaults["epochs"]
     values = {**defaults, **by_optimizer, **of_mlp, "momentum": 0.0}
     values["epochs"] = epochs[model] if isinstance(epochs, dict) else epochs
+    schedule = chosen.get("schedule", defaults["schedule"])
+    chooses = "patience" in chosen or schedule == "plateau"
+    values |= {"validation": len(data.train) // 12 if chooses else 0, "patience": 0}
+    if chosen.get("validation", 0) >= len(data.train):
+        raise UsageError(
+            f"--validation: expected fewer than the {len(data.train)} training images, got {args.validation}"
+        )
     values |= {**chosen, "dataset": data.name, "device": str(device)}
     return Options(**{field.name: values[field.name] for field in fields(Options)})

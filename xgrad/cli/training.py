@@ -32,8 +32,8 @@ from xgrad.support.files import write, write_together
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
-METRIC_NAMES = ("epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy")
-TIMING_NAMES = ("epoch", "captured", "train_seconds", "test_seconds", "images_per_second")
+METRIC_NAMES = ("epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
+TIMING_NAMES = ("epoch", "captured", "train_seconds", "validation_seconds", "images_per_second")
 FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
 
 WARM_UP = 0.25  # the fraction of the steps in which the learning rate of onecycle rises
@@ -49,13 +49,14 @@ def one_cycle(optimizer: optim.Optimizer, steps: int) -> lr_scheduler.LRSchedule
     return lr_scheduler.LambdaLR(optimizer, factor)
 
 
-#: The schedule of the learning rate, given the number of steps of the run; it is stepped after each of them.
+#: The schedule of the learning rate, given the number of steps of the run; stepped after each of them, or each epoch.
 SCHEDULES: dict[str, Callable[[optim.Optimizer, int], lr_scheduler.LRScheduler]] = {
     "cosine": lr_scheduler.CosineAnnealingLR,
     "constant": lambda optimizer, steps: lr_scheduler.LambdaLR(optimizer, lambda step: 1.0),
     "linear": lambda optimizer, steps: lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps),
     "step": lambda optimizer, steps: lr_scheduler.StepLR(optimizer, -(-steps // 3)),
     "onecycle": one_cycle,
+    "plateau": lambda optimizer, steps: lr_scheduler.ReduceLROnPlateau(optimizer, patience=1),
 }
 
 Sums = tuple[Tensor, Tensor]  # sum of the losses of images, and number of correct predictions, on the device
@@ -81,6 +82,8 @@ class Options:
     batch_size: int
     epochs: int
     amp: bool
+    validation: int  # the number of training images, the last ones, that are held back
+    patience: int  # epochs without a smaller validation loss, 0 for any number
     seed: int
 
 
@@ -123,7 +126,7 @@ class Scaling:
 
     def __call__(self, images: np.ndarray, device: Device) -> Tensor:
         """Return scaled images on a device, one row each."""
-        rows = images.reshape(len(images), -1).astype(np.float32)
+        rows = images.reshape(len(images), math.prod(images.shape[1:])).astype(np.float32)
         rows -= self.mean
         rows /= self.std
         return xgrad.asarray(rows, device=device)
@@ -145,14 +148,15 @@ class Position:
     seen: int  # images of this epoch so far
     sums: Sums  # of these images
     start: float  # time at which the epoch began; seconds since then in a checkpoint
+    best: dict[str, Tensor]  # weights of the epoch with the smallest validation loss, if there is a validation split
 
 
 class TrainingRun:
     """One run of the command, with its files and its state, with which it can be resumed.
 
-    After each epoch all files are replaced together. Whenever the process is killed, the configuration and the last
-    line of the metrics in the folder are those of its weights. A kill within the replacement may leave no weights: see
-    `write_together`.
+    After each epoch all files are replaced together. Whenever the process is killed, the weights in the folder are
+    those of the last epoch in the metrics, or of the best one if there is a validation split. A kill within the
+    replacement may leave no weights: see `write_together`. The test images are evaluated once, after all choices.
 
     Numbers that the seed determines are in other files than times, so that they can be compared. Whether steps are
     captured affects times only.
@@ -162,13 +166,18 @@ class TrainingRun:
         self, options: Options, data: TrainTestImages, device: Device, out: Path, quiet: bool, capture: bool = False
     ) -> None:
         self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
-        self.scaling = Scaling.of(data.train)
-        self.train, self.test = (
+        count = len(data.train) - options.validation
+        train, held = (
+            Split(data.train.images[part], data.train.labels[part]) for part in (slice(count), slice(count, None))
+        )
+        self.scaling = Scaling.of(train)
+        self.train, self.validation, self.test = (
             TensorDataset(
                 self.scaling(split.images, device), xgrad.asarray(split.labels.astype(np.int64), device=device)
             )
-            for split in (data.train, data.test)
+            for split in (train, held, data.test)
         )
+        self.metric_names = METRIC_NAMES if options.validation else METRIC_NAMES[:3]
         height, width = data.train.images.shape[1:]
         self.shape = (height, width)
         self.background = -self.scaling.mean / self.scaling.std
@@ -195,7 +204,7 @@ class TrainingRun:
         self.saved = 0  # the last epoch with all files written
         self.checkpoint_every, self.keep = 0, 3  # steps between checkpoints, 0 for none, and their number
         self.signals: list[int] = []  # that were received
-        self.position = Position(0, 0, self.zero_sums(), 0.0)
+        self.position = Position(0, 0, self.zero_sums(), 0.0, {})
         self.metrics: list[dict[str, float]] = []
         self.timing: list[dict[str, float]] = []
 
@@ -206,9 +215,14 @@ class TrainingRun:
         with stop_signals() as self.signals:
             try:
                 for epoch in range(len(self.metrics) + 1, self.options.epochs + 1):
+                    if 0 < self.options.patience <= epoch - 1 - self.best_epoch:
+                        self.say(f"no smaller validation loss than that of epoch {self.best_epoch}: ended")
+                        break
                     if not self.epoch(epoch):
                         return 1
                     self.stop_if_asked()
+                if not self.finish():
+                    return 1
                 self.draw()
             except Stopped as stopped:
                 steps = self.position.steps
@@ -250,11 +264,15 @@ class TrainingRun:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from what `state_dict` returned, on any device; raise an error for what it cannot have returned."""
         position, metrics, timing = Position(**state["position"]), state["metrics"], state["timing"]
+        best = {name: x.to(self.device) for name, x in position.best.items()}
+        shapes = {name: x.shape for name, x in self.model.state_dict().items()}
+        if {name: x.shape for name, x in best.items()} != (shapes if metrics and self.options.validation else {}):
+            raise ValueError("the weights of the best epoch are those of another network")
         losses, correct = (x.to(self.device) for x in position.sums)
-        numbers = [x for line in (vars(position) | {"sums": 0}, *metrics, *timing) for x in line.values()]
+        numbers = [x for line in (vars(position) | {"sums": 0, "best": 0}, *metrics, *timing) for x in line.values()]
         if losses.shape or correct.shape or not all(0 <= x < math.inf for x in numbers) or len(metrics) != len(timing):
             raise ValueError("the numbers of images, steps or seconds, or the metrics, are of another kind")
-        for lines, names in ((metrics, METRIC_NAMES), (timing, TIMING_NAMES)):
+        for lines, names in ((metrics, self.metric_names), (timing, TIMING_NAMES)):
             if any(tuple(line) != names for line in lines):
                 raise ValueError(f"expected {', '.join(names)} of each epoch")
         self.model.load_state_dict(state["model"])
@@ -264,7 +282,7 @@ class TrainingRun:
                 raise ValueError(f"the state of {type(part).__name__} is of another kind")
             part.load_state_dict(saved)
         self.loader.load_state_dict(state["loader"])
-        position.sums, position.start = (losses, correct), -position.start
+        position.sums, position.start, position.best = (losses, correct), -position.start, best
         self.position, self.metrics, self.timing, self.saved = position, metrics, timing, len(metrics)
         xgrad.random.set_state(state["random"])
 
@@ -291,27 +309,58 @@ class TrainingRun:
         start = self.position.start
         train_loss, train_accuracy = self.learn(number)
         trained = time.perf_counter()
-        test_loss, test_accuracy = self.evaluate()
+        validation: tuple[float, ...] = self.evaluate(self.validation) if self.options.validation else ()
         evaluated = time.perf_counter()
-        if not math.isfinite(train_loss + test_loss):
-            note(
-                f"expected finite losses, got {train_loss} on the training and {test_loss} on the test images in "
-                f"epoch {number}: choose a smaller --lr than {self.options.lr:g}"
-            )
+        figures = (number, train_loss, train_accuracy, *validation)
+        if not self.finite(figures, "training or validation"):
             return False
         rate = len(self.train) / (trained - start)
-        self.position = Position(self.position.steps, 0, self.zero_sums(), 0.0)
-        figures = (number, train_loss, train_accuracy, test_loss, test_accuracy)
-        self.metrics.append(dict(zip(METRIC_NAMES, figures, strict=True)))
+        shown = "validation loss {:.4f}  accuracy {:.2%}  ".format(*validation) if validation else ""
+        self.metrics.append(dict(zip(self.metric_names, figures, strict=True)))
+        best = self.position.best
+        if self.options.validation and self.best_epoch == number:
+            best = {name: xgrad.asarray(x, copy=True) for name, x in self.model.state_dict().items()}
+        self.position = Position(self.position.steps, 0, self.zero_sums(), 0.0, best)
+        if isinstance(self.schedule, lr_scheduler.ReduceLROnPlateau):
+            self.schedule.step(validation[0])
         captured = getattr(self.step, "refusal", "not captured") is None
         times = (number, captured, trained - start, evaluated - trained, rate)
         self.timing.append(dict(zip(TIMING_NAMES, times, strict=True)))
         self.write()
         self.say(
             f"epoch {number}/{self.options.epochs}  train loss {train_loss:.4f}  accuracy {train_accuracy:.2%}  "
-            f"test loss {test_loss:.4f}  accuracy {test_accuracy:.2%}  {evaluated - start:.1f} s  {rate:.0f} images/s"
+            + shown
+            + f"{evaluated - start:.1f} s  {rate:.0f} images/s"
         )
         return True
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch with the smallest validation loss, or the last one without a validation split; 0 before any."""
+        losses = [line["validation_loss"] for line in self.metrics] if self.options.validation else []
+        return losses.index(min(losses)) + 1 if losses else len(self.metrics)
+
+    def finish(self) -> bool:
+        """Evaluate the weights of the run on the test images, and write; return whether the loss is finite."""
+        if self.position.best:
+            self.model.load_state_dict(self.position.best)
+        start = time.perf_counter()
+        loss, accuracy = self.evaluate(self.test)
+        if not self.finite((loss,), "test"):
+            return False
+        epoch = self.best_epoch
+        self.timing.append({"epoch": epoch, "test_seconds": time.perf_counter() - start})
+        self.metrics.append({"epoch": epoch, "test_loss": loss, "test_accuracy": accuracy})
+        self.write()
+        return True
+
+    def finite(self, figures: tuple[float, ...], images: str) -> bool:
+        """Return whether figures are finite, or note that they are not."""
+        wrong = [x for x in figures if not math.isfinite(x)]
+        if wrong:
+            lr = self.options.lr
+            note(f"expected finite losses, got {wrong[0]} on {images} images: choose a smaller --lr than {lr:g}")
+        return not wrong
 
     def zero_sums(self) -> Sums:
         """Return the sums of no images."""
@@ -324,7 +373,8 @@ class TrainingRun:
         with closing(Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet)) as progress:
             for images, labels in self.loader:
                 position.sums = self.step(images, labels, *position.sums)
-                self.schedule.step()
+                if not isinstance(self.schedule, lr_scheduler.ReduceLROnPlateau):
+                    self.schedule.step()
                 position.seen, position.steps = position.seen + len(labels), position.steps + 1
                 if progress.due():
                     progress.show(position.seen, *means(position.sums, position.seen))
@@ -346,13 +396,13 @@ class TrainingRun:
         self.scaler.update()
         return add_batch(logits, labels, loss, losses, correct)
 
-    def evaluate(self) -> tuple[float, float]:
-        """Return mean loss and accuracy on the test images."""
+    def evaluate(self, images_and_labels: TensorDataset) -> tuple[float, float]:
+        """Return mean loss and accuracy on images that are not for training."""
         self.model.eval()
         sums = self.zero_sums()
-        for images, labels in DataLoader(self.test, batch_size=1000):
+        for images, labels in DataLoader(images_and_labels, batch_size=1000):
             sums = self.check(images, labels, *sums)
-        return means(sums, len(self.test))
+        return means(sums, len(images_and_labels))
 
     @xgrad.no_grad()
     def test_batch(self, images: Tensor, labels: Tensor, losses: Tensor, correct: Tensor) -> Sums:
@@ -362,13 +412,15 @@ class TrainingRun:
 
     def write(self) -> None:
         """Write the files of the run together, so that weights, metrics and configuration belong to one epoch."""
-        files: dict[str, bytes | None] = {WEIGHTS: serialized(self.model.state_dict())}  # first: see write_together
+        files: dict[str, bytes | None] = {
+            WEIGHTS: serialized(self.position.best or self.model.state_dict())
+        }  # first: see write_together
         files[CONFIG] = (json.dumps(self.config(), indent=2) + "\n").encode()
         for name, lines in ((METRICS, self.metrics), (TIMING, self.timing)):
             files[name] = "".join(json.dumps(line) + "\n" for line in lines).encode()
         files |= dict.fromkeys(PICTURES)  # pictures of earlier weights are removed
         write_together({str(self.out / name): content for name, content in files.items()})
-        self.saved = len(self.metrics)
+        self.saved = int(max(line["epoch"] for line in self.metrics))
 
     def config(self) -> dict[str, Any]:
         """Return the settings that repeat the run and describe the weights."""
