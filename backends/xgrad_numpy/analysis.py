@@ -20,14 +20,13 @@ class Analysis:
     def __init__(self, program: Program, arrays: Sequence[np.ndarray]) -> None:
         self._calls = calls = program.calls
         self.read_only = set[int]()  # views that NumPy does not write to
+        self.readers: dict[int, list[Call]] = {}
         for call in calls:
             views = {x.storage for x in call.reads if call.function is np.broadcast_to or x.number in self.read_only}
             self.read_only.update([x.number for x in call.results if x.storage in views])
-        self.makers = {x.number: i for i, call in enumerate(calls) for x in call.results}  # indices of calls
-        self.readers: dict[int, list[Call]] = {}
-        for call in calls:
             for x in call.reads:
                 self.readers.setdefault(x.number, []).append(call)
+        self.makers = {x.number: i for i, call in enumerate(calls) for x in call.results}  # indices of calls
         self.escaping = {x.storage for x in program.outputs}
         ends = {x.storage: i for i, call in enumerate(calls) for x in (*call.reads, *call.results, *call.writes)}
         self.ends = ends | dict.fromkeys(self.escaping, len(calls))  # the last call that uses each storage
@@ -49,8 +48,7 @@ class Analysis:
                     accesses.append((i, *extents.get(x.number, shared[x.storage])))
             for x in call.results:
                 known = [extents[y.number] for y in call.reads if y.storage is x.storage and y.number in extents]
-                if known:
-                    extents[x.number] = known[0]
+                extents.update((x.number, memory) for memory in known[:1])
             first = i + 1 if call.check is not None else first
             if call.function is np.asarray and getattr(call.args[0], "scalar", False):
                 if self._is_read_once(call.args[0]):

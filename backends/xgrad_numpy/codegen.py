@@ -77,8 +77,9 @@ class Code:
         self, parameters: list[Slot], before: list[Instruction], after: list[Instruction], outputs: list[Slot]
     ) -> None:
         consume = deque[Any](maxlen=0).extend
-        self.scope: dict[str, Any] = {"__name__": "xgrad", "call": operator.call, "partial": partial}
-        self.scope |= {"starmap": starmap, "consume": consume}
+        self.scope = dict[str, Any](
+            __name__="xgrad", call=operator.call, partial=partial, starmap=starmap, consume=consume
+        )
         self.done: list[Any] = []
         self._names: dict[int, tuple[str, Any]] = {}  # with the operand, by its id
         self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # of static slots in loops
@@ -158,10 +159,8 @@ class Code:
         if id(operand) not in self._names:
             name = f"x{len(self._names)}"
             self._names[id(operand)] = name, operand
-            if kind is not Slot:
-                self.scope[name] = operand
-            elif not operand.dynamic:
-                self.scope[name] = operand.array
+            if kind is not Slot or not operand.dynamic:
+                self.scope[name] = _resolve(operand)
         return self._names[id(operand)][0]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -92,8 +93,7 @@ class Lowering:
         return self._arrays[key]
 
     def _static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
-        slot = Slot()
-        slot.find, slot.order = find, len(self.static)
+        slot = Slot(find=find, order=len(self.static))
         for source in sources:
             source.dependents.append(slot)
         self.static.append(slot)
@@ -260,11 +260,10 @@ class Lowering:
         if arg.scalar or (shape == result.shape and arg.dtype == dtype):
             return operand
         row = _row(shape, result, dtype)
-        if not (long and math.prod(shape) < row.size and result.shape[-1] <= _SHORT and is_dense(result)):
-            if arg.dtype == dtype:
-                return operand
-            row = np.empty(shape, dtype)
-        copy = self._scratch(row)
+        repeated = long and math.prod(shape) < row.size and result.shape[-1] <= _SHORT and is_dense(result)
+        if not repeated and arg.dtype == dtype:
+            return operand
+        copy = self._scratch(row if repeated else np.empty(shape, dtype))
         self._emit(operator.setitem, copy, ..., operand)
         return copy
 
@@ -281,17 +280,14 @@ class Lowering:
     def _matmul(self, call: Call, result: Value) -> bool:
         x, y = call.args
         left, right = self._operand(call.args)
-        if call.options or not is_contiguous(result):
+        dot = len(y.shape) == 2 <= len(x.shape) and x.dtype in _FLOATS
+        flat = dot and len(x.shape) > 2  # a stack of matrices, as one of all rows
+        if call.options or not is_contiguous(result) or (flat and not (is_contiguous(x) and all(x.shape + y.shape))):
             return False
-        if len(y.shape) != 2 or len(x.shape) < 2 or x.dtype not in _FLOATS:
-            self._emit(np.matmul, left, right, self._destination(result))
-        elif len(x.shape) == 2:
-            self._emit(np.ndarray.dot, left, right, self._destination(result))
-        elif is_contiguous(x) and 0 not in (*x.shape, *y.shape):
-            rows, out = self._view(left, np.reshape, (-1, x.shape[-1])), self._destination(result)
-            self._emit(np.ndarray.dot, rows, right, self._view(out, np.reshape, (-1, y.shape[1])))
-        else:
-            return False
+        out = self._destination(result)
+        if flat:
+            left, out = self._view(left, np.reshape, (-1, x.shape[-1])), self._view(out, np.reshape, (-1, y.shape[1]))
+        self._emit(np.ndarray.dot if dot else np.matmul, left, right, out)
         return True
 
     def _sum(self, call: Call, result: Value) -> bool:
@@ -323,9 +319,8 @@ class Lowering:
         if x.dtype.kind in "iu" and 0 not in x.shape and result.scalar and len(truths) == len(readers) and all(checks):
             self._emit_result(result, np.ndarray.argmax if largest else np.ndarray.argmin, self._operand(x))
             return self._emit_result(result, np.ndarray.item, self._operand(x), self._slots[result.number])
-        if functions.has_rows(x, call.options.get("axis"), is_contiguous(x)):
-            return False
-        return self._reduce(np.maximum if largest else np.minimum, call, result)
+        rows = functions.has_rows(x, call.options.get("axis"), is_contiguous(x))
+        return not rows and self._reduce(np.maximum if largest else np.minimum, call, result)
 
     def _reduce(self, function: np.ufunc, call: Call, result: Value) -> bool:
         x, axis, dtype, keepdims = call.args[0], *map(call.options.get, ("axis", "dtype", "keepdims"))
@@ -336,8 +331,7 @@ class Lowering:
         if type(single) is int and dtype is None and x.dtype in _FLOATS and x.shape[single] == 2 and not result.scalar:
             before = (slice(None),) * (single % len(x.shape))  # one call for all pairs, in place of a loop for each
             halves = [self._view(operand, operator.getitem, (*before, i, ...)) for i in range(2)]
-            out = self._destination(result)
-            out = self._view(out, operator.getitem, (*before, 0, ...)) if keepdims else out
+            out = self._view(self._destination(result), operator.getitem, (*before, 0, ...) if keepdims else ...)
             self._emit_ufunc(function, halves, out)
             if function is np.add:  # NumPy starts at 0, so the sum of -0. and -0. is 0.
                 self._emit(np.add, out, self._constant(0, x.dtype), out)
@@ -367,10 +361,8 @@ class Lowering:
         bits = np.dtype(f"i{dtype.itemsize}")
         factors = self._scratch(np.ndarray(shape, bits, None, 0, result.strides))
         self._emit(operator.setitem, factors, ..., mask)  # 1 where the condition holds
-        if zeros[0]:
-            self._emit(np.subtract, factors, self._constant(1, bits), factors)
-        else:
-            self._emit(np.negative, factors, factors)
+        pair = (factors, self._constant(1, bits)) if zeros[0] else (self._constant(0, bits), factors)
+        self._emit(np.subtract, *pair, factors)
         out = self._view(self._destination(result, (x,)), np.ndarray.view, bits)
         self._emit(np.bitwise_and, self._view(source, np.ndarray.view, bits), factors, out)
         return True
@@ -387,9 +379,8 @@ _RULES[functions.relu] = lambda self, call, result: self._elementwise(np.maximum
 
 def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:
     """Return memory for an operand repeated along axes of a result, innermost first, for long inner loops."""
-    strides: Any = result.strides
     lengths = [1] * (len(result.shape) - len(shape)) + list(shape)
-    axes = sorted(range(len(lengths)), key=lambda axis: -strides[axis])
+    axes = sorted(range(len(lengths)), key=lambda axis: -(result.strides or ())[axis])
     for axis in reversed(axes):
         if math.prod(lengths) * result.shape[axis] > _SMALL * lengths[axis]:
             break
@@ -406,11 +397,9 @@ def _check(expected: bool, value: Any) -> None:
 @lru_cache(1024)
 def _computed_in(function: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return the dtypes to which a ufunc converts arrays and numbers of these dtypes and types, None if unknown."""
-    try:
-        dtypes: tuple[Any, ...] = function.resolve_dtypes((*kinds, *[None] * function.nout))  # before NumPy 2.1 untyped
-    except (TypeError, ValueError):
-        return None
-    return dtypes[: len(kinds)]
+    with suppress(TypeError, ValueError):
+        return tuple(function.resolve_dtypes((*kinds, *[None] * function.nout))[: len(kinds)])
+    return None
 
 
 def _is_exact(value: Any, dtype: Any) -> bool:

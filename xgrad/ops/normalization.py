@@ -91,18 +91,18 @@ def _rule(
     else:
         average, scale = saved
         x = x - average
+    x *= scale
     count, one_factor = _count(x, axes), _is_factor(x, weight, axes)
     if one_factor:
         factor = scale if weight is None else scale * weight
     else:
-        factor, of_weight, of_bias = scale, x * scale, g
-        of_weight *= g
+        factor, of_weight, of_bias = scale, x * g, g
         g = g * weight
-    dots = _product_sum(xp, g, x, axes) * scale
+    dots = _product_sum(xp, g, x, axes)
     total: Any = _sum(xp, g, axes) if centered else None
     if one_factor:
         of_weight, of_bias = dots, total
-    x *= dots * scale / -count
+    x *= dots / -count
     x += g
     if centered:
         x -= total / count
