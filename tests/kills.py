@@ -22,7 +22,7 @@ EQUAL = ("weights.safetensors", "config.json", "metrics.jsonl")
 
 
 class Kills(NamedTuple):
-    """What happened: kills, those of them during a write, checkpoints that were left out, and files that differ."""
+    """Outcome of a killed run: kills, those during a write, damaged checkpoints, and files that differ."""
 
     total: int
     writing: int

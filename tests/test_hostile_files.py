@@ -219,8 +219,8 @@ INVALID = {
     "data after the last tensor": written({"x": entry()}, bytes(9)),
     "bits that do not fill a byte": written({"x": entry(0, 1, [1], "F4")}, bytes(1)),
     "the same name twice": written(b'{"x":%b,"x":%b}' % ((json.dumps(entry()).encode(),) * 2)),
-    "metadata that are no object": written({"__metadata__": 1, "x": entry()}),
-    "metadata that are no strings": written({"__metadata__": {"a": 1}, "x": entry()}),
+    "metadata other than an object": written({"__metadata__": 1, "x": entry()}),
+    "metadata other than strings": written({"__metadata__": {"a": 1}, "x": entry()}),
     "metadata twice": written(b'{"__metadata__":{},"__metadata__":{}}', b""),
 }
 

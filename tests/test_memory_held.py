@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_error_of_memory_says_what_was_asked_for_and_what_is_held(device: str) -
 
 
 def test_error_of_memory_in_the_backward_pass_says_what_is_held() -> None:
-    def backward(xp, g):  # type: ignore[no-untyped-def]
+    def backward(xp: Any, g: Any) -> Any:
         raise MemoryError("Unable to allocate 1 TiB")
 
     x = xgrad.ones(1000, requires_grad=True)

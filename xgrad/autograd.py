@@ -133,7 +133,8 @@ def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     >>> x.grad
     Tensor([3.5731..., 0.4163...])
     """
-    return recomputation().checkpoint(function, args, kwargs)  # type: ignore[no-any-return]
+    result: R = recomputation().checkpoint(function, args, kwargs)
+    return result
 
 
 @documented()

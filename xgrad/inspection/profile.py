@@ -72,7 +72,7 @@ class Event:
     start, seconds, inner : float
         The start, the time on the host, and the part of it that events within this one took.
     memory : int
-        The bytes of results that are no views.
+        The bytes of results other than views.
     shapes : str
         The shapes of the results.
     marks : list

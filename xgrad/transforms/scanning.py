@@ -114,7 +114,9 @@ class _Segment:
         """Return what the call returns, with a graph that saves only the arguments."""
         containers = rebuild((state, steps), range(len(state) + sum(map(len, steps))))  # without the tensors
         tensors = [x for _, x in leaves((state, steps))]
-        return recomputed("scan", lambda tensors: self(*rebuild(containers, tensors)), tensors)  # type: ignore[no-any-return]
+        result: tuple[list[Tensor], list[list[Tensor]]]
+        result = recomputed("scan", lambda tensors: self(*rebuild(containers, tensors)), tensors)
+        return result
 
 
 def _checked_state(path: str, before: Tensor, x: Any) -> Tensor:
