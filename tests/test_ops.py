@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import xgrad
+from xgrad.autograd import grad
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase, Sample
-from xgrad.parity.run_op import options, outputs, quiet, run_op, run_op_pytorch, tensors
+from xgrad.parity.run_op import options, outputs, quiet, run_op, run_op_pytorch, tensors, to_numpy, weights
 from xgrad.testing import gradcheck, gradgradcheck
 
 pytestmark = [
@@ -77,8 +78,31 @@ def check(derivatives: Callable[..., bool], op: OpCase, samples: list[Sample], d
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=str)
-def test_second_derivatives_agree_with_differences(op: OpCase, device: str) -> None:
-    check(gradgradcheck, op, [*op.samples, *op.complex_samples()], device)
+def test_second_derivatives_agree_with_differences_and_between_devices(op: OpCase, device: str) -> None:
+    samples, target, cpu = [*op.samples, *op.complex_samples()], usable(device, op), xgrad.Device("cpu")
+    if target is cpu:
+        return check(gradgradcheck, op, samples, device)
+    for sample in samples:  # the rules have passed on `cpu`, and a comparison costs a fifth of differences
+        with noted(sample):
+            for x, y in zip(*[second_derivatives(op, sample, each) for each in (target, cpu)], strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
+
+
+def second_derivatives(op: OpCase, sample: Sample, device: xgrad.Device) -> list[np.ndarray]:
+    """Return the gradients, by the inputs and by the incoming gradients, of a weighted sum of the gradients."""
+
+    def weighted(x: xgrad.Tensor) -> xgrad.Tensor:
+        return xgrad.asarray(weights(x.shape, np.dtype(str(x.dtype)), sample.start), device=device)
+
+    given = tensors(sample, device, np.dtype("float64"), True)
+    xs = [x for x in given if isinstance(x, xgrad.Tensor) and x.requires_grad]
+    outs = [out for out in outputs(op.fn(*given, **options(sample, device))) if out.requires_grad]
+    gs = [weighted(out).requires_grad_() for out in outs]
+    first = [g for g in grad(outs, xs, gs, create_graph=True, allow_unused=True) if g is not None]
+    assert all(g.device is device for g in first)
+    ends = [g for g in first if g.requires_grad]
+    second = grad(ends, [*xs, *gs], [weighted(g) for g in ends], allow_unused=True) if ends else []
+    return [np.zeros(()) if g is None else to_numpy(g) for g in second]
 
 
 @pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if op.complex], ids=str)

@@ -36,11 +36,11 @@ REFUSED = {
 
 def step_of(op: OpCase, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
     """Return a function of inputs and of a factor of the first gradient, which returns values and gradients."""
-    fixed = options(sample, CPU)
+    fn, fixed = op.fn, options(sample, CPU)  # not `op`, whose samples would be searched for state
 
     def step(inputs: list[Any], scale: Any) -> Any:
         xs = [x.detach().requires_grad_() if wants else x for x, wants in zip(inputs, wanted, strict=True)]
-        outs = [out for _, out in trees.leaves(op.fn(*xs, **fixed)) if isinstance(out, xgrad.Tensor)]
+        outs = [out for _, out in trees.leaves(fn(*xs, **fixed)) if isinstance(out, xgrad.Tensor)]
         leaves, orders = [x for x, wants in zip(xs, wanted, strict=True) if wants], []
         ends, cotangents = [out for out in outs if out.requires_grad], []
         for _ in range(order):

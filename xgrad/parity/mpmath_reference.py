@@ -54,6 +54,11 @@ def _special_functions(mp: Any) -> Any:
 
         return solve
 
+    def legendre(m: Any, v: Any, x: Any) -> Any:
+        """Return Ferrers' function of an integer order: DLMF 14.3.4, 20 times as fast as `mpmath.legenp`."""
+        factor = (-1) ** int(m) * mp.rf(v - m + 1, 2 * m) * (1 - x * x) ** (m / 2) / 2**m / mp.factorial(m)
+        return factor * mp.hyp2f1(v + m + 1, m - v, m + 1, (1 - x) / 2)
+
     bessel = {"i": mp.besseli, "j": mp.besselj, "k": mp.besselk, "y": mp.bessely}
     inverses = {
         "bdtri": "bdtr", "nbdtri": "nbdtr", "pdtri": "pdtr", "chdtri": "chdtrc", "fdtri": "fdtr", "stdtrit": "stdtr",
@@ -115,10 +120,10 @@ def _special_functions(mp: Any) -> Any:
         ive=lambda v, x: mp.besseli(v, x) * mp.exp(-abs(x)),
         k0e=lambda x: f.kve(0, x),
         k1e=lambda x: f.kve(1, x),
-        kve=lambda v, x: mp.besselk(v, x) * mp.exp(x),
+        kve=lambda v, x: mp.sqrt(mp.pi) * (2 * x) ** v * mp.hyperu(v + 0.5, 2 * v + 1, 2 * x),  # DLMF 10.39.6
         # others
         ellipkm1=lambda p: mp.ellipk(1 - p),
-        lpmv=lambda m, v, x: mp.legenp(v, m, x),
+        lpmv=legendre,
         spence=lambda z: mp.polylog(2, 1 - z),
         cosm1=lambda x: -2 * mp.sin(x / 2) ** 2,
         radian=lambda d, m, s: (d + m / 60 + s / 3600) * mp.pi / 180,
