@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy.random
 
+from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.nn.module import Module, edits
@@ -107,7 +108,7 @@ class State:
         if isinstance(x, Optimizer):
             params = [(i, j, p) for i, group in enumerate(x.param_groups) for j, p in enumerate(group["params"])]
             return set().union(*[self._visit(p, f"{name}.param_groups[{i}]['params'][{j}]") for i, j, p in params])
-        if isinstance(x, Generator):
+        if isinstance(x, (Generator, Function)):
             return set()
         owner = x.__self__ if isinstance(x, BuiltinMethodType) else x  # of random.random, its generator
         if isinstance(owner, _FOREIGN):
@@ -197,9 +198,8 @@ class State:
                 ids |= self._item(scope, name, name, 0)
                 continue
             inside = vars(scope[name])
-            for key in sorted(names & inside.keys()):
-                if isinstance(inside[key], _CONTAINERS):
-                    ids |= self._item(inside, key, f"{name}.{key}", 0)
+            for key in sorted(key for key in names & inside.keys() if isinstance(inside[key], _CONTAINERS)):
+                ids |= self._item(inside, key, f"{name}.{key}", 0)
         return ids
 
 
