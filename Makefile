@@ -4,6 +4,7 @@
 #   make test         the tests
 #   make check        lint, types and tests; make lint, make types for one of them
 #   make test-peers   the tests that need PyTorch or JAX, which it installs beside, into .venv-peers
+#   make test-distributed  the tests of several processes, which need MPI, in .venv-mpi
 #   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
 #   make test-extras  the wheel with each combination of extras, each in an environment of its own
 #   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
@@ -36,11 +37,13 @@ PIP_INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check
 # One thread for each of the workers: two threads of each of two workers on two cores wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
 
+mpi_extras = mpi,test
+
 # CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
 gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
-.PHONY: train test check lint types test-peers with-peers test-oldest with-oldest test-extras bench \
-        conformance peer-suites with-suites gpu-check clean
+.PHONY: train test check lint types test-peers with-peers test-distributed with-distributed test-oldest with-oldest \
+        test-extras bench conformance peer-suites with-suites gpu-check clean
 .NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -74,6 +77,12 @@ test-oldest:
 with-oldest: $(if $(strip $(VENV)),$(VENV)/.has-oldest,$(call has,test))
 	$(PYTEST) $(ARGS)
 
+test-distributed:
+	@$(MAKE) --no-print-directory with-distributed VENV="$(VENV:%=%-mpi)"
+
+with-distributed: $(call has,$(mpi_extras))
+	$(RUN) -m pytest tests/distributed $(ARGS)
+
 test-extras:
 	$(PYTHON) tests/extras.py $(ARGS)
 
@@ -95,7 +104,7 @@ gpu-check: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV:%=%-check) $(VENV:%=%-peers) $(VENV:%=%-oldest) $(VENV:%=%-suites) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV:%=%-check) $(VENV:%=%-peers) $(VENV:%=%-oldest) $(VENV:%=%-mpi) $(VENV:%=%-suites) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.has-oldest: pyproject.toml tests/oldest.py

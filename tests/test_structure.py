@@ -44,7 +44,7 @@ LAYERS = [
     "autograd fft linalg special serialization",
     "nn",
     "optim",
-    "amp data inspection transforms",
+    "amp data distributed inspection transforms",
     "capture testing",
     "__init__ standard_2024_12",
     "parity",

@@ -171,13 +171,17 @@ class FlatParameters:
     def states(self) -> list[State]:
         """Return the state of each parameter, with views of the arrays."""
         arrays = {
-            key: self.layout.views(array._data) if self.elementwise else [array._data]
+            key: self.layout.views(self.whole(array._data)) if self.elementwise else [array._data]
             for key, array in self.arrays.items()
         }
         return [
             State(self.device, self.layout.placement.dtype, self.numbers | {key: x[i] for key, x in arrays.items()})
             for i in range(len(self.params))
         ]
+
+    def whole(self, array: Any) -> Any:
+        """Return an array of the state as long as the parameters."""
+        return array
 
     def _store(self, state: State) -> None:
         """Keep the state that an update leaves: all of it or, if interrupted, nothing."""
@@ -228,7 +232,8 @@ class FlatParameters:
         values = plain_numbers(self.numbers) | arrays
         if not self.elementwise:
             return self._update_tile(update, self.segments[0]._data, self.gradients.views[0]._data, values, options)
-        p, g, size = self.buffer._data, self.gradients.buffer._data, self.layout.size
+        p, g = self.updated_arrays()
+        size = p.shape[0]
         tile = self.layout.placement.device.backend.tile_size
         if tile is None or size <= tile:
             return self._update_tile(update, p, g, values, options)
@@ -238,10 +243,14 @@ class FlatParameters:
             for key, value in state.items():
                 if state.is_array(key) and value is not tiles.get(key):
                     if key not in arrays:
-                        arrays[key] = self.layout.empty()
+                        arrays[key] = self.device.xp.empty_like(p)
                     arrays[key][part] = value
         state.update({key: arrays[key] for key in state if state.is_array(key)})
         return state
+
+    def updated_arrays(self) -> tuple[Any, Any]:
+        """Return the parameters that an elementwise rule updates, and their gradients, as one array each."""
+        return self.buffer._data, self.gradients.buffer._data
 
     def _update_tile(
         self, update: Update, p: Any, g: Any, values: Mapping[str, Any], options: Mapping[str, Any]
@@ -261,6 +270,18 @@ class FlatParameters:
             if value is g or value is p:
                 state[key] = device.xp.asarray(value, copy=True)
         return state
+
+    def take_gradients(self) -> Any:
+        """Bring all gradients to a buffer that nothing else sees, as those of the parameters, and return it."""
+        arrays = [leaf.grad._data for leaf in self.leaves]
+        if self.gradients.exposed:
+            self.gradients.reallocate()
+        gradients = self.gradients
+        for leaf, array, view, tensor in zip(self.leaves, arrays, gradients.views, gradients.tensors, strict=True):
+            if array is not view._data:
+                view._data[...] = array
+            leaf.grad = tensor
+        return gradients.buffer._data
 
     def _gather_gradients(self) -> None:
         """Copy gradients outside the buffer, such as assigned ones, into it."""

@@ -60,6 +60,7 @@ class Optimizer:
             raise TypeError(f"{type(self).__name__}: expected a dict of defaults, got {type(defaults).__name__}")
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
+        self.packing: Callable[..., FlatParameters] = FlatParameters
         self._packed: dict[int, _PackedGroup] = {}  # by the id of the group
         self._unpacked_state: dict[Tensor, State] = {}  # of parameters that are not packed now
         groups = _as_list(type(self).__name__, params)
@@ -166,16 +167,22 @@ class Optimizer:
 
     def apply_update(self, update: Update) -> None:
         """Update each parameter that has a gradient, by a rule that is called as `update` is."""
+        for flat, group in self.pack():
+            flat.step(update, group)
+
+    def pack(self) -> list[tuple[FlatParameters, dict[str, Any]]]:
+        """Pack the parameters, with the gradients that they have now, and return them with their groups."""
         if not all(map(self._has_packed, self.param_groups)):  # groups were added, or edited
             self._unpacked_state, self._packed = self._states(), {}
+        flats = []
         for group in self.param_groups:
             packed = self._packed.get(id(group))
             if packed is None or not packed.holds():
                 if packed is not None:
                     self._unpacked_state |= packed.states()
                 packed = self._pack(group)
-            for flat in packed.flats:
-                flat.step(update, group)
+            flats += [(flat, group) for flat in packed.flats]
+        return flats
 
     def flats(self) -> list[FlatParameters]:
         """Return the packed parameters of all groups."""
@@ -203,7 +210,7 @@ class Optimizer:
             kind = (stepped, leaf.grad is None, p.device, p.dtype, numbers, None if self.elementwise else id(p))
             alike.setdefault(kind, []).append((p, state))
         flats = [
-            FlatParameters([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
+            self.packing([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
             for kind, members in alike.items()
         ]
         packed = self._packed[id(group)] = _PackedGroup(list(map(id, group["params"])), flats, constants)

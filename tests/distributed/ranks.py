@@ -1,0 +1,132 @@
+"""Checks that all ranks of a job run: each compares the job with a training run of its own process alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn, optim
+from xgrad.distributed import Communicator, DataParallel, RankError, world
+from xgrad.nn.utils import clip_grad_norm_
+
+OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
+    "adamw": lambda params: optim.AdamW(params, lr=0.05),
+    "momentum": lambda params: optim.SGD(params, lr=0.1, momentum=0.9),
+}
+IMAGES = xgrad.asarray(np.random.default_rng(0).normal(size=(7, 5)))  # parts of unequal sizes
+LABELS = xgrad.asarray([0, 1, 2, 0, 1, 2, 0])
+
+
+class Run:
+    """A training run in float64, of all ranks or of one process."""
+
+    def __init__(self, ranks: Communicator, optimizer: str, shard: bool = False, seed: int = 0) -> None:
+        xgrad.manual_seed(seed)
+        self.ranks, self.model = ranks, nn.MLP([5, 6, 3]).to(dtype=xgrad.float64)
+        self.optimizer = OPTIMIZERS[optimizer](self.model.parameters())
+        self.parallel = DataParallel(self.model, self.optimizer, ranks, shard)
+
+    def backward(self) -> xgrad.Tensor:
+        rows = self.ranks.part(len(LABELS))
+        loss = nn.functional.cross_entropy(self.model(IMAGES[rows, :]), LABELS[rows], reduction="sum") / len(LABELS)
+        self.optimizer.zero_grad()
+        loss.backward()
+        return loss.detach()
+
+    def steps(self, count: int, accumulate: int = 1, clip: float | None = None) -> Run:
+        for _ in range(count):
+            loss = self.backward()
+            for _ in range(accumulate - 1):
+                (nn.functional.cross_entropy(self.model(IMAGES[:2, :]), LABELS[:2]) / self.ranks.size).backward()
+            self.parallel.reduce_gradients(1.0)
+            if clip is not None:
+                norm = self.parallel.clip_grad_norm_(clip)
+                assert norm > clip
+            self.optimizer.step()
+            self.parallel.check(loss, weights=True)
+        return self
+
+    def weights(self) -> np.ndarray:
+        return np.concatenate([p.detach().numpy().ravel() for p in self.model.parameters()])
+
+
+def check_weights(ranks: Communicator) -> None:
+    for name, shard, options in product(OPTIMIZERS, (False, True), ({}, {"accumulate": 2}, {"clip": 0.01})):
+        job = Run(ranks, name, shard, seed=ranks.rank).steps(4, **options)  # begins with the weights of rank 0
+        alone = Run(Communicator(), name).steps(4, **options)
+        assert np.max(np.abs(job.weights() - alone.weights())) < 1e-12, (name, shard, options)
+        assert not np.array_equal(job.weights(), Run(Communicator(), name).weights())
+
+
+def check_clipping_of_one_process(ranks: Communicator) -> None:
+    job, alone = Run(ranks, "adamw", True), Run(Communicator(), "adamw")
+    for run in job, alone:
+        run.steps(1).backward()
+        run.parallel.reduce_gradients(1.0)
+    norm = clip_grad_norm_(alone.model.parameters(), 0.01)
+    assert abs(job.parallel.clip_grad_norm_(0.01) - norm.item()) < 1e-12
+
+
+def check_state(ranks: Communicator) -> None:
+    """The state of a part is in memory, that of all in `state_dict`, which a job of any size continues."""
+    run, alone = Run(ranks, "adamw", True).steps(2), Run(Communicator(), "adamw").steps(2)
+    held = sum(x.size for flat in run.optimizer.flats() for x in flat.arrays.values())
+    size = alone.weights().size
+    assert held <= 2 * -(-size // ranks.size)
+    state, expected = run.optimizer.state_dict(), alone.optimizer.state_dict()
+    for number, values in expected["state"].items():
+        assert np.max(np.abs(state["state"][number]["exp_avg"].numpy() - values["exp_avg"].numpy())) < 1e-12
+    resumed = Run(ranks, "adamw", True)
+    resumed.model.load_state_dict(alone.model.state_dict())
+    resumed.optimizer.load_state_dict(expected)
+    assert np.max(np.abs(resumed.steps(2).weights() - alone.steps(2).weights())) < 1e-12
+
+
+def check_gradients_that_one_rank_reads(ranks: Communicator) -> None:
+    run = Run(ranks, "adamw").steps(1)
+    run.backward()
+    seen = [p.grad for p in run.model.parameters()] if ranks.rank == 0 else []
+    before = [g.numpy().copy() for g in seen if g is not None]
+    run.parallel.reduce_gradients(1.0)
+    assert all(np.array_equal(g.numpy(), b) for g, b in zip(seen, before, strict=True) if g is not None)
+
+
+def check_captured(ranks: Communicator) -> None:
+    run, alone = Run(ranks, "adamw"), Run(Communicator(), "adamw").steps(5)
+    backward, step = xgrad.capture(run.backward), xgrad.capture(run.optimizer.step)
+    for _ in range(5):
+        backward()
+        run.parallel.reduce_gradients(1.0)
+        step()
+    assert backward.refusal is None and step.refusal is None
+    assert np.max(np.abs(run.weights() - alone.weights())) < 1e-12
+
+
+def check_errors(ranks: Communicator) -> None:
+    last = ranks.size - 1
+    run = Run(ranks, "adamw").steps(1)
+    with pytest.raises(RankError, match=f"^expected finite losses, got nan on rank {last}$"):
+        run.parallel.check(float("nan") if ranks.rank == last else 1.0)
+    if ranks.rank == last:
+        next(run.model.parameters()).data *= 2
+    with pytest.raises(RankError, match=f"^expected equal weights on all ranks, got others on rank {last}$"):
+        run.parallel.check(1.0, weights=True)
+
+
+def check_tensors(ranks: Communicator) -> None:
+    for x in xgrad.asarray(ranks.rank), xgrad.ones((2, 3), dtype=xgrad.float16) * ranks.rank:
+        assert (ranks.all_reduce(x) == sum(range(ranks.size))).all()
+
+
+if __name__ == "__main__":
+    with world() as ranks:
+        assert ranks.size == int(sys.argv[1])
+        for name, check in list(globals().items()):
+            if name.startswith("check_"):
+                check(ranks)

@@ -1,0 +1,132 @@
+"""Jobs of several processes; `make test-distributed` installs MPI for them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad.distributed import launch, mpi, nccl, processes
+
+HAS_MPIEXEC = any(shutil.which("mpiexec", path=path) for path in (str(Path(sys.executable).parent), None))
+needs_mpi = pytest.mark.skipif(
+    not (find_spec("mpi4py") and HAS_MPIEXEC), reason="needs mpi4py and mpiexec: make test-distributed"
+)
+
+
+def job(ranks: int, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Run a script on several ranks."""
+    command = [sys.executable, "-m", "xgrad.distributed.launch", "-n", str(ranks), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_job_of_several_ranks_matches_one_process(ranks: int) -> None:
+    result = job(ranks, Path(__file__).with_name("ranks.py"), ranks)
+    assert result.returncode == 0, result.stderr
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "rank 1 of 2 was killed by SIGKILL"),
+        ("raise ValueError('no such file')", "rank 1 of 2 failed: ValueError: no such file"),
+        ("raise RankError('expected finite losses')", None),
+    ],
+)
+def test_failing_rank_ends_the_job_and_is_named(fault: str, message: str | None, tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import os, signal\nimport xgrad\nfrom xgrad.distributed import RankError, world\n"
+        "with world() as ranks:\n"
+        f"    if ranks.rank == 1 or {message is None}:\n        {fault}\n"
+        "    ranks.all_reduce(xgrad.ones(3))\n"
+    )
+    result = job(2, script)
+    assert result.returncode != 0
+    lines = [line for line in result.stderr.splitlines() if line.startswith("xgrad.distributed:")]
+    assert len(lines) == 1 and lines[0].startswith(f"xgrad.distributed: {message or 'expected finite losses'}")
+
+
+def test_launch_prints_the_command_of_each_launcher(capsys: pytest.CaptureFixture[str]) -> None:
+    assert launch.main(["-n", "8", "--slurm", "--print", "--option=--nodes=2", "train.py", "--epochs", "3"]) == 0
+    line = capsys.readouterr().out
+    assert line.startswith("srun --ntasks=8 --kill-on-bad-exit=1 --nodes=2 ") and line.endswith("train.py --epochs 3\n")
+    if HAS_MPIEXEC:
+        assert launch.main(["-n", "2", "--print", "xgrad", "train"]) == 0
+        assert "mpiexec -n 2 " in capsys.readouterr().out
+
+
+def test_process_without_launcher_is_one_rank() -> None:
+    with processes.world() as ranks:
+        assert (ranks.rank, ranks.size, ranks.gather_objects("x")) == (0, 1, ["x"])
+        model = xgrad.nn.Linear(2, 2, bias=False)
+        optimizer = xgrad.optim.Muon(model.parameters())
+        with pytest.raises(ValueError, match="each element by itself for shard_state, got Muon"):
+            xgrad.distributed.DataParallel(model, optimizer, ranks, shard_state=True)
+
+
+def test_nccl_calls_have_the_signatures_of_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not yet run on a GPU: the names and arguments are those of CuPy 14.2."""
+    calls: list[tuple[Any, ...]] = []
+
+    class Peers:
+        def __init__(self, ndev: int, commId: tuple[int, ...], rank: int) -> None:
+            pass
+
+        def allReduce(self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int) -> None:
+            calls.append(("allReduce", sendbuf, recvbuf, count, datatype, op, stream))
+
+        def reduce(
+            self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, root: int, stream: int
+        ) -> None:
+            calls.append(("reduce", sendbuf - 100, recvbuf - 100, count, datatype, op, root, stream))
+
+        def broadcast(self, sendbuff: int, recvbuff: int, count: int, datatype: int, root: int, stream: int) -> None:
+            calls.append(("broadcast", sendbuff - 100, recvbuff - 100, count, datatype, root, stream))
+
+    def start(communicator: mpi.MPICommunicator) -> None:
+        communicator.rank, communicator.size = 0, 2
+
+    fakes = {
+        "cupy": SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=9))),
+        "cupy.cuda.nccl": SimpleNamespace(
+            available=True,
+            get_unique_id=tuple,
+            NcclCommunicator=Peers,
+            NCCL_SUM=0,
+            NCCL_FLOAT32=7,
+            groupStart=lambda: calls.append(("groupStart",)),
+            groupEnd=lambda: calls.append(("groupEnd",)),
+        ),
+    }
+    monkeypatch.setattr(nccl, "import_module", fakes.__getitem__)
+    monkeypatch.setattr(mpi.MPICommunicator, "__init__", start)
+    monkeypatch.setattr(mpi.MPICommunicator, "broadcast_object", lambda self, x: x)
+    cpu = xgrad.Device("cpu")
+    communicator = nccl.NCCLCommunicator(cpu)
+    array: Any = SimpleNamespace(data=SimpleNamespace(ptr=100), size=3, itemsize=4, dtype=np.dtype("float32"))
+    communicator.sum_array(array, cpu)
+    communicator.sum_parts(array, cpu)
+    communicator.gather_parts(array, cpu)
+    assert calls == [
+        ("allReduce", 100, 100, 3, 7, 0, 9),
+        ("groupStart",),
+        ("reduce", 0, 0, 1, 7, 0, 0, 9),
+        ("reduce", 4, 4, 2, 7, 0, 1, 9),
+        ("groupEnd",),
+        ("groupStart",),
+        ("broadcast", 0, 0, 1, 7, 0, 9),
+        ("broadcast", 4, 4, 2, 7, 1, 9),
+        ("groupEnd",),
+    ]

@@ -1,0 +1,72 @@
+"""Communicators: the processes of a job, each with a rank, and the sums and copies that they make together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.backend.device import Device
+from xgrad.core.tensor import Tensor, from_array
+from xgrad.support.docstrings import documented
+
+
+class RankError(RuntimeError):
+    """An error of one rank that every rank raises, so that none waits for another."""
+
+
+@documented()
+class Communicator:
+    """The processes of a job, which call its methods in the same order: here one process, for which they do nothing.
+
+    attribute rank : int -- The number of this process, from 0.
+    attribute size : int -- The number of processes.
+
+    >>> communicator = xgrad.distributed.Communicator()
+    >>> communicator.rank, communicator.size
+    (0, 1)
+    >>> communicator.all_reduce(xgrad.asarray([1.0, 2.0]))
+    Tensor([1., 2.])
+    """
+
+    rank, size = 0, 1
+
+    def part(self, count: int, rank: int | None = None) -> slice:
+        """Return the consecutive part of so many elements that belongs to a rank, by default this one.
+
+        Parts of ranks are in order, and their sizes differ by at most one.
+        """
+        rank = self.rank if rank is None else rank
+        return slice(count * rank // self.size, count * (rank + 1) // self.size)
+
+    def all_reduce(self, x: Tensor) -> Tensor:
+        """Return the sum over all ranks of their tensors of one shape and dtype; not recorded for gradients."""
+        with x.device.active():
+            array = x.device.xp.asarray(x._data, copy=True)
+            self.sum_array(array, x.device)
+        return from_array(array, x.device)
+
+    def broadcast(self, *objects: Any) -> None:
+        """Load the state of rank 0 into modules, optimizers or other objects with `state_dict` on all other ranks."""
+        states = self.broadcast_object([x.state_dict() for x in objects])  # on all ranks: some gather theirs
+        if self.rank:
+            for x, state in zip(objects, states, strict=True):
+                x.load_state_dict(state)
+
+    def broadcast_object(self, x: Any) -> Any:
+        """Return the object of rank 0, pickled for the others."""
+        return x
+
+    def gather_objects(self, x: Any) -> list[Any]:
+        """Return the objects of all ranks, in order."""
+        return [x]
+
+    def sum_array(self, array: Any, device: Device) -> None:
+        """Replace an array of one axis or none by its sum over all ranks."""
+
+    def sum_parts(self, array: Any, device: Device) -> None:
+        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts become undefined."""
+
+    def gather_parts(self, array: Any, device: Device) -> None:
+        """Replace each part of an array of one axis by that of the rank to which it belongs."""
+
+    def abort(self) -> None:
+        """End all processes at once."""

@@ -1,0 +1,179 @@
+"""Data parallelism: each rank has the model and a part of each batch, and gradients are summed over ranks."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from xgrad.backend.device import tracing
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor, from_array
+from xgrad.distributed.communicator import Communicator, RankError
+from xgrad.nn.module import Module
+from xgrad.optim.flat import FlatParameters, State, Update
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support.docstrings import documented
+
+
+class ShardedParameters(FlatParameters):
+    """Packed parameters, of which each rank updates a part, and has the optimizer's state of that part alone."""
+
+    def __init__(
+        self,
+        params: Sequence[Tensor],
+        states: Sequence[State],
+        elementwise: bool,
+        stepped: bool,
+        *,
+        communicator: Communicator,
+    ) -> None:
+        super().__init__(params, states, elementwise, stepped)
+        self.communicator, self.part = communicator, communicator.part(self.layout.size)
+        for key, array in self.arrays.items():
+            self.arrays[key] = from_array(self.device.xp.asarray(array._data[self.part], copy=True), self.device)
+
+    def whole(self, array: Any) -> Any:
+        """Return an array of the state with the parts of all ranks."""
+        buffer = self.layout.empty()
+        buffer[self.part] = array
+        self.communicator.gather_parts(buffer, self.device)
+        return buffer
+
+    def updated_arrays(self) -> tuple[Any, Any]:
+        """Return the parameters that this rank updates, and their gradients, as one array each."""
+        return self.buffer._data[self.part], self.gradients.buffer._data[self.part]
+
+    def _update(self, update: Update, options: Mapping[str, Any]) -> State:
+        """Return the state after an update of the rank's part; then take the parts of the other ranks."""
+        check_not_traced("the step of an optimizer with sharded state")
+        state = super()._update(update, options)
+        self.communicator.gather_parts(self.buffer._data, self.device)
+        return state
+
+
+def check_not_traced(what: str) -> None:
+    """Refuse to capture a step that waits for other processes."""
+    if (trace := tracing.get()) is not None:
+        trace.refuse(f"{what} waits for other processes: capture the parts of the step before and after it")
+
+
+@documented()
+class DataParallel:
+    """The training of one model by all ranks, each with a part of each batch.
+
+    All ranks begin with the model and optimizer of rank 0. After the backward pass, `reduce_gradients` makes the
+    gradients of the parts those of the whole batch, in one message for each buffer of parameters; the step of the
+    optimizer is then that of one process, to rounding. Several backward passes may precede it, to accumulate gradients.
+
+    model : Module -- The model, with equal parameters on all ranks. Statistics of batch normalization are those of the
+        parts.
+    optimizer : Optimizer -- Of its parameters.
+    communicator : Communicator -- The ranks: see `world`.
+    shard_state : bool, default False -- Whether each rank has the state of a part of the parameters only, updates that
+        part, and takes the others from their ranks [1]_ (stage 1). Then `optimizer.step` and `optimizer.state_dict`,
+        which returns the whole state, are to be called by all ranks, and LBFGS and Muon are refused.
+    raises ValueError -- If the state of this optimizer cannot be sharded.
+
+    .. [1] S. Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models", SC 2020.
+
+    >>> model = xgrad.nn.Linear(2, 1)
+    >>> optimizer = xgrad.optim.Adam(model.parameters())
+    >>> with xgrad.distributed.world() as ranks:
+    ...     parallel = xgrad.distributed.DataParallel(model, optimizer, ranks)
+    ...     loss = model(xgrad.ones((8, 2))[ranks.part(8), :]).mean()
+    ...     loss.backward()
+    ...     parallel.reduce_gradients()
+    ...     optimizer.step()
+    ...     parallel.check(loss)
+    """
+
+    def __init__(
+        self, model: Module, optimizer: Optimizer, communicator: Communicator, shard_state: bool = False
+    ) -> None:
+        self.model, self.optimizer, self.communicator, self.sharded = model, optimizer, communicator, shard_state
+        communicator.broadcast(model, optimizer)
+        if shard_state:
+            if not optimizer.elementwise:
+                raise ValueError(
+                    f"DataParallel: expected an optimizer that updates each element by itself for shard_state, got "
+                    f"{type(optimizer).__name__}"
+                )
+            state = optimizer.state_dict()
+            optimizer.packing = partial(ShardedParameters, communicator=communicator)
+            optimizer.load_state_dict(state)
+
+    @no_grad()
+    def reduce_gradients(self, weight: float | None = None) -> None:
+        """Replace the gradients by the weighted sum over all ranks; with sharded state, only where this rank updates.
+
+        Parameters
+        ----------
+        weight : float, optional
+            The weight of this rank, such as its share of the samples in the batch if the loss is a mean over samples;
+            by default all ranks weigh the same, 1 if they are summed up.
+        """
+        check_not_traced("DataParallel.reduce_gradients")
+        factor = 1 / self.communicator.size if weight is None else weight
+        for flat, _ in self.optimizer.pack():
+            if flat.leaves[0].grad is not None:
+                with flat.device.active():
+                    buffer = flat.take_gradients()
+                    buffer *= factor
+                    reduce = self.communicator.sum_parts if self.sharded else self.communicator.sum_array
+                    reduce(buffer, flat.device)
+
+    @no_grad()
+    def clip_grad_norm_(self, max_norm: float) -> float:
+        """Scale reduced gradients down so that their norm is at most `max_norm`, and return the norm before.
+
+        As `xgrad.nn.utils.clip_grad_norm_`, which sees a part of the gradients if the state is sharded.
+        """
+        flats = [flat for flat, _ in self.optimizer.pack() if flat.leaves[0].grad is not None]
+        parts = [flat.updated_arrays()[1] for flat in flats]
+        square = math.fsum(float(flat.device.xp.vecdot(x, x)) for flat, x in zip(flats, parts, strict=True))
+        if self.sharded:
+            square = math.fsum(self.communicator.gather_objects(square))
+        norm = math.sqrt(square)
+        if max_norm < norm + 1e-6:
+            for x in parts:
+                x *= max_norm / (norm + 1e-6)
+        return norm
+
+    def check(self, loss: Tensor | float, weights: bool = False) -> None:
+        """Compare the ranks: one small message.
+
+        Parameters
+        ----------
+        loss : Tensor or float
+            The loss of this rank's part of the batch.
+        weights : bool, default False
+            Whether to compare the bits of all parameters, too, which takes as long as to read them.
+
+        Raises
+        ------
+        RankError
+            On all ranks alike, with the numbers of those that have a loss that is not finite, or other weights.
+        """
+        own = float(loss), self._checksum() if weights else 0
+        losses, sums = zip(*self.communicator.gather_objects(own), strict=True)
+        wrong = {rank: x for rank, x in enumerate(losses) if not math.isfinite(x)}
+        if wrong:
+            raise RankError(f"expected finite losses, got {_listed(wrong)}")
+        usual = Counter(sums).most_common(1)[0][0]
+        different = [rank for rank, x in enumerate(sums) if x != usual]
+        if different:
+            raise RankError(f"expected equal weights on all ranks, got others on {_listed(dict.fromkeys(different))}")
+
+    def _checksum(self) -> int:
+        total = 0
+        for p in self.model.parameters():
+            total = zlib.crc32(p.device.backend.to_host(p._data).tobytes(), total)
+        return total
+
+
+def _listed(ranks: Mapping[int, Any]) -> str:
+    return ", ".join(f"{'' if x is None else f'{x} on '}rank {rank}" for rank, x in ranks.items())

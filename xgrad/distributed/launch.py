@@ -1,0 +1,63 @@
+"""``python -m xgrad.distributed.launch``: run a script on several ranks, by MPI or Slurm."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from xgrad.distributed.processes import supervise
+
+_RANK = "--as-rank"  # the first argument of a launched process
+
+
+def command(arguments: argparse.Namespace) -> list[str]:
+    """Return the command that starts all ranks."""
+    rank = [sys.executable, "-m", "xgrad.distributed.launch", _RANK, arguments.target, *arguments.arguments]
+    if arguments.slurm:
+        return ["srun", f"--ntasks={arguments.n}", "--kill-on-bad-exit=1", *arguments.options, *rank]
+    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))  # from the wheel of an MPI library
+    mpiexec = beside or shutil.which("mpiexec")
+    if mpiexec is None:
+        raise SystemExit("xgrad.distributed.launch: expected mpiexec, found none: pip install 'xgrad[mpi]'")
+    return [mpiexec, "-n", str(arguments.n), *arguments.options, *rank]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Start all ranks, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m xgrad.distributed.launch", description=__doc__)
+    parser.add_argument("-n", type=int, default=1, help="number of ranks")
+    parser.add_argument("--slurm", action="store_true", help="start them by srun in place of mpiexec")
+    parser.add_argument("--print", action="store_true", help="write the command instead of running it")
+    parser.add_argument("--option", action="append", default=[], dest="options", help="of mpiexec or srun; repeatable")
+    parser.add_argument("target", help="path of a script, or name of a module such as xgrad")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    arguments = parser.parse_args(argv)
+    line = command(arguments)
+    if arguments.print:
+        print(shlex.join(line))
+        return 0
+    return subprocess.run(line, check=False).returncode
+
+
+def run_rank(target: str, arguments: Sequence[str]) -> None:
+    """Run a script or module as a rank."""
+    supervise()
+    sys.argv = [target, *arguments]
+    if target.endswith(".py"):
+        sys.path[0] = str(Path(target).resolve().parent)
+        runpy.run_path(target, run_name="__main__")
+    else:
+        runpy.run_module(target, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [_RANK]:
+        run_rank(sys.argv[2], sys.argv[3:])
+    else:
+        sys.exit(main(sys.argv[1:]))
