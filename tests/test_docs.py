@@ -14,7 +14,7 @@ from xgrad.support.docstrings import by_name, documented
 
 MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional, xgrad.nn.init,
            xgrad.nn.utils, xgrad.ops, xgrad.optim,
-           xgrad.optim.swa_utils, xgrad.random, xgrad.special, xgrad.testing]  # fmt: skip
+           xgrad.optim.swa_utils, xgrad.random, xgrad.special, xgrad.testing, xgrad.training]  # fmt: skip
 
 
 def public() -> dict[str, Any]:

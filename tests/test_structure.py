@@ -46,6 +46,7 @@ LAYERS = [
     "optim",
     "amp data distributed inspection transforms",
     "capture testing",
+    "training",
     "__init__ standard_2024_12",
     "parity",
     "cli __main__",

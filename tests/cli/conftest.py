@@ -36,7 +36,7 @@ def _no_data(monkeypatch, tmp_path):
 def _no_pictures(request, monkeypatch):
     """Leave out pictures, which take longer than the training, unless the test has the fixture `pictures`."""
     if "pictures" not in request.fixturenames:
-        monkeypatch.setattr(TrainingRun, "draw", lambda self: None)
+        monkeypatch.setattr(TrainingRun, "draw", lambda self, trainer: None)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from xgrad.cli.report import figures
 def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("xgrad.cli.training.TrainingRun.draw", lambda self: None)
+        patch.setattr("xgrad.cli.training.TrainingRun.draw", lambda self, trainer: None)
         for name, options in {"narrow": ("--hidden", "4"), "wide": ("--hidden", "16", "--optimizer", "sgd")}.items():
             command = ["train", "digits", *options, "--epochs", "2", "--device", "cpu", "--quiet"]
             assert xgrad.cli.main([*command, "--out", str(folder / name)]) == 0

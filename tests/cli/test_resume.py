@@ -25,8 +25,8 @@ EQUAL = ("weights.safetensors", "config.json", "metrics.jsonl")
 def stop(monkeypatch, step: int) -> None:
     """Let a run end after a step, as at SIGTERM."""
 
-    def stop_if_asked(self):
-        if self.position.steps == step:
+    def stop_if_asked(self, trainer):
+        if trainer.steps == step:
             raise Stopped(signal.SIGTERM)
 
     monkeypatch.setattr(TrainingRun, "stop_if_asked", stop_if_asked)
@@ -204,7 +204,7 @@ def after_one_step(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("resume") / "out"
     with pytest.MonkeyPatch.context() as patch:
         stop(patch, 1)
-        assert main([*SMALL, "--out", str(out)]) == 143
+        assert main([*SMALL, "--validation", "20", "--out", str(out)]) == 143
     return out / "checkpoints" / "step-00000001.safetensors"
 
 
@@ -225,21 +225,30 @@ CHANGES = [
     {"optimizer": []},
     {"optimizer.state": {0: {"step": 1}}},
     {"optimizer.param_groups": 1},
-    {"schedule": None},
-    {"schedule.base_lrs": ["x"]},
-    {"schedule.last_epoch": 2.5},
+    {"scheduler": None},
+    {"scheduler.base_lrs": ["x"]},
+    {"scheduler.last_epoch": 2.5},
     {"scaler": {"scale": 1.0}},
     {"loader": {}},
     {"loader.batches": 2.5},
     {"random": {"seed": 1}},
     {"position": None},
     {"position.steps": -1},
-    {"position.sums": (1, 2)},
-    {"position.sums": (xgrad.zeros(3), xgrad.zeros(3))},
-    {"position.start": float("nan")},
-    {"position.best": {"0.bias": xgrad.zeros(16)}},
-    {"metrics": [1]},
-    {"metrics": [{"epoch": 1}]},
+    {"position.steps": "x"},
+    {"totals": (1, 2)},
+    {"totals": (xgrad.zeros(3), xgrad.zeros(3))},
+    {"position.seconds": float("nan")},
+    {"callbacks": None},
+    {"callbacks.EarlyStopping": None},
+    {"callbacks.EarlyStopping": {"best_weights": {"0.bias": xgrad.zeros(16)}}},
+    {"callbacks.EMA": {}},
+    {"history": [1]},
+    {"history": [{"epoch": 1}]},
+    {
+        "history": [
+            dict.fromkeys(("epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy"), "")
+        ]
+    },
     {"timing": 5},
 ]
 

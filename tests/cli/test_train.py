@@ -18,10 +18,11 @@ import pytest
 
 import xgrad
 from xgrad.backend import DeviceError
-from xgrad.cli import main, plots, progress
+from xgrad.cli import main, plots
 from xgrad.cli.models import make_model
-from xgrad.cli.training import PICTURES, TrainingRun
+from xgrad.cli.training import PICTURES
 from xgrad.data import digits
+from xgrad.training import Trainer, callbacks
 
 FAST = ("train", "digits", "--hidden", "16", "--batch-size", "64", "--epochs", "2", "--device", "cpu")
 REPRODUCIBLE = {"weights.safetensors", "config.json", "metrics.jsonl"}
@@ -165,13 +166,12 @@ def test_steps_run_eagerly_on_devices_without_replay(run, tmp_path):
 
 
 def test_step_is_traced_once_for_each_shape(run, monkeypatch):
-    runs = []
-    learn = TrainingRun.learn
-    monkeypatch.setattr(TrainingRun, "learn", lambda self, epoch: runs.append(self) or learn(self, epoch))
+    trainers, fit = [], Trainer.fit
+    monkeypatch.setattr(Trainer, "fit", lambda self, epochs: trainers.append(self) or fit(self, epochs))
     assert run(*FAST).status == 0
-    assert runs[0].step.recordings == 2  # full batches, the last batch
-    assert runs[0].check.recordings == 1
-    assert runs[0].step.refusal is runs[0].check.refusal is None
+    steps = trainers[0].train_step, trainers[0].eval_step
+    assert [step.recordings for step in steps] == [2, 1]  # full batches, the last batch
+    assert [step.refusal for step in steps] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -218,13 +218,13 @@ def test_validation_loss_chooses_the_weights_and_ends_the_run(run, tmp_path):
 
 
 def test_plateau_of_the_validation_loss_lowers_the_learning_rate(run, monkeypatch):
-    runs, evaluate = [], TrainingRun.evaluate
+    trainers, evaluate = [], Trainer.evaluate
     monkeypatch.setattr(
-        TrainingRun, "evaluate", lambda self, data: runs.append(self) or (1.0, *evaluate(self, data)[1:])
+        Trainer, "evaluate", lambda self, data: trainers.append(self) or evaluate(self, data) | {"loss": 1.0}
     )
     assert run(*FAST, "--schedule", "plateau", "--epochs", "5").status == 0
-    assert len(runs[0].validation) == 1437 // 12 and runs[0].step.recordings == 2
-    assert runs[0].optimizer.param_groups[0]["lr"] == pytest.approx(0.003 / 100)
+    assert len(trainers[0].validation_loader.dataset) == 1437 // 12 and trainers[0].train_step.recordings == 2
+    assert trainers[0].optimizer.param_groups[0]["lr"] == pytest.approx(0.003 / 100)
 
 
 def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
@@ -365,7 +365,7 @@ def test_interrupt_before_the_first_evaluation_changes_nothing(run, out, monkeyp
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TrainingRun, "learn", interrupt)
+    monkeypatch.setattr(Trainer, "fit", interrupt)
     result = run(*FAST, "--out", "out", "--quiet")
     assert result == (130, "", "xgrad train: interrupted: nothing was written\n")
     monkeypatch.setattr("xgrad.cli.train.find_data", interrupt)
@@ -411,7 +411,7 @@ def test_without_matplotlib_pictures_are_left_out(run, tmp_path, monkeypatch, pi
 def test_without_tqdm_progress_is_lines(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     assert run(*FAST, "--out", "first").err == ""  # too short for a line
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0)
+    monkeypatch.setattr(callbacks, "LINE_SECONDS", 0)
     err = run(*FAST, "--out", "second").err.splitlines()
     assert len(err) == 2 * math.ceil(1437 / 64)
     assert err[0].startswith("epoch 1/2: 64/1437 images, loss ") and err[-1].startswith("epoch 2/2: 1437/1437 images")
@@ -425,10 +425,10 @@ def test_progress_is_a_bar_on_terminals_only(run, monkeypatch):
         def isatty(self):
             return True
 
-    monkeypatch.setattr(progress, "BAR_SECONDS", 0)
+    monkeypatch.setattr(callbacks, "BAR_SECONDS", 0)
     assert run(*FAST, "--out", "first").err == ""
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     assert run(*FAST, "--out", "second").status == 0
     shown = terminal.getvalue()
-    assert "epoch 1/2:" in shown and "img/s" in shown and "loss" in shown and "accuracy" in shown
+    assert "epoch 1/2:" in shown and "images/s" in shown and "loss" in shown and "accuracy" in shown
     assert run(*FAST, "--quiet").status == 0 and terminal.getvalue() == shown

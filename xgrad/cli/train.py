@@ -190,7 +190,8 @@ def train(args: Namespace, state: dict[str, Any]) -> int:
         note(f"--capture: steps on {device} cannot be replayed yet: they run eagerly")
     out: Path = getattr(args, "out", Path("runs", data.name))
     try:
-        training = TrainingRun(options, data, device, out, args.quiet, capture and can_replay)
+        training = TrainingRun(options, data, device, out, args.quiet)
+        trainer = training.trainer(capture and can_replay)
     except (MemoryError, ValueError) as error:
         if options.model != "mlp":
             raise UsageError(f"--model {options.model}: {error}") from error
@@ -198,7 +199,7 @@ def train(args: Namespace, state: dict[str, Any]) -> int:
     training.checkpoint_every, training.keep = getattr(args, "checkpoint_every", 0), getattr(args, "keep", 3)
     if state:
         try:
-            training.load_state_dict(state)
+            training.load_state_dict_of(trainer, state)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"--resume: expected a checkpoint of this network and data set: {error}") from error
     try:
@@ -207,7 +208,7 @@ def train(args: Namespace, state: dict[str, Any]) -> int:
                 note(f"{out} has a run: this one is in {training.out}")
             tempfile.TemporaryFile(dir=training.out).close()  # an OSError before the work
             with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
-                return training.run()
+                return training.run(trainer)
     except BrokenPipeError:  # standard output, not --out
         raise
     except OSError as error:

@@ -7,8 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -23,17 +22,16 @@ from xgrad.cli import plots
 from xgrad.cli.checkpoints import Checkpoints, Stopped, stop_signals
 from xgrad.cli.info import blas, versions
 from xgrad.cli.models import make_model, shifted
-from xgrad.cli.progress import Progress
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
 from xgrad.support.files import write, write_together
+from xgrad.training import Callback, EarlyStopping, Progress, Trainer
+from xgrad.training.callbacks import json_lines
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
-METRIC_NAMES = ("epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
-TIMING_NAMES = ("epoch", "captured", "train_seconds", "validation_seconds", "images_per_second")
 FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
 
 WARM_UP = 0.25  # the fraction of the steps in which the learning rate of onecycle rises
@@ -58,9 +56,6 @@ SCHEDULES: dict[str, Callable[[optim.Optimizer, int], lr_scheduler.LRScheduler]]
     "onecycle": one_cycle,
     "plateau": lambda optimizer, steps: lr_scheduler.ReduceLROnPlateau(optimizer, patience=1),
 }
-
-Sums = tuple[Tensor, Tensor]  # sum of the losses of images, and number of correct predictions, on the device
-Step = Callable[[Tensor, Tensor, Tensor, Tensor], Sums]
 
 
 @dataclass(frozen=True)
@@ -87,26 +82,13 @@ class Options:
     seed: int
 
 
-def kinds(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the types of the values of a state, and of those in lists."""
-    return {name: [*map(type, x)] if isinstance(x, list) else type(x) for name, x in state.items()}
-
-
 def note(text: str) -> None:
     """Print a remark on standard error, in one line."""
     print(f"xgrad train: {text}", file=sys.stderr)
 
 
-@xgrad.no_grad()
-def add_batch(logits: Tensor, labels: Tensor, mean_loss: Tensor, losses: Tensor, correct: Tensor) -> Sums:
-    """Return the sums with a batch added."""
-    return losses + mean_loss * len(labels), correct + xgrad.sum(xgrad.argmax(logits, axis=1) == labels)
-
-
-def means(sums: Sums, count: int) -> tuple[float, float]:
-    """Return mean loss and accuracy. This waits for the device."""
-    loss, correct = sums
-    return loss.item() / count, correct.item() / count
+class DivergedError(Exception):
+    """A loss is not finite; the arguments are its value and the images."""
 
 
 @dataclass(frozen=True)
@@ -140,19 +122,8 @@ def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
     return xgrad.concat([nn.functional.softmax(model(rows), axis=1) for (rows,) in batches]).cpu().numpy()
 
 
-@dataclass
-class Position:
-    """The position in a run: an object of its own, since a captured step reads the attributes of the run."""
-
-    steps: int  # taken so far
-    seen: int  # images of this epoch so far
-    sums: Sums  # of these images
-    start: float  # time at which the epoch began; seconds since then in a checkpoint
-    best: dict[str, Tensor]  # weights of the epoch with the smallest validation loss, if there is a validation split
-
-
-class TrainingRun:
-    """One run of the command, with its files and its state, with which it can be resumed.
+class TrainingRun(Callback):
+    """The files, the messages and the checkpoints of one run of the command, as a callback of its `trainer`.
 
     After each epoch all files are replaced together. Whenever the process is killed, the weights in the folder are
     those of the last epoch in the metrics, or of the best one if there is a validation split. A kill within the
@@ -162,9 +133,7 @@ class TrainingRun:
     captured affects times only.
     """
 
-    def __init__(
-        self, options: Options, data: TrainTestImages, device: Device, out: Path, quiet: bool, capture: bool = False
-    ) -> None:
+    def __init__(self, options: Options, data: TrainTestImages, device: Device, out: Path, quiet: bool) -> None:
         self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
         count = len(data.train) - options.validation
         train, held = (
@@ -177,118 +146,123 @@ class TrainingRun:
             )
             for split in (train, held, data.test)
         )
-        self.metric_names = METRIC_NAMES if options.validation else METRIC_NAMES[:3]
         height, width = data.train.images.shape[1:]
         self.shape = (height, width)
-        self.background = -self.scaling.mean / self.scaling.std
+        self.stopping = EarlyStopping(options.patience or math.inf)
+        self.saved = 0  # the last epoch with all files written
+        self.checkpoint_every, self.keep = 0, 3  # steps between checkpoints, 0 for none, and their number
+        self.signals: list[int] = []  # that were received
+
+    def trainer(self, capture: bool) -> Trainer:
+        """Return the loop of this run, with a new network."""
+        options, shape = self.options, self.shape
         xgrad.manual_seed(options.seed)
-        self.model = make_model(
-            options.model, self.shape, data.classes, options.hidden, options.activation, options.dropout
-        ).to(device)
+        model = make_model(
+            options.model, shape, self.data.classes, options.hidden, options.activation, options.dropout
+        ).to(self.device)
         optimizers: dict[str, Callable[..., optim.Optimizer]] = {
             "sgd": partial(optim.SGD, momentum=options.momentum),
             "adam": optim.Adam,
             "adamw": optim.AdamW,
         }
-        self.optimizer = optimizers[options.optimizer](
-            self.model.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        optimizer = optimizers[options.optimizer](model.parameters(), lr=options.lr, weight_decay=options.weight_decay)
+        loader = DataLoader(self.train, options.batch_size, shuffle=True)
+        background = -self.scaling.mean / self.scaling.std
+        return Trainer(
+            model,
+            optimizer,
+            nn.functional.cross_entropy,
+            loader,
+            DataLoader(self.validation, batch_size=1000) if options.validation else None,
+            metrics={"accuracy": lambda logits, labels: xgrad.argmax(logits, axis=1) == labels},
+            scheduler=SCHEDULES[options.schedule](optimizer, options.epochs * len(loader)),
+            transform=(lambda images: shifted(images, shape, options.shift, background)) if options.shift else None,
+            amp=options.amp,
+            capture=capture,
+            callbacks=[
+                *([self.stopping] if options.validation else []),
+                *([] if self.quiet else [Progress("images")]),
+                self,
+            ],
         )
-        self.loader = DataLoader(self.train, options.batch_size, shuffle=True)
-        self.schedule = SCHEDULES[options.schedule](self.optimizer, options.epochs * len(self.loader))
-        self.scaler = xgrad.amp.GradScaler(device, enabled=options.amp)
-        self.step: Step = self.train_batch
-        self.check: Step = self.test_batch
-        if capture:
-            self.step = xgrad.capture(self.step, state=self.scaler)  # which has tensors in its attributes
-            self.check = xgrad.capture(self.check)
-        self.saved = 0  # the last epoch with all files written
-        self.checkpoint_every, self.keep = 0, 3  # steps between checkpoints, 0 for none, and their number
-        self.signals: list[int] = []  # that were received
-        self.position = Position(0, 0, self.zero_sums(), 0.0, {})
-        self.metrics: list[dict[str, float]] = []
-        self.timing: list[dict[str, float]] = []
 
-    def run(self) -> int:
+    def run(self, trainer: Trainer) -> int:
         """Train, and return the exit status."""
-        self.say(self.headline())
+        self.say(self.headline(trainer))
+        self.saved = len(trainer.history)
         checkpoints = self.checkpoints = Checkpoints(self.out, self.keep)
         with stop_signals() as self.signals:
             try:
-                for epoch in range(len(self.metrics) + 1, self.options.epochs + 1):
-                    if 0 < self.options.patience <= epoch - 1 - self.best_epoch:
-                        self.say(f"no smaller validation loss than that of epoch {self.best_epoch}: ended")
-                        break
-                    if not self.epoch(epoch):
-                        return 1
-                    self.stop_if_asked()
-                if not self.finish():
-                    return 1
-                self.draw()
+                trainer.fit(self.options.epochs)
+                if trainer.should_stop:
+                    best = self.stopping.best_epoch(trainer.history)
+                    self.say(f"no smaller validation loss than that of epoch {best}: ended")
+                accuracy = self.finish(trainer)
+                self.draw(trainer)
             except Stopped as stopped:
-                steps = self.position.steps
-                if checkpoints.last != steps:
-                    checkpoints.write(steps, self.state_dict())
+                if checkpoints.last != trainer.steps:
+                    checkpoints.write(trainer.steps, self.state_of(trainer))
                 checkpoints.wait()
-                note(f"interrupted after step {steps}: `xgrad train --resume {self.out}` continues")
+                note(f"interrupted after step {trainer.steps}: `xgrad train --resume {self.out}` continues")
                 return 128 + int(stopped.args[0])
+            except DivergedError as error:
+                value, images = error.args
+                lr = self.options.lr
+                note(f"expected finite losses, got {value} on {images} images: choose a smaller --lr than {lr:g}")
+                return 1
             except KeyboardInterrupt:
                 note(f"interrupted: {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}")
                 return 130
             finally:
                 checkpoints.wait()
-        accuracy, count = self.metrics[-1]["test_accuracy"], len(self.data.test)
+        count = len(self.data.test)
         print(f"test accuracy {accuracy:.2%} ({round(accuracy * count)} of {count}); see {self.out}{os.sep}")
         return 0
 
-    def stop_if_asked(self) -> None:
+    def on_batch_end(self, trainer: Trainer) -> None:
+        """Write a checkpoint if one is due."""
+        if self.checkpoint_every and trainer.steps % self.checkpoint_every == 0:
+            self.checkpoints.write(trainer.steps, self.state_of(trainer))
+        self.stop_if_asked(trainer)
+
+    def on_epoch_end(self, trainer: Trainer) -> None:
+        """Write the files, and print the figures."""
+        line, times = trainer.history[-1], trainer.timing[-1]
+        self.check_finite(line, "training or validation")
+        self.write(trainer)
+        shown = "validation loss {validation_loss:.4f}  accuracy {validation_accuracy:.2%}  "
+        seconds = times["train_seconds"] + times["validation_seconds"]
+        self.say(
+            f"epoch {line['epoch']}/{trainer.epochs}  "
+            + "train loss {train_loss:.4f}  accuracy {train_accuracy:.2%}  ".format(**line)
+            + (shown.format(**line) if self.options.validation else "")
+            + f"{seconds:.1f} s  {len(self.train) / times['train_seconds']:.0f} images/s"
+        )
+        self.stop_if_asked(trainer)
+
+    def stop_if_asked(self, trainer: Trainer) -> None:
         """Raise `Stopped` after a signal; called between steps only."""
         if self.signals:
             raise Stopped(self.signals[0])
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to resume the run after the last step, to the same bits."""
-        seen = self.position.seen
-        return {
-            "options": asdict(self.options) | {"checkpoint_every": self.checkpoint_every, "keep": self.keep},
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "schedule": self.schedule.state_dict(),
-            "scaler": self.scaler.state_dict(),
-            "loader": self.loader.state_dict(),
-            "random": xgrad.random.get_state(),
-            "position": vars(self.position) | {"start": time.perf_counter() - self.position.start if seen else 0.0},
-            "metrics": self.metrics,
-            "timing": self.timing,
-        }
+    def state_of(self, trainer: Trainer) -> dict[str, Any]:
+        """Return the state of a checkpoint: that of the trainer, and the options of the command."""
+        options = asdict(self.options) | {"checkpoint_every": self.checkpoint_every, "keep": self.keep}
+        return {"options": options, **trainer.state_dict()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from what `state_dict` returned, on any device; raise an error for what it cannot have returned."""
-        position, metrics, timing = Position(**state["position"]), state["metrics"], state["timing"]
-        best = {name: x.to(self.device) for name, x in position.best.items()}
-        shapes = {name: x.shape for name, x in self.model.state_dict().items()}
-        if {name: x.shape for name, x in best.items()} != (shapes if metrics and self.options.validation else {}):
+    def load_state_dict_of(self, trainer: Trainer, state: dict[str, Any]) -> None:
+        """Continue from a checkpoint, on any device; raise an error for anything else."""
+        trainer.load_state_dict(state)
+        shapes, best = (
+            {name: x.shape for name, x in part.items()}
+            for part in (trainer.eval_model.state_dict(), self.stopping.best_weights)
+        )
+        if best != (shapes if trainer.history and self.options.validation else {}):
             raise ValueError("the weights of the best epoch are those of another network")
-        losses, correct = (x.to(self.device) for x in position.sums)
-        numbers = [x for line in (vars(position) | {"sums": 0, "best": 0}, *metrics, *timing) for x in line.values()]
-        if losses.shape or correct.shape or not all(0 <= x < math.inf for x in numbers) or len(metrics) != len(timing):
-            raise ValueError("the numbers of images, steps or seconds, or the metrics, are of another kind")
-        for lines, names in ((metrics, self.metric_names), (timing, TIMING_NAMES)):
-            if any(tuple(line) != names for line in lines):
-                raise ValueError(f"expected {', '.join(names)} of each epoch")
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        for part, saved in ((self.schedule, state["schedule"]), (self.scaler, state["scaler"])):
-            if kinds(saved) != kinds(part.state_dict()):
-                raise ValueError(f"the state of {type(part).__name__} is of another kind")
-            part.load_state_dict(saved)
-        self.loader.load_state_dict(state["loader"])
-        position.sums, position.start, position.best = (losses, correct), -position.start, best
-        self.position, self.metrics, self.timing, self.saved = position, metrics, timing, len(metrics)
-        xgrad.random.set_state(state["random"])
 
-    def headline(self) -> str:
+    def headline(self, trainer: Trainer) -> str:
         """Return a summary of data, network and device."""
-        parameters, name = list(self.model.parameters()), self.options.model
+        parameters, name = list(trainer.model.parameters()), self.options.model
         if name == "mlp":
             name = "MLP " + "-".join(str(n) for n in (parameters[0].shape[1], *(p.shape[0] for p in parameters[::2])))
         description = self.device.backend.describe(self.device.index)
@@ -303,124 +277,42 @@ class TrainingRun:
         if not self.quiet:
             print(text, flush=True)
 
-    def epoch(self, number: int) -> bool:
-        """Train on every image once, evaluate, and write the files; return whether the losses are finite."""
-        self.position.start += time.perf_counter()
-        start = self.position.start
-        train_loss, train_accuracy = self.learn(number)
-        trained = time.perf_counter()
-        validation: tuple[float, ...] = self.evaluate(self.validation) if self.options.validation else ()
-        evaluated = time.perf_counter()
-        figures = (number, train_loss, train_accuracy, *validation)
-        if not self.finite(figures, "training or validation"):
-            return False
-        rate = len(self.train) / (trained - start)
-        shown = "validation loss {:.4f}  accuracy {:.2%}  ".format(*validation) if validation else ""
-        self.metrics.append(dict(zip(self.metric_names, figures, strict=True)))
-        best = self.position.best
-        if self.options.validation and self.best_epoch == number:
-            best = {name: xgrad.asarray(x, copy=True) for name, x in self.model.state_dict().items()}
-        self.position = Position(self.position.steps, 0, self.zero_sums(), 0.0, best)
-        if isinstance(self.schedule, lr_scheduler.ReduceLROnPlateau):
-            self.schedule.step(validation[0])
-        captured = getattr(self.step, "refusal", "not captured") is None
-        times = (number, captured, trained - start, evaluated - trained, rate)
-        self.timing.append(dict(zip(TIMING_NAMES, times, strict=True)))
-        self.write()
-        self.say(
-            f"epoch {number}/{self.options.epochs}  train loss {train_loss:.4f}  accuracy {train_accuracy:.2%}  "
-            + shown
-            + f"{evaluated - start:.1f} s  {rate:.0f} images/s"
-        )
-        return True
-
-    @property
-    def best_epoch(self) -> int:
-        """The epoch with the smallest validation loss, or the last one without a validation split; 0 before any."""
-        losses = [line["validation_loss"] for line in self.metrics] if self.options.validation else []
-        return losses.index(min(losses)) + 1 if losses else len(self.metrics)
-
-    def finish(self) -> bool:
-        """Evaluate the weights of the run on the test images, and write; return whether the loss is finite."""
-        if self.position.best:
-            self.model.load_state_dict(self.position.best)
+    def finish(self, trainer: Trainer) -> float:
+        """Evaluate the weights of the run on the test images, write, and return the accuracy."""
+        epoch = len(trainer.history)
+        if self.options.validation:
+            epoch = self.stopping.best_epoch(trainer.history)
+            trainer.eval_model.load_state_dict(self.stopping.best_weights)
         start = time.perf_counter()
-        loss, accuracy = self.evaluate(self.test)
-        if not self.finite((loss,), "test"):
-            return False
-        epoch = self.best_epoch
-        self.timing.append({"epoch": epoch, "test_seconds": time.perf_counter() - start})
-        self.metrics.append({"epoch": epoch, "test_loss": loss, "test_accuracy": accuracy})
-        self.write()
-        return True
+        figures = trainer.evaluate(DataLoader(self.test, batch_size=1000))
+        self.check_finite(figures, "test")
+        seconds = time.perf_counter() - start
+        test = {"epoch": epoch, **{f"test_{name}": value for name, value in figures.items()}}
+        self.write(trainer, test, {"epoch": epoch, "test_seconds": seconds})
+        self.metrics = [*trainer.history, test]
+        return figures["accuracy"]
 
-    def finite(self, figures: tuple[float, ...], images: str) -> bool:
-        """Return whether figures are finite, or note that they are not."""
-        wrong = [x for x in figures if not math.isfinite(x)]
-        if wrong:
-            lr = self.options.lr
-            note(f"expected finite losses, got {wrong[0]} on {images} images: choose a smaller --lr than {lr:g}")
-        return not wrong
+    def check_finite(self, figures: Mapping[str, float], images: str) -> None:
+        """Raise `DivergedError` if a figure is not finite."""
+        for value in figures.values():
+            if not math.isfinite(value):
+                raise DivergedError(value, images)
 
-    def zero_sums(self) -> Sums:
-        """Return the sums of no images."""
-        return xgrad.asarray(0.0, device=self.device), xgrad.asarray(0, device=self.device)
+    def write(self, trainer: Trainer, *test: dict[str, float]) -> None:
+        """Write the files of the run together, so that weights, metrics and configuration belong to one epoch.
 
-    def learn(self, epoch: int) -> tuple[float, float]:
-        """Take the steps of one epoch, or the rest of them; return mean loss and accuracy during training."""
-        self.model.train()
-        position = self.position
-        with closing(Progress(f"epoch {epoch}/{self.options.epochs}", len(self.train), self.quiet)) as progress:
-            for images, labels in self.loader:
-                position.sums = self.step(images, labels, *position.sums)
-                if not isinstance(self.schedule, lr_scheduler.ReduceLROnPlateau):
-                    self.schedule.step()
-                position.seen, position.steps = position.seen + len(labels), position.steps + 1
-                if progress.due():
-                    progress.show(position.seen, *means(position.sums, position.seen))
-                if self.checkpoint_every and position.steps % self.checkpoint_every == 0:
-                    self.checkpoints.write(position.steps, self.state_dict())
-                self.stop_if_asked()
-            return means(position.sums, position.seen)
-
-    def train_batch(self, images: Tensor, labels: Tensor, losses: Tensor, correct: Tensor) -> Sums:
-        """Take a step; return the sums with its images added."""
-        if self.options.shift:
-            images = shifted(images, self.shape, self.options.shift, self.background)
-        with xgrad.amp.autocast(self.device, enabled=self.options.amp):
-            logits = self.model(images)
-            loss = nn.functional.cross_entropy(logits, labels)
-        self.optimizer.zero_grad()
-        self.scaler.scale(loss).backward()
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        return add_batch(logits, labels, loss, losses, correct)
-
-    def evaluate(self, images_and_labels: TensorDataset) -> tuple[float, float]:
-        """Return mean loss and accuracy on images that are not for training."""
-        self.model.eval()
-        sums = self.zero_sums()
-        for images, labels in DataLoader(images_and_labels, batch_size=1000):
-            sums = self.check(images, labels, *sums)
-        return means(sums, len(images_and_labels))
-
-    @xgrad.no_grad()
-    def test_batch(self, images: Tensor, labels: Tensor, losses: Tensor, correct: Tensor) -> Sums:
-        """Return the sums with a batch added."""
-        logits = self.model(images)
-        return add_batch(logits, labels, nn.functional.cross_entropy(logits, labels), losses, correct)
-
-    def write(self) -> None:
-        """Write the files of the run together, so that weights, metrics and configuration belong to one epoch."""
+        `test` is the last line of the metrics, and that of the times.
+        """
+        rates = [{"images_per_second": len(self.train) / line["train_seconds"]} for line in trainer.timing]
         files: dict[str, bytes | None] = {
-            WEIGHTS: serialized(self.position.best or self.model.state_dict())
-        }  # first: see write_together
-        files[CONFIG] = (json.dumps(self.config(), indent=2) + "\n").encode()
-        for name, lines in ((METRICS, self.metrics), (TIMING, self.timing)):
-            files[name] = "".join(json.dumps(line) + "\n" for line in lines).encode()
-        files |= dict.fromkeys(PICTURES)  # pictures of earlier weights are removed
+            WEIGHTS: serialized(self.stopping.best_weights or trainer.eval_model.state_dict()),  # see write_together
+            CONFIG: (json.dumps(self.config(), indent=2) + "\n").encode(),
+            METRICS: json_lines([*trainer.history, *test[:1]]),
+            TIMING: json_lines([*(line | rate for line, rate in zip(trainer.timing, rates, strict=True)), *test[1:]]),
+            **dict.fromkeys(PICTURES),  # pictures of earlier weights are removed
+        }
         write_together({str(self.out / name): content for name, content in files.items()})
-        self.saved = int(max(line["epoch"] for line in self.metrics))
+        self.saved = len(trainer.history)
 
     def config(self) -> dict[str, Any]:
         """Return the settings that repeat the run and describe the weights."""
@@ -435,10 +327,10 @@ class TrainingRun:
             "versions": versions(),
         }
 
-    def draw(self) -> None:
+    def draw(self, trainer: Trainer) -> None:
         """Write the pictures, or note that matplotlib is missing."""
         title = f"{self.data.name}, {self.options.optimizer}, seed {self.options.seed}"
-        predictions = probabilities(self.model, self.test.tensors[0])
+        predictions = probabilities(trainer.eval_model, self.test.tensors[0])
         test = self.data.test
         try:
             write(self.out / "curves.png", plots.curves(self.metrics, title))

@@ -1,0 +1,204 @@
+"""The training loop and its callbacks."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import tokenize
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xgrad
+from helpers import check_error
+from xgrad import nn, optim, training
+from xgrad.cli.train import parser, settings
+from xgrad.cli.training import TrainingRun
+from xgrad.data import DataLoader, TensorDataset, digits
+from xgrad.training import EMA, Callback, EarlyStopping, JSONLines, Trainer
+
+METRICS = {"error": lambda y, t: xgrad.abs(y - t)[:, 0]}
+
+
+def trainer(device: str = "cpu", callbacks: Any = (), validation: bool = True, **options: Any) -> Trainer:
+    """Return a trainer of a linear function of 3 numbers, from 40 samples in batches of 16."""
+    xgrad.manual_seed(0)
+    x = xgrad.random.randn((60, 3), device=device)
+    y = x @ xgrad.asarray([[1.0], [-2.0], [3.0]], device=device)
+    train, held = (TensorDataset(x[part, ...], y[part, ...]) for part in (slice(40), slice(40, 60)))
+    model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Tanh(), nn.Linear(8, 1)).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
+    options = {"metrics": METRICS, "scheduler": optim.lr_scheduler.ExponentialLR(optimizer, 0.99), **options}
+    loaders = DataLoader(train, 16, shuffle=True), DataLoader(held, 16) if validation else None
+    callbacks = [make(model) if isinstance(make, type(lambda: 0)) else make for make in callbacks]
+    return Trainer(model, optimizer, nn.functional.mse_loss, *loaders, callbacks=callbacks, **options)
+
+
+def test_history_has_the_figures_of_a_loop_by_hand(device: str) -> None:
+    history = trainer(device, capture=xgrad.Device(device).backend.executor is not None).fit(2)
+    reference = trainer(device)
+    model, optimizer, scheduler = reference.model, reference.optimizer, reference.scheduler
+    assert scheduler is not None and reference.validation_loader is not None
+    for line in history:
+        model.train()
+        sums = [0.0, 0.0]
+        for x, y in reference.train_loader:
+            output = model(x)
+            loss = nn.functional.mse_loss(output, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            sums[0] += loss.item() * len(y)
+            sums[1] += xgrad.sum(xgrad.abs(output - y)).item()
+        model.eval()
+        x, y = reference.validation_loader.dataset.tensors
+        output = model(x)
+        expected = [s / 40 for s in sums] + [nn.functional.mse_loss(output, y).item()]
+        expected += [xgrad.mean(xgrad.abs(output - y)).item()]
+        names = ["train_loss", "train_error", "validation_loss", "validation_error"]
+        assert list(line) == ["epoch", *names] and [line[n] for n in names] == pytest.approx(expected, rel=1e-4)
+
+
+class StopAt(Callback):
+    """An interruption after a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_batch_end(self, trainer: Trainer) -> None:
+        if trainer.steps == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("capture", [False, True])
+@pytest.mark.parametrize("step", [2, 3, 5])
+def test_loaded_state_continues_to_the_same_bits(step: int, capture: bool, tmp_path: Path) -> None:
+    parts = (EarlyStopping(), lambda model: EMA(model, 0.8))
+    whole = trainer(callbacks=parts, capture=capture)
+    whole.fit(3)
+    stopped = trainer(callbacks=(EarlyStopping(), parts[1], StopAt(step)), capture=capture)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(3)
+    xgrad.save(stopped.state_dict(), tmp_path / "state")
+    resumed = trainer(callbacks=(EarlyStopping(), parts[1]), capture=capture)
+    resumed.load_state_dict(xgrad.load(tmp_path / "state"))
+    assert resumed.fit(3) == whole.history and len(whole.history) == 3
+    states = [xgrad.serialization.serialized({**t.state_dict(), "timing": 0}) for t in (whole, resumed)]
+    assert states[0] == states[1]
+
+
+def test_ema_is_evaluated_in_place_of_the_model() -> None:
+    t = trainer(callbacks=[lambda model: EMA(model, 0.75)])
+    assert isinstance(t.callbacks[0], EMA)
+    steps = []
+    t.callbacks = [*t.callbacks, hook("on_batch_end", lambda t: steps.append(t.model[0].weight.detach().tolist()))]
+    (line,) = t.fit(1)
+    average: Any = xgrad.asarray(steps[0])
+    for weight in steps[1:]:
+        average = 0.75 * average + 0.25 * xgrad.asarray(weight)
+    assert xgrad.allclose(t.eval_model[0].weight, average) and not xgrad.allclose(t.model[0].weight, average)
+    assert t.validation_loader is not None and t.evaluate(t.validation_loader)["loss"] == line["validation_loss"]
+
+
+def hook(name: str, function: Any) -> Callback:
+    """Return a callback with one method."""
+    return type("Hook", (Callback,), {name: lambda self, trainer: function(trainer)})()
+
+
+def test_early_stopping_keeps_the_weights_of_the_best_epoch() -> None:
+    stopping, weights = EarlyStopping(patience=2, monitor="validation_error", mode="max"), []
+    t = trainer(callbacks=[hook("on_epoch_end", lambda t: weights.append(t.model[0].weight.tolist())), stopping])
+    history = t.fit(50)
+    values = [line["validation_error"] for line in history]
+    best = values.index(max(values))
+    assert t.should_stop and len(history) == best + 3 and stopping.best_epoch(history) == best + 1
+    assert stopping.best_weights["0.weight"].tolist() == weights[best] != weights[-1]
+    assert t.fit(50) is history and len(history) == best + 3, "it stays stopped"
+    nan = [{"validation_error": x} for x in (math.nan, 1.0, math.nan)]
+    assert stopping.best_epoch(nan) == 2 and stopping.best_epoch([]) == 0
+
+
+def test_json_lines_are_the_history(tmp_path: Path) -> None:
+    history = trainer(callbacks=[JSONLines(tmp_path / "log")]).fit(2)
+    assert [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()] == history
+
+
+def test_callbacks_are_called_in_order_and_at_the_end_of_an_interrupted_fit() -> None:
+    calls: list[str] = []
+    hooks = "on_fit_start on_epoch_start on_batch_end on_epoch_end on_fit_end".split()
+    parts = [hook(name, lambda t, name=name: calls.append(name.removeprefix("on_"))) for name in hooks]
+    trainer(callbacks=parts).fit(1)
+    assert " ".join(calls) == "fit_start epoch_start batch_end batch_end batch_end epoch_end fit_end"
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        trainer(callbacks=[*parts, StopAt(1)]).fit(1)
+    assert " ".join(calls) == "fit_start epoch_start batch_end fit_end"
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("plateau()", "ValueError: Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows"),
+        ("EarlyStopping(mode='auto')", "ValueError: EarlyStopping: expected mode 'min' or 'max', got 'auto'"),
+        ("EMA(xp.nn.Linear(1, 1), 2)", "ValueError: get_ema_avg_fn: expected a decay from 0 to 1, got 2"),
+        (
+            "load(totals=())",
+            "ValueError: Trainer.load_state_dict: expected figures of each epoch of epoch, train",
+        ),
+        ("load(timing=[{}])", "ValueError: Trainer.load_state_dict: expected finite numbers of steps"),
+        ("load(scheduler={})", "ValueError: Trainer.load_state_dict: the state of ExponentialLR is of another kind"),
+        ("load(callbacks={'EMA': {}})", "KeyError: 'EMA'"),
+    ],
+)
+def test_wrong_argument_is_named(call: str, expected: str) -> None:
+    def plateau() -> Trainer:
+        scheduler = optim.lr_scheduler.ReduceLROnPlateau(optim.SGD([xgrad.ones(1, requires_grad=True)], lr=0.1))
+        return trainer(validation=False, scheduler=scheduler)
+
+    def load(**change: Any) -> None:
+        t = trainer()
+        t.load_state_dict(t.state_dict() | change)
+
+    check_error(call, expected, plateau=plateau, load=load, EarlyStopping=EarlyStopping, EMA=EMA)
+
+
+def test_tensorboard_has_the_figures_of_each_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tensorboardX", None)
+    with pytest.raises(ImportError, match=r"tensorboardX is missing .*: pip install 'xgrad\[tensorboard\]'"):
+        training.TensorBoard(tmp_path)
+
+
+# Memory
+
+
+def test_run_of_the_command_line_is_released_without_the_collector(tmp_path: Path) -> None:
+    options = "digits --hidden 4 --batch-size 500 --epochs 1 --device cpu --validation 20 --patience 2".split()
+    data = digits()
+    args = parser().parse_args(options)
+    gc.collect()
+    gc.disable()
+    try:
+        run = TrainingRun(settings(args, data, xgrad.Device("cpu")), data, xgrad.Device("cpu"), tmp_path, True)
+        loop = run.trainer(capture=True)
+        loop.fit(1)
+        parts = [weakref.ref(x) for x in (run, loop, loop.model, loop.optimizer, loop.train_step, run.train)]
+        assert loop.train_step.refusal is None
+        del run, loop
+        assert [part() for part in parts] == [None] * len(parts)
+    finally:
+        gc.enable()
+
+
+def test_loop_and_callbacks_are_small() -> None:
+    """The lines of code, without documentation, comments and empty lines."""
+    lines = set()
+    for path in Path(training.__file__).parent.glob("*.py"):
+        with open(path) as file:
+            for token in tokenize.generate_tokens(file.readline):
+                if token.string.strip() and not token.string.startswith(("#", '"""')):
+                    lines.add((path, token.start[0]))
+    assert len(lines) < 300

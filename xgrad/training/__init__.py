@@ -1,0 +1,8 @@
+"""A training loop with evaluation, callbacks, and a state from which a run continues."""
+
+from xgrad.support import hints
+from xgrad.training.callbacks import EMA, EarlyStopping, JSONLines, Progress, TensorBoard
+from xgrad.training.trainer import Callback, Trainer
+
+__all__ = ["EMA", "Callback", "EarlyStopping", "JSONLines", "Progress", "TensorBoard", "Trainer"]
+hints.install(__name__)

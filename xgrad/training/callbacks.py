@@ -1,0 +1,192 @@
+"""Callbacks of a training loop: logging, progress, averages of weights, early stopping."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from xgrad.capture import capture
+from xgrad.core.tensor import Tensor
+from xgrad.nn import Module
+from xgrad.ops import asarray
+from xgrad.optim.swa_utils import AveragedModel, get_ema_avg_fn
+from xgrad.support.docstrings import documented
+from xgrad.support.files import write
+from xgrad.training.trainer import Callback, Trainer
+
+BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two updates of the progress
+
+
+@documented()
+class EMA(Callback):
+    """Evaluate an exponential moving average of the weights, updated after each step, in place of the weights.
+
+    Floating buffers, such as running statistics, are averaged, too.
+
+    model : Module -- The model of the trainer.
+    decay : float, default 0.999 -- The weight of the average so far, from 0 to 1: see `get_ema_avg_fn`.
+    attribute average : AveragedModel -- The average; ``average.module`` becomes ``trainer.eval_model``.
+    raises ValueError -- If the decay is not from 0 to 1.
+
+    >>> ema = xgrad.training.EMA(xgrad.nn.Linear(2, 1), decay=0.99)
+    """
+
+    def __init__(self, model: Module, decay: float = 0.999) -> None:
+        self.average = AveragedModel(model, avg_fn=get_ema_avg_fn(decay), use_buffers=True)
+
+    def on_fit_start(self, trainer: Trainer) -> None:
+        trainer.eval_model, update = self.average.module, self.average.update_parameters
+        self._update = capture(update) if trainer.capture else update
+
+    def on_batch_end(self, trainer: Trainer) -> None:
+        self._update(trainer.model)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.average.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        self.average.load_state_dict(state_dict)
+
+
+@documented()
+class EarlyStopping(Callback):
+    """Keep the weights of the best epoch, and end the training after epochs without a better one.
+
+    patience : float, default inf -- The number of these epochs.
+    monitor : str, default "validation_loss" -- A name in the history.
+    mode : {"min", "max"}, default "min" -- Whether it is to fall or to rise.
+    attribute best_weights : dict -- The ``state_dict()`` of the best epoch, for ``model.load_state_dict``.
+
+    >>> stopping = xgrad.training.EarlyStopping(patience=3)
+    >>> stopping.best_epoch([{"validation_loss": loss} for loss in (0.5, 0.3, 0.4)])
+    2
+    """
+
+    def __init__(self, patience: float = math.inf, monitor: str = "validation_loss", mode: str = "min") -> None:
+        if mode not in ("min", "max"):
+            raise ValueError(f"EarlyStopping: expected mode 'min' or 'max', got {mode!r}")
+        self.patience, self.monitor, self.sign = patience, monitor, 1 if mode == "min" else -1
+        self.best_weights: dict[str, Tensor] = {}
+
+    def best_epoch(self, history: Iterable[Mapping[str, float]]) -> int:
+        """Return the number of the best epoch, the first one of equals; 0 before any."""
+        values = [self.sign * line[self.monitor] for line in history]
+        return min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i])) + 1 if values else 0
+
+    def on_epoch_start(self, trainer: Trainer) -> None:
+        trainer.should_stop |= len(trainer.history) - self.best_epoch(trainer.history) >= self.patience
+
+    def on_epoch_end(self, trainer: Trainer) -> None:
+        if self.best_epoch(trainer.history) == len(trainer.history):
+            state = trainer.eval_model.state_dict()
+            self.best_weights = {name: asarray(x, copy=True) for name, x in state.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best_weights": self.best_weights}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        self.best_weights = dict(state_dict["best_weights"])
+
+
+def json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return a JSON object in each line."""
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+@documented()
+class JSONLines(Callback):
+    """Write the history to a file after each epoch, one JSON object a line; the file is whole at any time.
+
+    path : str or path -- The file, which is replaced.
+
+    >>> log = xgrad.training.JSONLines("metrics.jsonl")
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+
+    def on_epoch_end(self, trainer: Trainer) -> None:
+        write(self.path, json_lines(trainer.history))
+
+
+@documented()
+class TensorBoard(Callback):
+    """Write losses, metrics and learning rates of each epoch for TensorBoard, by the package tensorboardX.
+
+    folder : str or path -- Where event files are written; a continued run adds one.
+    raises ImportError -- If tensorboardX is missing: ``pip install 'xgrad[tensorboard]'``.
+
+    >>> log = xgrad.training.TensorBoard("runs/logs")  # doctest: +SKIP
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        try:
+            self._writer = import_module("tensorboardX").SummaryWriter
+        except ImportError as error:
+            raise ImportError(f"tensorboardX is missing ({error}): pip install 'xgrad[tensorboard]'") from error
+        self.folder = folder
+
+    def on_fit_start(self, trainer: Trainer) -> None:
+        self.writer = self._writer(str(self.folder), purge_step=len(trainer.history) + 1)
+
+    def on_epoch_end(self, trainer: Trainer) -> None:
+        rates = {f"lr/{i}": group["lr"] for i, group in enumerate(trainer.optimizer.param_groups)}
+        for name, value in (trainer.history[-1] | rates).items():
+            part, _, metric = name.partition("_")
+            if name != "epoch":
+                self.writer.add_scalar(f"{metric}/{part}" if metric else name, value, len(trainer.history))
+
+    def on_fit_end(self, trainer: Trainer) -> None:
+        self.writer.close()
+
+
+@documented()
+class Progress(Callback):
+    """Show the progress of each epoch on standard error: a bar of tqdm on a terminal, lines without tqdm.
+
+    Updates are rare, since reading the figures waits for the device.
+
+    unit : str, default "samples" -- The name of the samples.
+
+    >>> progress = xgrad.training.Progress(unit="images")
+    """
+
+    def __init__(self, unit: str = "samples") -> None:
+        self.unit, self.options = unit, {"leave": False, "dynamic_ncols": True, "mininterval": 0, "miniters": 1}
+        self.bar: Any = None
+
+    def on_epoch_start(self, trainer: Trainer) -> None:
+        self.start = self.shown = time.perf_counter()
+        self.label, self.count = f"epoch {len(trainer.history) + 1}/{trainer.epochs}", len(trainer.train_loader.dataset)
+        try:
+            tqdm = import_module("tqdm").tqdm
+        except ImportError:
+            self.interval = LINE_SECONDS
+        else:  # None: a bar on a terminal only
+            self.bar = tqdm(desc=self.label, total=self.count, unit=self.unit, disable=None, **self.options)
+            self.interval = math.inf if self.bar.disable else BAR_SECONDS
+
+    def on_batch_end(self, trainer: Trainer) -> None:
+        now, seen = time.perf_counter(), trainer.samples
+        if now - self.shown < self.interval:
+            return
+        self.shown = now
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in trainer.means(trainer.totals, seen).items())
+        if self.bar is not None:
+            self.bar.set_postfix_str(figures, refresh=False)
+            self.bar.update(seen - self.bar.n)
+        else:
+            rate = f"{seen / (now - self.start):.0f} {self.unit}/s"
+            print(f"{self.label}: {seen}/{self.count} {self.unit}, {figures}, {rate}", file=sys.stderr)
+
+    def on_fit_end(self, trainer: Trainer) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    on_epoch_end = on_fit_end

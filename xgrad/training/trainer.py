@@ -1,0 +1,251 @@
+"""The training loop, the state from which it continues, and the base class of callbacks."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xgrad import ops, random
+from xgrad.amp import GradScaler, autocast
+from xgrad.capture import capture as captured
+from xgrad.core.dtypes import float64
+from xgrad.core.grad_mode import no_grad
+from xgrad.core.tensor import Tensor
+from xgrad.data import DataLoader
+from xgrad.nn import Module
+from xgrad.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from xgrad.optim.optimizer import Optimizer
+from xgrad.support.docstrings import documented
+
+Totals = tuple[Tensor, ...]  # sums of the loss and the metrics over samples, on the device
+
+
+@documented()
+class Callback:
+    """Base class of callbacks: a `Trainer` calls the methods with itself. By default they do nothing.
+
+    >>> class Print(xgrad.training.Callback):
+    ...     def on_epoch_end(self, trainer):
+    ...         print(trainer.history[-1])
+    """
+
+    def on_fit_start(self, trainer: Trainer) -> None:
+        """Called at the begin of `fit`."""
+
+    def on_epoch_start(self, trainer: Trainer) -> None:
+        """Called before each epoch, and before the rest of one that is continued."""
+
+    def on_batch_end(self, trainer: Trainer) -> None:
+        """Called after each step."""
+
+    def on_epoch_end(self, trainer: Trainer) -> None:
+        """Called after each epoch and its evaluation, with their figures in ``trainer.history``."""
+
+    def on_fit_end(self, trainer: Trainer) -> None:
+        """Called at the end of `fit`, also after an exception."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs."""
+        return {}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+
+
+@documented()
+class Trainer:
+    """A training loop: steps over batches of inputs and targets, evaluation after each epoch, callbacks.
+
+    model : Module -- With parameters on one device, that of the batches.
+    optimizer : Optimizer -- Of the parameters of the model.
+    loss : callable -- ``loss(output, targets)`` returns the mean over a batch.
+    train_loader : DataLoader -- Batches ``(inputs, targets)`` of training.
+    validation_loader : DataLoader, optional -- Batches that are evaluated after each epoch.
+    metrics : dict of callable, optional -- Functions of output and targets that return a value for each sample.
+    scheduler : LRScheduler, optional -- It is stepped after each batch; a `ReduceLROnPlateau` after each epoch, with
+        the validation loss.
+    transform : callable, optional -- Random changes of the inputs of training.
+    amp : bool, default False -- Whether to compute matrix products in float16: see `xgrad.amp`.
+    capture : bool, default False -- Whether to capture the steps: see `xgrad.capture`.
+    callbacks : sequence of Callback -- In the order of their calls. Those that save the state come last.
+    attribute history : list of dict -- The mean losses and metrics of each epoch, such as ``"validation_loss"``.
+    attribute timing : list of dict -- The seconds of each epoch, and whether its steps were captured.
+    attribute eval_model : Module -- The model that is evaluated: `model`, or the average of `EMA`.
+    attribute steps, samples : int -- The number of steps so far, and of samples in this epoch.
+    attribute should_stop : bool -- Set by a callback to end the training before the next epoch.
+    raises ValueError -- If there is a `ReduceLROnPlateau` and no validation loader.
+
+    >>> data = xgrad.data.TensorDataset(x := xgrad.random.randn((64, 3)), x @ xgrad.asarray([[1.0], [2.0], [3.0]]))
+    >>> model = xgrad.nn.Linear(3, 1)
+    >>> optimizer = xgrad.optim.Adam(model.parameters(), lr=0.1)
+    >>> loader = xgrad.data.DataLoader(data, batch_size=16, shuffle=True)
+    >>> trainer = xgrad.training.Trainer(model, optimizer, xgrad.nn.functional.mse_loss, loader)
+    >>> first, *_, last = trainer.fit(epochs=10)
+    >>> last["train_loss"] < first["train_loss"]
+    True
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        optimizer: Optimizer,
+        loss: Callable[[Any, Any], Tensor],
+        train_loader: DataLoader,
+        validation_loader: DataLoader | None = None,
+        *,
+        metrics: Mapping[str, Callable[[Any, Any], Tensor]] | None = None,
+        scheduler: LRScheduler | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        amp: bool = False,
+        capture: bool = False,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        if isinstance(scheduler, ReduceLROnPlateau) and validation_loader is None:
+            raise ValueError("Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows, got None")
+        self.model = self.eval_model = model
+        self.optimizer, self.scheduler, self.callbacks = optimizer, scheduler, callbacks
+        self.train_loader, self.validation_loader, self.capture = train_loader, validation_loader, capture
+        self.device = device = next(model.parameters()).device
+        self.scaler = scaler = GradScaler(device, enabled=amp)
+        functions = dict(metrics or {})
+        self.names = ("loss", *functions)
+        parts = ("train",) if validation_loader is None else ("train", "validation")
+        self.columns = ("epoch", *(f"{part}_{name}" for part in parts for name in self.names))
+        self.history: list[dict[str, float]] = []
+        self.timing: list[dict[str, float]] = []
+        self.epochs = self.steps = self.samples = 0
+        self.totals, self.seconds, self.should_stop = self._zeros(), 0.0, False
+
+        # Functions of the parts, and not of self, which would hold its own methods: a reference cycle.
+        @no_grad()
+        def add(totals: Totals, output: Any, targets: Any, mean: Tensor) -> Totals:
+            sums = (mean * len(targets), *(ops.sum(function(output, targets)) for function in functions.values()))
+            return tuple(total + x.astype(float64) for total, x in zip(totals, sums, strict=True))
+
+        def train_step(inputs: Any, targets: Any, *totals: Tensor) -> Totals:
+            with autocast(device, enabled=amp):
+                output = model(inputs if transform is None else transform(inputs))
+                mean = loss(output, targets)
+            optimizer.zero_grad()
+            scaler.scale(mean).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            return add(totals, output, targets, mean)
+
+        @no_grad()
+        def eval_step(model: Module, inputs: Any, targets: Any, *totals: Tensor) -> Totals:
+            output = model(inputs)
+            return add(totals, output, targets, loss(output, targets))
+
+        self.train_step: Callable[..., Totals] = captured(train_step) if capture else train_step
+        self.eval_step: Callable[..., Totals] = captured(eval_step) if capture else eval_step
+
+    def fit(self, epochs: int) -> list[dict[str, float]]:
+        """Train up to a number of epochs, with those of `load_state_dict`, and return the history.
+
+        An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the last step.
+        """
+        self.epochs, self.should_stop = epochs, False
+        try:
+            self._call("on_fit_start")
+            while len(self.history) < epochs:
+                self._call("on_epoch_start")
+                if self.should_stop:
+                    break
+                self._epoch()
+                self._call("on_epoch_end")
+        finally:
+            self._call("on_fit_end")
+        return self.history
+
+    def _epoch(self) -> None:
+        """Take the steps of an epoch, or the rest of them, and evaluate."""
+        self.model.train()
+        resumed = time.perf_counter() - self.seconds
+        for inputs, targets in self.train_loader:
+            self.totals = self.train_step(inputs, targets, *self.totals)
+            if self.scheduler and not isinstance(self.scheduler, ReduceLROnPlateau):
+                self.scheduler.step()
+            self.steps, self.samples = self.steps + 1, self.samples + len(targets)
+            self.seconds = time.perf_counter() - resumed
+            self._call("on_batch_end")
+        means = self.means(self.totals, self.samples)
+        trained = time.perf_counter()
+        validation = self.evaluate(self.validation_loader) if self.validation_loader else {}
+        epoch, is_captured = len(self.history) + 1, getattr(self.train_step, "refusal", "") is None
+        times = {"train_seconds": trained - resumed, "validation_seconds": time.perf_counter() - trained}
+        self.history.append(dict(zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True)))
+        self.timing.append({"epoch": epoch, "captured": is_captured, **times})
+        self.samples, self.totals, self.seconds = 0, self._zeros(), 0.0
+        if isinstance(self.scheduler, ReduceLROnPlateau):
+            self.scheduler.step(validation["loss"])
+
+    def evaluate(self, loader: DataLoader) -> dict[str, float]:
+        """Return the mean loss and metrics of `eval_model` on batches. This waits for the device."""
+        self.eval_model.eval()
+        totals, count = self._zeros(), 0
+        for inputs, targets in loader:
+            totals, count = self.eval_step(self.eval_model, inputs, targets, *totals), count + len(targets)
+        return self.means(totals, count)
+
+    def means(self, totals: Totals, count: int) -> dict[str, float]:
+        """Return totals divided by a number of samples, by name. This waits for the device."""
+        return {name: total.item() / count for name, total in zip(self.names, totals, strict=True)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to continue after the last step, to the same bits, for `xgrad.save`."""
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": self.scheduler.state_dict() if self.scheduler else {},
+            "scaler": self.scaler.state_dict(),
+            "loader": self.train_loader.state_dict(),
+            "random": random.get_state(),
+            "position": {name: getattr(self, name) for name in ("steps", "samples", "seconds")},
+            "totals": self.totals,
+            "history": self.history,
+            "timing": self.timing,
+            "callbacks": {type(part).__name__: state for part in self.callbacks if (state := part.state_dict())},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue in `fit` from what `state_dict` of a trainer with equal arguments returned, on any device.
+
+        LookupError, TypeError, ValueError or AttributeError is raised for anything else.
+        """
+        position, history, timing = dict(state["position"]), list(state["history"]), list(state["timing"])
+        totals = tuple(x.to(self.device, dtype=float64) for x in state["totals"])
+        if [x.shape for x in totals] != [()] * len(self.names) or any(tuple(line) != self.columns for line in history):
+            raise ValueError(f"Trainer.load_state_dict: expected figures of each epoch of {', '.join(self.columns)}")
+        finite = all(0 <= x < math.inf for line in (position, *timing) for x in line.values())
+        numbers = all(isinstance(x, (int, float)) for line in history for x in line.values())
+        if len(history) != len(timing) or not finite or not numbers:
+            raise ValueError("Trainer.load_state_dict: expected finite numbers of steps, samples and seconds")
+        self.model.load_state_dict(state["model"])  # before the optimizer
+        self.optimizer.load_state_dict(state["optimizer"])
+        for part, saved in ((self.scheduler, state["scheduler"]), (self.scaler, state["scaler"])):
+            if _types(saved) != _types(part.state_dict() if part else {}):
+                raise ValueError(f"Trainer.load_state_dict: the state of {type(part).__name__} is of another kind")
+            if part:
+                part.load_state_dict(saved)
+        callbacks = {type(part).__name__: part for part in self.callbacks if part.state_dict()}
+        for name in callbacks.keys() | state["callbacks"].keys():
+            callbacks[name].load_state_dict(state["callbacks"][name])
+        self.train_loader.load_state_dict(state["loader"])
+        self.steps, self.samples, self.seconds = position["steps"], position["samples"], position["seconds"]
+        self.totals, self.history, self.timing = totals, history, timing
+        random.set_state(state["random"])
+
+    def _call(self, hook: str) -> None:
+        for callback in self.callbacks:
+            getattr(callback, hook)(self)
+
+    def _zeros(self) -> Totals:
+        return tuple(ops.zeros((), dtype=float64, device=self.device) for _ in self.names)
+
+
+def _types(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the types of the values of a state, and of those in lists."""
+    return {name: [*map(type, x)] if isinstance(x, list) else type(x) for name, x in state.items()}
