@@ -63,6 +63,10 @@ def missing_packages_name_their_extras() -> str:
         xgrad.graph(2 * xgrad.ones(3, requires_grad=True)).svg()
     except ImportError as error:  # the program dot may be missing, too
         check(("pip install 'xgrad[graph]'" in str(error)) == ("graph" not in EXTRAS), f"graph: {error}")
+    try:
+        xgrad.training.TensorBoard(".")
+    except ImportError as error:
+        check("pip install 'xgrad[tensorboard]'" in str(error) and "test" not in EXTRAS, f"TensorBoard: {error}")
     works = [name for name in ("special", "threads") if name in EXTRAS]
     return f"{' and '.join(works) or 'none'} of special and threads work, errors of others name their extras"
 

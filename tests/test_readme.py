@@ -54,6 +54,7 @@ PRINTED = {
     "docs/ecosystem.md": [],
     "docs/promises.md": [],
     "docs/optimizers.md": [r"loss \d\.\d, of the average \d\.\d\n1 recording\n", r"float16 float32 float32\n"],
+    "docs/training.md": [r"epoch \d+: validation accuracy [89]\d\.\d%\n"],
     "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_aliases.py evaluates its table
     "docs/capture.md": [
         r"\[2\.0, 4\.0\]\n\[6\.0, 12\.0\] 1\n",

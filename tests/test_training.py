@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import sys
 import tokenize
 import weakref
 from pathlib import Path
@@ -166,8 +167,37 @@ def test_wrong_argument_is_named(call: str, expected: str) -> None:
     check_error(call, expected, plateau=plateau, load=load, EarlyStopping=EarlyStopping, EMA=EMA)
 
 
-def test_tensorboard_has_the_figures_of_each_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "tensorboardX", None)
+def events(folder: Path) -> dict[tuple[str, int], float]:
+    """Return the scalars in the event files of a folder, by name and step."""
+    event_pb2, scalars = pytest.importorskip("tensorboardX.proto.event_pb2"), {}
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        while content:  # records: the length, its checksum, an event, its checksum
+            size = int.from_bytes(content[:8], "little")
+            event = event_pb2.Event.FromString(content[12 : 12 + size])
+            scalars |= {(value.tag, event.step): value.simple_value for value in event.summary.value}
+            content = content[16 + size :]
+    return scalars
+
+
+def test_tensorboard_has_the_figures_of_each_epoch(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX", reason="needs tensorboardX: pip install 'xgrad[tensorboard]'")
+    t = trainer(callbacks=[training.TensorBoard(tmp_path)])
+    t.fit(1)
+    first = events(tmp_path)
+    history = t.fit(2)
+    expected = {}
+    for line in history:
+        for name in t.columns[1:]:
+            part, metric = name.split("_")
+            expected[f"{metric}/{part}", line["epoch"]] = pytest.approx(line[name])
+    rates = {("lr/0", epoch): pytest.approx(0.1 * 0.99 ** (3 * epoch)) for epoch in (1, 2)}
+    scalars = events(tmp_path)
+    assert scalars == expected | rates and first.items() < scalars.items()
+
+
+def test_missing_tensorboard_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ImportError, match=r"tensorboardX is missing .*: pip install 'xgrad\[tensorboard\]'"):
         training.TensorBoard(tmp_path)
 

@@ -59,7 +59,8 @@ def checkpoints(folder: Path) -> list[str]:
     [
         "--optimizer adam --dropout 0.2 --shift 1",
         "--schedule plateau --validation 20 --patience 1 --lr 0.1",
-        "--optimizer sgd --momentum 0.9 --no-capture --schedule onecycle --seed 3",
+        "--optimizer sgd --momentum 0.9 --no-capture --schedule onecycle --seed 3 --ema 0.9",
+        "--ema 0.95 --validation 20",
     ],
 )
 def test_resumed_run_has_the_bits_of_one_that_was_not_interrupted(run, monkeypatch, tmp_path, options, step):

@@ -185,6 +185,7 @@ def test_step_is_traced_once_for_each_shape(run, monkeypatch):
         "--shift 1",
         "--activation tanh",
         "--dropout 0.1",
+        "--ema 0.9",
         "--activation sigmoid --lr 0.05",
         "--hidden 16,16,16 --batch-size 5000",
     ],
@@ -295,6 +296,7 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
         ("--model mixer --dropout 0.1", "--dropout: expected --model mlp with it, got mixer"),
         ("--validation 0", "--validation: expected an integer of 1 or more, got '0'"),
         ("--validation 1437", "--validation: expected fewer than the 1437 training images, got 1437"),
+        ("--ema 1", "--ema: expected a number from 0 to below 1, got '1'"),
         ("--patience 0", "--patience: expected an integer of 1 or more, got '0'"),
         ("--model lenet", "--model lenet: expected images of at least 12x12 pixels, got 8x8: choose cnn"),
         ("--shift -1", "--shift: expected an integer of 0 or more and below 1024, got '-1'"),
@@ -406,6 +408,18 @@ def test_without_matplotlib_pictures_are_left_out(run, tmp_path, monkeypatch, pi
     assert result.status == 0 and one_line(result.err)
     assert "pictures are left out" in result.err and result.err.endswith("pip install 'xgrad[cli]'\n")
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_tensorboard_writes_events_or_names_its_extra(run, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "tensorboardX", None)
+        result = run(*FAST, "--tensorboard", "--out", "out")
+        assert result.status == 2 and one_line(result.err) and not (tmp_path / "out").exists()
+        assert result.err.startswith("xgrad train: --tensorboard: tensorboardX is missing")
+    pytest.importorskip("tensorboardX", reason="needs tensorboardX: pip install 'xgrad[tensorboard]'")
+    assert run(*FAST, "--tensorboard", "--out", "out").status == 0
+    (file,) = (tmp_path / "out" / "tensorboard").iterdir()
+    assert file.read_bytes().count(b"loss/train") == 2
 
 
 def test_without_tqdm_progress_is_lines(run, monkeypatch):

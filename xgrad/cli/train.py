@@ -63,7 +63,8 @@ IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
 }
 DATASETS = ("digits", *PUBLISHED)
 #: Options that a resumed run may have.
-RESUMED = ("resume", "device", "data", "no_download", "threads", "capture", "quiet", "checkpoint_every", "keep")
+RESUMED = {"resume", "device", "data", "no_download", "threads", "capture", "quiet"}
+RESUMED |= {"checkpoint_every", "keep", "tensorboard"}
 OPTIMIZERS = ("sgd", "adam", "adamw")
 ACTIVATIONS = ("relu", "sigmoid", "tanh")
 
@@ -108,6 +109,8 @@ def parser() -> Parser:
     add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
     half = "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
     add("--amp", action="store_true", default=False, help=half)
+    average = "evaluate and save an exponential moving average of the weights, such as with decay 0.999 (default: none)"
+    add("--ema", type=fraction, metavar="DECAY", help=average)
     held = (
         "training images, the last ones, that are held back: the weights of the epoch with their smallest loss are kept"
     )
@@ -130,6 +133,8 @@ def parser() -> Parser:
     every = "steps between two checkpoints (default: none but one at SIGTERM and Ctrl-C)"
     add("--checkpoint-every", type=integer(1), metavar="N", help=every)
     add("--keep", type=integer(1), metavar="K", help="number of checkpoints to keep (default: 3)")
+    events = "write figures of each epoch for TensorBoard to the folder tensorboard of the run"
+    add("--tensorboard", action="store_true", default=False, help=events)
     add("--resume", type=Path, metavar="DIR", help="continue the run in a folder from its newest checkpoint")
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
@@ -191,7 +196,9 @@ def train(args: Namespace, state: dict[str, Any]) -> int:
     out: Path = getattr(args, "out", Path("runs", data.name))
     try:
         training = TrainingRun(options, data, device, out, args.quiet)
-        trainer = training.trainer(capture and can_replay)
+        trainer = training.trainer(capture and can_replay, args.tensorboard)
+    except ImportError as error:
+        raise UsageError(f"--tensorboard: {error}") from error
     except (MemoryError, ValueError) as error:
         if options.model != "mlp":
             raise UsageError(f"--model {options.model}: {error}") from error
@@ -229,10 +236,10 @@ def arguments(options: dict[str, Any]) -> list[str]:
         del used[name]
     if used["optimizer"] != "sgd":
         del used["momentum"]
-    for name in ("checkpoint_every", "validation", "patience"):
+    for name in ("checkpoint_every", "ema", "validation", "patience"):
         if not used[name]:
             del used[name]
-    flags = ["--amp"] if used.pop("amp") else []
+    flags = [f"--{name}" for name in ("amp", "tensorboard") if used.pop(name)]
     if dataset not in DATASETS:
         raise ValueError(f"{dataset!r} is no data set")
     if "hidden" in used:
@@ -302,7 +309,7 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
     values["epochs"] = epochs[model] if isinstance(epochs, dict) else epochs
     schedule = chosen.get("schedule", defaults["schedule"])
     chooses = "patience" in chosen or schedule == "plateau"
-    values |= {"validation": len(data.train) // 12 if chooses else 0, "patience": 0}
+    values |= {"validation": len(data.train) // 12 if chooses else 0, "patience": 0, "ema": 0.0}
     if chosen.get("validation", 0) >= len(data.train):
         raise UsageError(
             f"--validation: expected fewer than the {len(data.train)} training images, got {args.validation}"

@@ -27,7 +27,7 @@ from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
 from xgrad.support.files import write, write_together
-from xgrad.training import Callback, EarlyStopping, Progress, Trainer
+from xgrad.training import EMA, Callback, EarlyStopping, Progress, TensorBoard, Trainer
 from xgrad.training.callbacks import json_lines
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
@@ -77,6 +77,7 @@ class Options:
     batch_size: int
     epochs: int
     amp: bool
+    ema: float  # decay of the average of the weights, 0 for none
     validation: int  # the number of training images, the last ones, that are held back
     patience: int  # epochs without a smaller validation loss, 0 for any number
     seed: int
@@ -151,10 +152,11 @@ class TrainingRun(Callback):
         self.stopping = EarlyStopping(options.patience or math.inf)
         self.saved = 0  # the last epoch with all files written
         self.checkpoint_every, self.keep = 0, 3  # steps between checkpoints, 0 for none, and their number
+        self.tensorboard: TensorBoard | None = None
         self.signals: list[int] = []  # that were received
 
-    def trainer(self, capture: bool) -> Trainer:
-        """Return the loop of this run, with a new network."""
+    def trainer(self, capture: bool, tensorboard: bool = False) -> Trainer:
+        """Return the loop of this run, with a new network; raise ImportError if tensorboardX is missing."""
         options, shape = self.options, self.shape
         xgrad.manual_seed(options.seed)
         model = make_model(
@@ -168,6 +170,14 @@ class TrainingRun(Callback):
         optimizer = optimizers[options.optimizer](model.parameters(), lr=options.lr, weight_decay=options.weight_decay)
         loader = DataLoader(self.train, options.batch_size, shuffle=True)
         background = -self.scaling.mean / self.scaling.std
+        self.tensorboard = TensorBoard(self.out) if tensorboard else None
+        callbacks = [
+            EMA(model, options.ema) if options.ema else None,
+            self.stopping if options.validation else None,
+            None if self.quiet else Progress("images"),
+            self.tensorboard,
+            self,
+        ]
         return Trainer(
             model,
             optimizer,
@@ -179,17 +189,15 @@ class TrainingRun(Callback):
             transform=(lambda images: shifted(images, shape, options.shift, background)) if options.shift else None,
             amp=options.amp,
             capture=capture,
-            callbacks=[
-                *([self.stopping] if options.validation else []),
-                *([] if self.quiet else [Progress("images")]),
-                self,
-            ],
+            callbacks=[*filter(None, callbacks)],
         )
 
     def run(self, trainer: Trainer) -> int:
         """Train, and return the exit status."""
         self.say(self.headline(trainer))
         self.saved = len(trainer.history)
+        if self.tensorboard:
+            self.tensorboard.folder = self.out / "tensorboard"
         checkpoints = self.checkpoints = Checkpoints(self.out, self.keep)
         with stop_signals() as self.signals:
             try:
@@ -247,8 +255,8 @@ class TrainingRun(Callback):
 
     def state_of(self, trainer: Trainer) -> dict[str, Any]:
         """Return the state of a checkpoint: that of the trainer, and the options of the command."""
-        options = asdict(self.options) | {"checkpoint_every": self.checkpoint_every, "keep": self.keep}
-        return {"options": options, **trainer.state_dict()}
+        options = {"checkpoint_every": self.checkpoint_every, "keep": self.keep, "tensorboard": bool(self.tensorboard)}
+        return {"options": asdict(self.options) | options, **trainer.state_dict()}
 
     def load_state_dict_of(self, trainer: Trainer, state: dict[str, Any]) -> None:
         """Continue from a checkpoint, on any device; raise an error for anything else."""

@@ -133,7 +133,8 @@ class TensorBoard(Callback):
         self.folder = folder
 
     def on_fit_start(self, trainer: Trainer) -> None:
-        self.writer = self._writer(str(self.folder), purge_step=len(trainer.history) + 1)
+        first, name = len(trainer.history) + 1, f".{trainer.steps}"  # another one than that of an earlier `fit`
+        self.writer = self._writer(str(self.folder), purge_step=first, filename_suffix=name)
 
     def on_epoch_end(self, trainer: Trainer) -> None:
         rates = {f"lr/{i}": group["lr"] for i, group in enumerate(trainer.optimizer.param_groups)}
