@@ -7,6 +7,7 @@
 #   make test-distributed  the tests of several processes, which need MPI, in .venv-mpi
 #   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
 #   make test-extras  the wheel with each combination of extras, each in an environment of its own
+#   make docs         the site, in build/site, without a warning; make docs-serve shows it on http://localhost:8000
 #   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
 #   make gpu-check    the tests and a short training on a GPU; results as JSON
 #   make conformance  the array API standard's own suite, of which SUITE=FOLDER is a checkout
@@ -43,7 +44,7 @@ mpi_extras = mpi,test
 gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
 
 .PHONY: train test check lint types test-peers with-peers test-distributed with-distributed test-oldest with-oldest \
-        test-extras bench conformance peer-suites with-suites gpu-check clean
+        test-extras docs with-docs docs-serve bench conformance peer-suites with-suites gpu-check clean
 .NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -86,6 +87,17 @@ with-distributed: $(call has,$(mpi_extras))
 test-extras:
 	$(PYTHON) tests/extras.py $(ARGS)
 
+docs:
+	@$(MAKE) --no-print-directory with-docs VENV="$(VENV:%=%-docs)"
+
+# From nothing: pages of an earlier build, whose source is gone, would remain.
+with-docs: $(call has,docs)
+	rm -rf build/site build/doctrees
+	$(RUN) -m sphinx --quiet --fail-on-warning -j auto -c docs -d build/doctrees . build/site $(ARGS)
+
+docs-serve: docs
+	$(PYTHON) -m http.server --bind localhost --directory build/site 8000
+
 bench: $(call has,benchmarks)
 	$(RUN) -m benchmarks $(BENCH) --save $(ARGS)
 
@@ -104,7 +116,7 @@ gpu-check: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV:%=%-check) $(VENV:%=%-peers) $(VENV:%=%-oldest) $(VENV:%=%-mpi) $(VENV:%=%-suites) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV:%=%-check) $(VENV:%=%-peers) $(VENV:%=%-oldest) $(VENV:%=%-mpi) $(VENV:%=%-suites) $(VENV:%=%-docs) build docs/reference *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.has-oldest: pyproject.toml tests/oldest.py

@@ -1,8 +1,13 @@
-"""The programs in the README and in docs/ run, and print the documented output."""
+"""The programs in the README and in docs/ run, and print the documented output.
+
+Programs of the README and of docs/*.md stand alone; their outputs are in `PRINTED`. Those of a page in a folder of
+docs/ run one after the other in one namespace, and the output of each is the block of text that follows it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import doctest
 import io
 import re
 import warnings
@@ -63,6 +68,9 @@ PRINTED = {
         r"np\.float32\(2\.0\) \(0x40000000\) against np\.float32\(3\.0\) \(0x40400000\) at \(0,\): ",
     ],
 }
+#: The package that a page in a folder of docs/ needs.
+PACKAGES: dict[str, str] = {}
+OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 REFUSED = {"docs/capture.md": [1]}  # programs with a step whose capture is refused, by index
 
 
@@ -72,7 +80,8 @@ def programs(file: str) -> list[str]:
 
 
 def test_all_documents_are_listed() -> None:
-    assert {"README.md", *[f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]} == set(PRINTED)
+    documents = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - {"docs/index.md"}
+    assert {"README.md", *documents} == set(PRINTED)
 
 
 def test_page_of_models_lists_all_layers_and_losses() -> None:
@@ -106,3 +115,25 @@ def test_documented_program_prints_the_documented_output(file: str, index: int, 
     with contextlib.redirect_stdout(printed), refused:
         exec(compile(program, str(ROOT / file), "exec"), {"__name__": "__main__"})
     assert re.search(pattern, printed.getvalue())
+
+
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*/*.md"))
+
+
+@pytest.mark.parametrize("file", PAGES)
+def test_programs_of_a_page_print_the_text_below_them(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if file in PACKAGES:
+        pytest.importorskip(PACKAGES[file], reason=f"{file} uses it")
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for program in re.finditer(r"```(?:python|\{graph\})\n(.*?)```(?:\n+```text\n(.*?)```)?", text, re.DOTALL):
+        code, expected = program.groups(default="")
+        lines = "\n" * text.count("\n", 0, program.start(1))
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(lines + code, str(ROOT / file), "exec"), namespace)
+        same = doctest.OutputChecker().check_output(expected, printed.getvalue(), OUTPUT)
+        assert same, f"{file}: expected\n{expected}\ngot\n{printed.getvalue()}"

@@ -103,7 +103,7 @@ class LayerNorm(_OverLast):
         self._make_parameters(self.normalized_shape, affine, affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return a tensor of the shape of `input`, (..., *normalized_shape)."""
+        """Return a tensor of the shape of `input`, ``(..., *normalized_shape)``."""
         return layer_norm(self._checked(input), self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -137,7 +137,7 @@ class RMSNorm(_OverLast):
         self._make_parameters(self.normalized_shape, self.elementwise_affine, False, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return a tensor of the shape of `input`, (..., *normalized_shape)."""
+        """Return a tensor of the shape of `input`, ``(..., *normalized_shape)``."""
         return rms_norm(self._checked(input), self.normalized_shape, self.weight, self.eps)
 
 

@@ -190,7 +190,7 @@ def layer_norm(
 
     J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization", arXiv:1607.06450, 2016.
 
-    input : Tensor -- Of shape (..., *normalized_shape), floating.
+    input : Tensor -- Of shape ``(..., *normalized_shape)``, floating.
     normalized_shape : int or tuple of int -- The lengths of the last axes, over which the statistics are taken.
     weight, bias : Tensor, optional -- Of shape `normalized_shape`; by default 1 and 0.
     eps : float, default 1e-5 -- Added to the variance.
@@ -213,7 +213,7 @@ def rms_norm(
 
     B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS, 2019.
 
-    input : Tensor -- Of shape (..., *normalized_shape), floating.
+    input : Tensor -- Of shape ``(..., *normalized_shape)``, floating.
     normalized_shape : int or tuple of int -- The lengths of the last axes, over which the mean is taken.
     weight : Tensor, optional -- Of shape `normalized_shape`; by default 1.
     eps : float, optional -- Added to the mean square; by default the machine epsilon of the dtype.

@@ -1,0 +1,43 @@
+"""The site, which `make docs` builds from the root of the repository: pages show and link any of its files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
+
+import xgrad
+
+project = "xgrad"
+version = release = xgrad.__version__
+copyright = "the authors of xgrad"  # a name of Sphinx
+
+root_doc = "docs/index"
+include_patterns = ["docs/**", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "backends/README.md",
+                    "benchmarks/README.md", "benchmarks/results/*.md", "tests/peer_suites/results.md"]  # fmt: skip
+exclude_patterns = [".*", "build", "docs/sphinx"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "graph_directive", "reference"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_block", "colon_fence"]
+suppress_warnings = ["myst.header"]  # titles of levels that are left out
+
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 60
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # types stand in the docstrings, with shapes
+default_role = "py:obj"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = f"xgrad {version}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_extra_path = ["static/index.html"]
+html_copy_source = html_show_sphinx = False
+pygments_style, pygments_dark_style = "default", "monokai"
