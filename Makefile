@@ -9,7 +9,7 @@
 #   make test-extras  the wheel with each combination of extras, each in an environment of its own
 #   make docs         the site, in build/site, without a warning; make docs-serve shows it on http://localhost:8000
 #   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
-#   make gpu-check    the tests and a short training on a GPU; results as JSON
+#   make gpu-check    checks and measurements on a GPU, in ten minutes; called again, it continues
 #   make conformance  the array API standard's own suite, of which SUITE=FOLDER is a checkout
 #   make peer-suites  tests of SciPy, array-api-extra and einops on xgrad; ARGS="signal stats" for some of them
 #   make clean        remove what these targets made
@@ -19,7 +19,6 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-CUDA ?= 12
 PEERS ?= torch==2.13.0 jax==0.10.2
 BENCH ?= all
 SUITE ?= ../array-api-tests
@@ -38,13 +37,12 @@ PIP_INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check
 # One thread for each of the workers: two threads of each of two workers on two cores wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
 
+# Extras of targets; CuPy is for the version of CUDA that the driver has.
 mpi_extras = mpi,test
-
-# CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
-gpu_extras = test$(shell nvidia-smi -L >/dev/null 2>&1 && echo ,cuda$(CUDA))
+gpu_extras = test,cuda$(CUDA)
 
 .PHONY: train test check lint types test-peers with-peers test-distributed with-distributed test-oldest with-oldest \
-        test-extras docs with-docs docs-serve bench conformance peer-suites with-suites gpu-check clean
+        test-extras docs with-docs docs-serve bench conformance peer-suites with-suites gpu-check on-gpu clean
 .NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -112,7 +110,11 @@ with-suites: $(call has,test)
 	$(if $(strip $(VENV)),$(PIP_INSTALL) hypothesis typing_extensions)
 	$(RUN) tests/peer_suites/run.py $(ARGS)
 
-gpu-check: $$(call has,$$(gpu_extras))
+# CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
+gpu-check:
+	@$(if $(strip $(VENV)),cuda=$$($(PYTHON) benchmarks/cuda_major.py) && )$(MAKE) --no-print-directory on-gpu CUDA=$$cuda
+
+on-gpu: $$(call has,$$(gpu_extras))
 	@$(RUN) -m benchmarks.gpu_check $(ARGS)
 
 clean:

@@ -9,6 +9,8 @@ cpu` runs all this without a GPU, as a test.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 import xgrad
 from benchmarks import ops
 from benchmarks.harness import Options, UsageError, begin, timed
@@ -52,34 +54,60 @@ QUICK = (((5, 4, 3), 8),)
 BYTES = (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 27)
 
 
-def run(options: Options) -> Result:
+def steps(result: Result, options: Options, peers: Mapping[str, str]) -> None:
+    """Measure training steps."""
+    networks = named(QUICK if options.quick else NETWORKS)
+    cases, times = {name: case | {"device": options.device} for name, case in networks.items()}, Cells()
+    try:
+        timed(result, peers, cases, options, expected, times)
+    finally:  # also after an interruption
+        result.tables += [
+            Table("Time of a step", "µs", scaled(times, 1e6), "bars"),
+            Table("Ratios, block by block", "", compared(times, RATIOS)),
+        ]
+
+
+def launches(result: Result, options: Options, peers: Mapping[str, str], chains: Mapping[str, str]) -> None:
+    """Measure single ops."""
+    times = ops.measured(result, peers, chains, options, device=options.device)
+    result.tables.append(Table("Time of an op, launches included", "µs", scaled(times, 1e6), "bars"))
+
+
+def transfers(result: Result, options: Options, peers: Mapping[str, str]) -> None:
+    """Measure transfers."""
+    sizes, times = {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)}, Cells()
+    cases = {name: {"size": size, "device": options.device} for name, size in sizes.items()}
+    try:
+        timed(result, peers, cases, options, None, times)
+    finally:
+        rates = {
+            direction: {name: [sizes[name] / s / 1e9 for s in samples] for name, samples in cells.items()}
+            for direction, cells in times.items()
+        }
+        result.tables.append(Table("Transfers", "GB/s", rates, "bars"))
+
+
+#: The sections, with their groups of peers.
+SECTIONS: dict[str, tuple[Callable[..., None], tuple[Mapping[str, str], ...]]] = {
+    "steps": (steps, (PEERS,)),
+    "ops": (launches, (LAUNCHES, CHAINS)),
+    "transfers": (transfers, (TRANSFERS,)),
+}
+
+
+def run(options: Options, sections: Iterable[str] = SECTIONS) -> Result:
     try:
         device = xgrad.Device(options.device)
     except xgrad.DeviceError as error:
         raise UsageError(f"{error} (`--device cpu` runs without a GPU)") from error
-    options, on = options.filled(), {"device": options.device}
+    options = options.filled()
     result = begin("gpu", __doc__ or "", options)
     result.environment |= {"device": device.backend.describe(device.index), **device.backend.versions()}
-    networks = {name: case | on for name, case in named(QUICK if options.quick else NETWORKS).items()}
-    peers, launched, chains, moved = options.chosen(PEERS, LAUNCHES, CHAINS, TRANSFERS)
-    sizes = {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)}
-    steps: Cells = {}
-    launches: Cells = {}
-    times: Cells = {}
+    chosen = iter(options.chosen(*(group for _, groups in SECTIONS.values() for group in groups)))
+    peers = {name: [next(chosen) for _ in groups] for name, (_, groups) in SECTIONS.items()}
     try:
-        timed(result, peers, networks, options, expected, steps)
-        launches |= ops.measured(result, launched, chains, options, **on)
-        timed(result, moved, {name: {"size": size, **on} for name, size in sizes.items()}, options, None, times)
+        for name in sections:
+            SECTIONS[name][0](result, options, *peers[name])
     except KeyboardInterrupt:
         result.fail("all peers", "interrupted: later results are missing", "gpu")
-    rates = {
-        direction: {name: [sizes[name] / s / 1e9 for s in samples] for name, samples in cells.items()}
-        for direction, cells in times.items()
-    }
-    result.tables = [
-        Table("Time of a step", "µs", scaled(steps, 1e6), "bars"),
-        Table("Ratios, block by block", "", compared(steps, RATIOS)),
-        Table("Time of an op, launches included", "µs", scaled(launches, 1e6), "bars"),
-        Table("Transfers", "GB/s", rates, "bars"),
-    ]
     return result

@@ -1,208 +1,228 @@
-"""Check xgrad on the GPU of this machine, and write the results to a file: ``python -m benchmarks.gpu_check``.
+"""Check xgrad on the GPU of this machine: ``python -m benchmarks.gpu_check``, which ``make gpu-check`` calls.
 
-Each of `PARTS` runs in a process of its own, since an error on a GPU can affect all later work of the process: first
-the measurements, alone, then all others at once, since they mostly compile kernels. The result is one JSON file named
-after the GPU, written after each part. Without a usable GPU, the reason is printed in one line.
+The `PARTS` run one after the other, each for at most its number of seconds. Their cases are shared by processes
+(`benchmarks.gpu_parts`), and each result is appended to a file of lines of JSON, named after the GPU. Another call
+continues there. After each part, a report is written beside it as JSON and as Markdown. Without a usable GPU, the
+reason is printed in one line. ``--device cpu`` or ``torch`` is a rehearsal without a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from threading import Lock, Timer
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
 import xgrad
-from benchmarks.environment import ROOT, commit, output_of
+from benchmarks.environment import PACKAGES, ROOT, THREADS, commit, cores, output_of, versions
 
-BUDGET = 545.0  # seconds for all of `PARTS` together
-GRACE = 25.0  # seconds for a part to end after its limit; pytest-xdist waits for ten before pytest reports
+BUDGET = 570.0  # seconds for all parts together
+CASE = 60.0  # seconds for a case of a part that has more than one process
+LISTED = 40  # errors in the page
+START = "start of the process"  # the case of a process that ends before its first
 
-Report = dict[str, Any]
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A command to run for at most `limit` seconds.
+    """A part of the check: its least number of seconds, and its largest number of processes.
 
-    In the command, ``python`` stands for the running interpreter, and ``TMP`` for an empty folder. `figures` extracts
-    the results from the output and that folder; the part has failed if they have a non-empty entry ``failed``. No other
-    part runs beside one that is `alone`.
+    In `command`, ``PART``, ``DEVICE`` and ``SHARE`` stand for these. The figures of passed cases are reported if they
+    are `shown`.
     """
 
     name: str
-    command: tuple[str, ...]
-    limit: float
-    figures: Callable[[str, Path], Report]
-    alone: bool = False
+    seconds: float
+    processes: int = 12
+    shown: bool = False
+    command: tuple[str, ...] = (sys.executable, "-m", "benchmarks.gpu_parts", "PART", "DEVICE", "SHARE")
 
 
-def last_line(output: str, folder: Path) -> Report:
-    """Return the JSON object in the last line of the output."""
-    figures: Report = json.loads(output.rstrip().rpartition("\n")[2])
-    return figures
-
-
-def junit(output: str, folder: Path) -> Report:
-    """Return the numbers of passed and skipped tests, and the failures by name, from pytest's XML."""
-    cases = list(ElementTree.parse(folder / "tests.xml").iter("testcase"))
-    failed = {}
-    for case in cases:
-        for bad in (*case.iter("failure"), *case.iter("error")):
-            lines = bad.get("message", "").splitlines() or [""]
-            failed[f"{case.get('classname')}::{case.get('name')}"] = lines[0][:200]
-    skipped = sum(case.find("skipped") is not None for case in cases)
-    return {"passed": len(cases) - skipped - len(failed), "skipped": skipped, "failed": failed}
-
-
-def speed(output: str, folder: Path) -> Report:
-    """Return the medians of the benchmark ``gpu``, and the peers that were left out or failed."""
-    result = json.loads((folder / "speed" / "gpu.json").read_text("utf-8"))
-    tables = {
-        table["title"]: {
-            row: {column: float(f"{median(samples):.4g}") for column, samples in cells.items()}
-            for row, cells in table["cells"].items()
-        }
-        for table in result["tables"]
-    }
-    return {**tables, "left_out": result["left_out"], "failed": result["failed"]}
-
-
-def parity(output: str, folder: Path) -> Report:
-    """Return the worst errors in the report of ``xgrad parity``, and all errors out of tolerance."""
-    report = json.loads((folder / "parity.json").read_text("utf-8"))
-    worst: dict[str, Report] = {}
-    failed = []
-    for op in report["ops"]:
-        for cell in op["cells"]:
-            error = float(cell["error"])  # "inf" if NaNs and infinities differ
-            where, unit = f"{cell['device']} {cell['dtype']} {cell['quantity']}", cell["unit"]
-            if error > worst.get(f"{where}, {unit}", {"error": -1.0})["error"]:
-                worst[f"{where}, {unit}"] = {"error": float(f"{error:.3g}"), "op": op["op"]}
-            if not error <= cell["limit"]:
-                failed.append(f"{op['op']} {where}: off by {error:.3g} {unit}, tolerated {cell['limit']:.3g}, on "
-                              f"{cell['sample']}")  # fmt: skip
-    for kernel in report["fused"]:
-        error, limit = float(kernel["error"]), kernel["limit"]
-        if not error <= limit:
-            where = f"{kernel['what']} {kernel['device']} {kernel['dtype']}"
-            failed.append(f"fused: {where}: {kernel['note'] or f'off by {error:.3g}, tolerated {limit:.3g}'}")
-    training = {
-        f"{run['device']} {run['dtype']} {run['optimizer']}": max(float(run["loss_error"]), float(run["weight_error"]))
-        for run in report["training"]
-    }
-    equal = sum(draw["equal"] for draw in report["seeds"])
-    return {
-        "verdict": report["verdict"],
-        "worst": {where: entry for where, entry in worst.items() if entry["error"] < math.inf},
-        "training": training,
-        "fused kernels": len(report["fused"]),
-        "equal draws": f"{equal} of {len(report['seeds'])}",
-        "failed": failed,
-    }
-
-
-def trained(output: str, folder: Path) -> Report:
-    """Return the output of the training run, with its metrics and times of the last epoch."""
-    last = [(folder / "train" / name).read_text("utf-8").splitlines()[-1] for name in ("metrics.jsonl", "timing.jsonl")]
-    return {"output": output.splitlines(), **json.loads(last[0]), **json.loads(last[1])}
-
-
-AGREE = "python -m benchmarks.agreement cuda"
-PARITY = "python -m xgrad parity --devices cpu,cuda --json TMP/parity.json --quiet"
-SPEED = "python -m benchmarks gpu --repeats 5 --seconds 0.03 --output TMP/speed"
-TRAIN = "python -m xgrad train mnist --no-download --fallback digits --device cuda --epochs 1 --out TMP/train"
-TESTS = "python -m pytest tests -n 8 -q --device cuda --junitxml TMP/tests.xml"
-CAPTURE = TESTS.replace("tests -n 8", "tests/backends/test_cuda_graph.py")
+#: The most telling first. The last has what remains of the time.
 PARTS = (
-    Part("speed", tuple(SPEED.split()), 220, speed, alone=True),
-    Part("agreement", tuple(AGREE.split()), BUDGET, last_line),
-    Part("capture", tuple(CAPTURE.split()), BUDGET, junit),
-    Part("train", tuple(TRAIN.split()), BUDGET, trained),
-    Part("parity", tuple(PARITY.split()), BUDGET, parity),
-    Part("tests", tuple(TESTS.split()), BUDGET, junit),
+    Part("smoke", 40, processes=1),
+    Part("ops", 120),
+    Part("fused", 30, processes=4),
+    Part("capture", 80),
+    Part("mnist", 40, processes=1, shown=True),
+    Part("parity", 70),
+    Part("speed", 130, processes=1, shown=True),
+    Part("tests", 60),
 )
 
 
-def run_part(part: Part, limit: float) -> Report:
-    """Run one part and return its record, with the ``status`` ``ok`` or an error."""
-    record: Report = {"name": part.name, "command": " ".join(part.command), "figures": {}}
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        if limit <= 0:
-            status, output = "not run: no time was left", ""
-        else:
-            status, output = _run([_resolved(word, folder) for word in part.command], limit)
-        output = output.replace(folder, "TMP")
-        try:
-            figures = json.dumps(part.figures(output, Path(folder)))
-            record["figures"] = json.loads(figures, parse_constant=str)  # JSON has no NaN
-        except Exception as error:  # partial output may have any form, and the other parts must be reported
-            status = f"no figures: {type(error).__name__}: {error}" if status == "ok" else status
-    if status == "ok" and (failed := record["figures"].get("failed")):
-        status = f"failed: {len(failed)}"
-    record |= {"status": status, "seconds": round(time.monotonic() - start, 1)}
-    if status != "ok":
-        record["output"] = output[-4000:]
-    return record
+@dataclass
+class Progress:
+    """The results so far: the records of each part by case, its number of cases, and its seconds."""
+
+    file: Path
+    records: dict[str, dict[str, Record]] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    def open(self, machine: Record) -> None:
+        """Read the file, if it is of the same machine and commit, else begin a new one."""
+        lines = self.file.read_text("utf-8").splitlines() if self.file.exists() else []
+        if not lines or _parsed(lines[0]) != machine:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write_text(json.dumps(machine) + "\n", "utf-8")
+            return
+        for event in map(_parsed, lines[1:]):
+            if event and event.get("case") != START:
+                self._apply(event)
+
+    def add(self, **event: Any) -> None:
+        """Apply an event, and append it to the file."""
+        self._apply(event)
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(_public(json.dumps(event)) + "\n")
+
+    def _apply(self, event: Record) -> None:
+        part = event["part"]
+        if "case" in event:
+            self.records.setdefault(part, {})[event["case"]] = event
+        self.totals[part] = event.get("total", self.totals.get(part, 0))
+        self.seconds[part] += event.get("spent", 0)
+
+    def complete(self, part: str) -> bool:
+        """Return whether all cases of a part have run."""
+        return 0 < self.totals.get(part, 0) <= len(self.records.get(part, {}))
+
+    def report(self, machine: Record, parts: Sequence[Part]) -> Record:
+        """Return the counts of all parts, and the errors and figures of their cases."""
+        summaries = {}
+        for part in parts:
+            records = self.records.get(part.name, {})
+            failed = {case: record["error"] for case, record in records.items() if record["error"]}
+            figures = {case: record["figures"] for case, record in records.items() if case not in failed}
+            skipped = Counter(str(entry["skipped"]) for entry in figures.values() if "skipped" in entry)
+            summaries[part.name] = {
+                "cases": max(self.totals.get(part.name, 0), len(records)),
+                "passed": len(figures) - sum(skipped.values()),
+                "skipped": dict(skipped.most_common()),
+                "failed": failed,
+                "complete": self.complete(part.name),
+                "seconds": round(self.seconds[part.name], 1),
+            } | ({"figures": figures} if part.shown else {})
+        ok = all(part["complete"] and not part["failed"] for part in summaries.values())
+        return {"machine": machine, "ok": ok, "parts": summaries}
 
 
-def _resolved(word: str, folder: str) -> str:
-    return sys.executable if word == "python" else re.sub("^TMP", lambda _: folder, word)
+def _parsed(line: str) -> Record:
+    """Return the object in a line, which is cut off if the process was killed."""
+    try:
+        return dict(json.loads(line, parse_constant=str))  # JSON has no NaN
+    except ValueError:
+        return {}
 
 
-def _interruptible() -> None:
-    """Enable SIGINT in a child, which inherits it as ignored if a shell started this process in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _public(text: str) -> str:
+    """Return text without paths of this machine."""
+    private = {"XGRAD_DATA": os.environ.get("XGRAD_DATA"), ".": str(ROOT), "PREFIX": sys.prefix, "~": str(Path.home())}
+    for shown, path in sorted(private.items(), key=lambda item: -len(item[1] or "")):  # one may lie in another
+        text = text.replace(json.dumps(path)[1:-1], shown) if path else text
+    return text
 
 
-def _run(command: Sequence[str], limit: float) -> tuple[str, str]:
-    """Run a command, and return its status and output."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                preexec_fn=_interruptible if os.name == "posix" else None,
+# Runs
+
+
+class Share:
+    """The cases of a part in one process at a time, another one after each that ends early."""
+
+    def __init__(self, part: Part, device: str, share: str, deadline: float, progress: Progress, lock: Lock) -> None:
+        self.part, self.deadline, self.progress, self.lock = part, deadline, progress, lock
+        named = {"PART": part.name, "DEVICE": device, "SHARE": share}
+        self.command = [named.get(word, word) for word in part.command]
+        self.process: subprocess.Popen[str] | None = None
+
+    def run(self) -> None:
+        """Run until all cases are done, or the time is over."""
+        while time.monotonic() < self.deadline and self._run():
+            pass
+
+    def _run(self) -> bool:
+        """Run one process, and return whether another one is needed."""
+        case, finished, overdue, results = "", False, False, 0
+        env = os.environ | (dict.fromkeys(THREADS, "1") if self.part.processes > 1 else {})
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as noise:
+            process = self.process = subprocess.Popen(
+                self.command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=noise, text=True
             )
-        except OSError as error:
-            return f"cannot run: {error.strerror}: {Path(command[0]).name}", ""
-        try:
-            code = process.wait(limit)
-            status = "ok" if code == 0 else f"exit status {code}"
-        except subprocess.TimeoutExpired:
-            status = f"out of time after {limit:.0f} s"
-            process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)  # pytest still reports
+            assert process.stdin
+            assert process.stdout
+            with self.lock:
+                done = list(self.progress.records.get(self.part.name, {}))
             try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        file.seek(0)
-        return status, file.read()
+                process.stdin.write(json.dumps(done))
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # the exit status tells
+            while True:
+                limit = CASE if case and self.part.processes > 1 else float("inf")
+                timer = Timer(min(limit, max(0.0, self.deadline - time.monotonic())), process.kill)
+                timer.start()
+                line = process.stdout.readline()
+                timer.cancel()
+                if not line:
+                    break
+                event = _parsed(line)
+                case, finished = event.get("start", ""), "end" in event
+                results += "case" in event
+                if "case" in event or "total" in event:
+                    with self.lock:
+                        self.progress.add(part=self.part.name, **event)
+            process.stdout.close()
+            status, overdue = process.wait(), time.monotonic() >= self.deadline
+            if finished or overdue:
+                return False
+            if case or not results:
+                noise.seek(0)
+                reason = f"no result within {CASE:g} s" if status == -9 else f"the process ended with status {status}"
+                last = (noise.read().strip().splitlines() or [""])[-1]
+                with self.lock:
+                    error = f"{reason}: {last}" if last else reason
+                    self.progress.add(part=self.part.name, case=case or START, figures={}, error=error)
+            return bool(case or results)
+
+
+def run(
+    parts: Sequence[Part], device: str, progress: Progress, note: Callable[[str], Any], budget: float = BUDGET
+) -> None:
+    """Run all parts within a number of seconds; `note` is called after each."""
+    end, lock = time.monotonic() + budget, Lock()
+    for part in parts:
+        if not progress.complete(part.name):
+            start = time.monotonic()
+            deadline = end if part is parts[-1] else min(end, start + part.seconds)
+            count = min(part.processes, cores())
+            shares = [Share(part, device, f"{i}/{count}", deadline, progress, lock) for i in range(count)]
+            with ThreadPoolExecutor(count) as threads:
+                try:
+                    for _ in threads.map(Share.run, shares):
+                        pass
+                finally:  # of an interruption
+                    for share in shares:
+                        share.deadline = 0.0
+                        if share.process:
+                            share.process.kill()
+                    progress.add(part=part.name, spent=time.monotonic() - start)
+        note(part.name)
 
 
 # The report
@@ -213,87 +233,110 @@ def slug(name: str) -> str:
     return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") or "gpu"
 
 
-def describe(device: xgrad.Device) -> Report:
-    """Return hardware, versions, commit and date."""
-    about = device.backend.describe(device.index)
+def describe(device: xgrad.Device) -> Record:
+    """Return hardware, versions and commit."""
+    driver = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     return {
-        "gpu": about.partition(",")[0],
-        "device": about,
+        "device": device.backend.describe(device.index),
         "count": device.backend.count(),
-        "driver": (output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "").partition(
-            "\n"
-        )[0],
-        **getattr(device.backend, "versions", dict)(),
+        "driver": (driver or "").partition("\n")[0] or "unknown",
+        **device.backend.versions(),
+        "packages": ", ".join(versions(PACKAGES)),
         "numpy": np.__version__,
         "python": platform.python_version(),
         "xgrad": xgrad.__version__,
-        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "system": f"{platform.system()} {platform.machine()}, {cores()} cores",
         "commit": commit(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def write(report: Report, folder: Path) -> Path:
-    """Write the report to a file named after the GPU, without paths of this machine, and return its path."""
-    text = json.dumps(report, indent=1, allow_nan=False)
-    private = {"XGRAD_DATA": os.environ.get("XGRAD_DATA"), ".": str(ROOT), "PREFIX": sys.prefix, "~": str(Path.home())}
-    for shown, path in sorted(private.items(), key=lambda item: -len(item[1] or "")):  # one may lie in another
-        text = text.replace(json.dumps(path)[1:-1], shown) if path else text
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{slug(report['gpu'])}.json"
-    file.write_text(text + "\n", encoding="utf-8")
-    return file
+def page(report: Record) -> str:
+    """Return the report as a page of Markdown."""
+    machine, parts = report["machine"], report["parts"]
+    incomplete = [name for name, part in parts.items() if not part["complete"]]
+    failed = {f"{name}: {case}": error for name, part in parts.items() for case, error in part["failed"].items()}
+    verdict = f"{len(failed)} failed" if failed else "none failed"
+    lines = [
+        f"# gpu-check on {machine['device'].partition(',')[0]}: {verdict}" + ", incomplete" * bool(incomplete),
+        "",
+        *(f"- {name}: {value}" for name, value in machine.items()),
+        "",
+        *_table(
+            ["part", "cases", "passed", "skipped", "failed", "not reached", "seconds"],
+            [
+                [name, part["cases"], part["passed"], (skipped := sum(part["skipped"].values())), len(part["failed"]),
+                 part["cases"] - part["passed"] - skipped - len(part["failed"]), part["seconds"]]
+                for name, part in parts.items()
+            ],
+        ),
+    ]  # fmt: skip
+    if incomplete:
+        lines += ["", f"Not complete: {', '.join(incomplete)}. The same command continues."]
+    if failed:
+        lines += ["", "## Failed", ""]
+        lines += [f"- {case}: {' '.join(error.split())[:300]}" for case, error in list(failed.items())[:LISTED]]
+        lines += [f"- and {len(failed) - LISTED} more, in the JSON"] * (len(failed) > LISTED)
+    if skipped := [
+        f"- {name}: {count} times: {why}" for name, part in parts.items() for why, count in part["skipped"].items()
+    ]:
+        lines += ["", "## Skipped", "", *skipped]
+    for name, part in parts.items():
+        for case, figures in part.get("figures", {}).items():
+            lines += ["", f"## {name}: {case}", ""]
+            tables = {title: rows for title, rows in figures.items() if isinstance(rows, dict)}
+            lines += [f"- {key}: {value}" for key, value in figures.items() if key not in tables]
+            for title, rows in tables.items():
+                columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+                lines += ["", title, "", *_table(["", *columns], [[row, *map(rows[row].get, columns)] for row in rows])]
+    return "\n".join(lines) + "\n"
 
 
-def run(
-    todo: Sequence[Part], budget: float = BUDGET, note: Callable[[list[Report]], None] = lambda records: None
-) -> list[Report]:
-    """Run all parts within a number of seconds, and return their records.
-
-    After each part, `note` is called with the records so far.
-    """
-    end, records = time.monotonic() + budget, dict[str, Report]()
-
-    def finish(part: Part, record: Report) -> None:
-        records[part.name] = record
-        print(f"{part.name:10} {record['seconds']:6.1f} s  {record['status']}", flush=True)
-        note([records[part.name] for part in todo if part.name in records])
-
-    def start(part: Part) -> Report:
-        return run_part(part, min(part.limit, end - GRACE - time.monotonic()))
-
-    for part in todo:
-        if part.alone:
-            finish(part, start(part))
-    with ThreadPoolExecutor(len(todo)) as threads:
-        others = {threads.submit(start, part): part for part in todo if not part.alone}
-        for future in as_completed(others):
-            finish(others[future], future.result())
-    return [records[part.name] for part in todo]
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    return [f"| {' | '.join('' if x is None else str(x) for x in row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status: 0 if there is a GPU and all parts pass."""
+    """Run the command and return its exit status: 0 if there is a GPU and all cases pass, 1 if not."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_check", description="Check xgrad on a GPU.")
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "benchmarks" / "results" / "gpu", help="folder for the results"
-    )
+    add = parser.add_argument
+    add("--device", default="cuda", help="cuda, cuda:1 ..., or cpu or torch as a rehearsal (default: %(default)s)")
+    add("--budget", type=float, default=BUDGET, help="seconds for all parts (default: %(default)s)")
+    add("--parts", default="", metavar="NAME,...", help=f"some of {', '.join(part.name for part in PARTS)}")
+    add("--fresh", action="store_true", help="do not continue a previous call")
+    results = ROOT / "benchmarks" / "results" / "gpu"
+    add("--out", type=Path, default=results, help="folder for the results (default: benchmarks/results/gpu)")
     options = parser.parse_args(arguments)
     try:
-        device = xgrad.Device("cuda")
+        device = xgrad.Device(options.device)
     except xgrad.DeviceError as error:
         print(f"gpu-check: {error}")
         return 1
-    report = describe(device)
-    print(report["device"])
+    names = options.parts.split(",") if options.parts else [part.name for part in PARTS]
+    parts = [part for part in PARTS if part.name in names]
+    machine = describe(device)
+    file = options.out / f"{slug(machine['device'].partition(',')[0])}.jsonl"
+    if options.fresh:
+        file.unlink(missing_ok=True)
+    progress = Progress(file)
+    progress.open(machine)
+    print(machine["device"], flush=True)
 
-    def note(records: list[Report]) -> None:
-        done = len(records) == len(PARTS)
-        report.update(parts=records, ok=done and all(record["status"] == "ok" for record in records))
-        write(report, options.out)
+    def note(name: str = "") -> Record:
+        report = progress.report(machine, PARTS)
+        file.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        file.with_suffix(".md").write_text(page(report), "utf-8")
+        if part := report["parts"].get(name):
+            counts = f"{part['passed']} of {part['cases']} passed, {len(part['failed'])} failed"
+            print(f"{name:8} {part['seconds']:6.1f} s  {counts}", flush=True)
+        return report
 
-    run(PARTS, note=note)
-    print(write(report, options.out))
+    try:
+        run(parts, str(device), progress, note, options.budget)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        report = note()
+    print(file.with_suffix(".md"))
     return 0 if report["ok"] else 1
 
 

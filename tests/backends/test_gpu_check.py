@@ -1,38 +1,133 @@
-"""The parts of ``make gpu-check`` that need no GPU, and commands with the CPU in its place."""
+"""The machinery of ``make gpu-check`` with tiny parts, and its own parts with the CPU in place of a GPU."""
 
 from __future__ import annotations
 
 import json
-import signal
+import re
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import xgrad
-from benchmarks import gpu_check
-from benchmarks.agreement import agreement
+from benchmarks import agreement, gpu, gpu_check, gpu_parts
+from benchmarks.cuda_major import cuda_major
+from benchmarks.gpu_check import Part, Progress
 
 ROOT = gpu_check.ROOT
+#: A process with the cases a, b, c and d; the code of a case by name ends or delays it.
+PROGRAM = """
+import json, sys, time
+share, shares = map(int, sys.argv[1].split("/"))
+done, actions = json.load(sys.stdin), json.loads(sys.argv[2])
+def write(**event): print(json.dumps(event), flush=True)
+write(total=4)
+for name in "abcd"[share::shares]:
+    if name not in done:
+        write(start=name)
+        error, figures = "", {}
+        exec(actions.get(name, ""))
+        write(case=name, figures=figures, error=error)
+write(end=True)
+"""
 
 
-def part(code: str, *args: str, name: str = "part", figures: Any = gpu_check.last_line, alone: bool = False) -> Any:
-    """Return a part of the check that runs Python code."""
-    return gpu_check.Part(name, ("python", "-c", code, *args), 60, figures, alone=alone)
+def part(name: str, seconds: float = 60, processes: int = 1, shown: bool = False, **actions: str) -> Part:
+    """Return a part with four cases; the actions are Python code by case."""
+    command = (sys.executable, "-S", "-c", PROGRAM, "SHARE", json.dumps(actions))
+    return Part(name, seconds, processes, shown, command)
 
 
-def named(name: str) -> Any:
-    return next(part for part in gpu_check.PARTS if part.name == name)
+def checked(parts: list[Part], folder: Path, budget: float = 60) -> tuple[Any, list[str]]:
+    """Run parts, continuing in a folder, and return the report and the names of the parts at each note."""
+    progress, noted = Progress(folder / "gpu.jsonl"), list[str]()
+    progress.open({"device": "Some GPU"})
+    gpu_check.run(parts, "cpu", progress, noted.append, budget)
+    return progress.report({"device": "Some GPU"}, parts), noted
 
 
-def changed(name: str, command: Sequence[str]) -> Any:
-    """Run a part of the check with another command, and return its figures."""
-    record = gpu_check.run_part(gpu_check.Part(name, tuple(command), 60, named(name).figures), 60)
-    assert record["status"] == "ok", record
-    return record["figures"]
+def results(run: Any, name: str) -> tuple[int, list[str]]:
+    """Return the number of passed cases of a part, and the failed ones."""
+    return run["parts"][name]["passed"], sorted(run["parts"][name]["failed"])
+
+
+# Runs
+
+
+def test_parts_run_in_order_and_are_noted(tmp_path: Path) -> None:
+    run, noted = checked([part("one", processes=2), part("two", a="error = 'off by 3'")], tmp_path)
+    assert noted == ["one", "two"] and not run["ok"]
+    assert results(run, "one") == (4, []) and run["parts"]["two"]["failed"] == {"a": "off by 3"}
+
+
+def test_part_over_its_time_is_followed_by_the_next_and_continued_by_another_call(tmp_path: Path) -> None:
+    slow = part("slow", 0.5, c="time.sleep(0 if len(done) else 60)")
+    start = time.monotonic()
+    run, _ = checked([slow, part("next")], tmp_path)
+    assert time.monotonic() - start < 30
+    assert results(run, "slow") == (2, []) and not run["parts"]["slow"]["complete"] and run["parts"]["next"]["complete"]
+    run, _ = checked([slow, part("next", a="raise SystemExit('is complete')")], tmp_path)
+    assert run["ok"] and results(run, "slow") == results(run, "next") == (4, [])
+
+
+def test_parts_have_no_more_than_the_budget(tmp_path: Path) -> None:
+    run, noted = checked([part("one", a="time.sleep(60)"), part("two")], tmp_path, budget=0.3)
+    assert noted == ["one", "two"] and results(run, "one") == results(run, "two") == (0, [])
+
+
+def test_case_that_ends_its_process_is_recorded_and_the_others_run_in_another(tmp_path: Path) -> None:
+    run, _ = checked([part("one", b="raise SystemExit('illegal address')")], tmp_path)
+    assert results(run, "one") == (3, ["b"])
+    assert run["parts"]["one"]["failed"]["b"] == "the process ended with status 1: illegal address"
+
+
+def test_case_without_an_end_is_killed_in_a_part_of_several_processes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(gpu_check, "CASE", 0.3)
+    run, _ = checked([part("one", processes=2, b="time.sleep(60)")], tmp_path)
+    assert results(run, "one") == (3, ["b"]) and run["parts"]["one"]["failed"]["b"] == "no result within 0.3 s"
+
+
+def test_process_that_does_not_start_is_tried_once_a_call(tmp_path: Path) -> None:
+    broken = Part("one", 60, 1, False, (sys.executable, "-S", "-c", "raise SystemExit('no such module')"))
+    run, _ = checked([broken], tmp_path)
+    assert list(run["parts"]["one"]["failed"].values()) == ["the process ended with status 1: no such module"]
+    run, _ = checked([part("one")], tmp_path)
+    assert run["ok"]
+
+
+def test_results_survive_a_kill_while_a_line_is_written(tmp_path: Path) -> None:
+    checked([part("one", b="figures = {'loss': float('nan')}")], tmp_path)
+    file = tmp_path / "gpu.jsonl"
+    lines = file.read_text("utf-8").splitlines()
+    file.write_text("\n".join(lines[:-2]) + lines[-2][:20] + "\n", "utf-8")
+    run, _ = checked([part("one", shown=True)], tmp_path)
+    assert run["ok"] and run["parts"]["one"]["figures"]["b"] == {"loss": "NaN"}
+    assert "Infinity" not in json.dumps(run) and "NaN," not in json.dumps(run)
+
+
+def test_results_of_another_machine_or_commit_are_not_continued(tmp_path: Path) -> None:
+    progress = Progress(tmp_path / "gpu.jsonl")
+    progress.open({"commit": "a"})
+    progress.add(part="one", case="x", error="", figures={})
+    again, other = Progress(progress.file), Progress(progress.file)
+    again.open({"commit": "a"})
+    other.open({"commit": "b"})
+    assert again.records["one"].keys() == {"x"} and not other.records
+
+
+def test_parts_fit_into_ten_minutes_with_a_minute_for_the_last() -> None:
+    assert gpu_check.BUDGET < 600
+    assert sum(part.seconds for part in gpu_check.PARTS) <= gpu_check.BUDGET
+    assert [part.name for part in gpu_check.PARTS] == [*gpu_parts.CASES, "tests"]
+
+
+# The report
 
 
 @pytest.mark.parametrize(
@@ -41,6 +136,29 @@ def changed(name: str, command: Sequence[str]) -> Any:
 )
 def test_slug_of_gpu_is_lower_case_with_hyphens(name: str, expected: str) -> None:
     assert gpu_check.slug(name) == expected
+
+
+def test_page_has_counts_errors_skips_and_tables(tmp_path: Path) -> None:
+    tables = "figures = {'Time': {'xgrad': {'small': 1.5}, 'PyTorch': {'large': 2}}, 'seconds': 3}"
+    one = part("one", shown=True, a="error = 'off by 3\\nlines'", b="figures = {'skipped': 'no such thing'}", c=tables)
+    parts = [part("two", 0.3, b="time.sleep(60)"), one]
+    run, _ = checked(parts, tmp_path)
+    lines = gpu_check.page(run).splitlines()
+    assert lines[0] == "# gpu-check on Some GPU: 1 failed, incomplete"
+    assert any(line.startswith("| one | 4 | 2 | 1 | 1 | 0 | ") for line in lines)
+    assert any(line.startswith("| two | 4 | 1 | 0 | 0 | 3 | ") for line in lines)
+    assert {"- one: a: off by 3 lines", "- one: 1 times: no such thing", "- seconds: 3"} <= set(lines)
+    assert lines[lines.index("Time") + 2 :][:4] == [
+        "|  | small | large |", "| --- | --- | --- |", "| xgrad | 1.5 |  |", "| PyTorch |  | 2 |"
+    ]  # fmt: skip
+
+
+def test_progress_has_no_folders_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XGRAD_DATA", str(tmp_path / "data"))
+    error = f"{tmp_path / 'data' / 'mnist'} {ROOT / 'xgrad'} {Path.home() / 'x'} {Path(sys.prefix) / 'lib'}"
+    progress = Progress(tmp_path / "gpu.jsonl")
+    progress.add(part="one", case="a", error=error, figures={})
+    assert json.loads(progress.file.read_text("utf-8"))["error"] == "XGRAD_DATA/mnist ./xgrad ~/x PREFIX/lib"
 
 
 def test_check_without_gpu_prints_one_line(
@@ -55,167 +173,155 @@ def test_check_without_gpu_prints_one_line(
     assert not (tmp_path / "results").exists()
 
 
-def test_report_of_tests_has_counts_and_failures(tmp_path: Path) -> None:
-    (tmp_path / "tests.xml").write_text(
-        """<testsuites><testsuite tests="4" failures="1" errors="1" skipped="1">
-        <testcase classname="tests.test_a" name="test_good[cuda]"/>
-        <testcase classname="tests.test_a" name="test_bad[cuda]"><failure message="assert 1 == 2&#10;more">x</failure>
-        </testcase>
-        <testcase classname="tests.test_a" name="test_ugly"><error message="boom"/></testcase>
-        <testcase classname="tests.test_b" name="test_not_here"><skipped message="no"/></testcase>
-        </testsuite></testsuites>"""
-    )
-    failed = {"tests.test_a::test_bad[cuda]": "assert 1 == 2", "tests.test_a::test_ugly": "boom"}
-    assert gpu_check.junit("", tmp_path) == {"passed": 1, "skipped": 1, "failed": failed}
+def test_command_writes_a_page_and_json_named_after_the_device(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status = gpu_check.main(["--device", "cpu", "--parts", "smoke", "--out", str(tmp_path)])
+    assert status == 1  # the other parts are missing
+    (page,) = tmp_path.glob("numpy-*.md")
+    report = json.loads(page.with_suffix(".json").read_text("utf-8"))
+    assert {"device", "driver", "python", "xgrad", "commit"} <= report["machine"].keys()
+    assert report["parts"]["smoke"] | {"seconds": 0} == {
+        "cases": 9, "passed": 9, "skipped": {}, "failed": {}, "complete": True, "seconds": 0
+    }  # fmt: skip
+    assert f"smoke    {report['parts']['smoke']['seconds']:6.1f} s  9 of 9 passed, 0 failed" in capsys.readouterr().out
 
 
-# One part
-
-INTERRUPTED = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('{\"done\": 7}')"
-
-
-def test_part_is_recorded_with_its_figures() -> None:
-    code = "print('chatter'); import json, sys; print(json.dumps({'us': 1.5, 'folder': sys.argv[1][-3:]}))"
-    record = gpu_check.run_part(part(code, "TMP/abc"), 60)
-    assert record.pop("seconds") < 60
-    figures, command = {"us": 1.5, "folder": "abc"}, f"python -c {code} TMP/abc"
-    assert record == {"name": "part", "command": command, "status": "ok", "figures": figures}
-
-
-def test_figures_that_are_no_numbers_are_written_as_text(tmp_path: Path) -> None:
-    (record,) = gpu_check.run([part('print(\'{"loss": NaN, "error": [-Infinity]}\')')])
-    assert record["status"] == "ok" and record["figures"] == {"loss": "NaN", "error": ["-Infinity"]}
-    gpu_check.write({"gpu": "Some GPU", "parts": [record]}, tmp_path)
-
-
-def test_training_without_results_has_no_figures() -> None:
-    code = "import pathlib, sys; folder = pathlib.Path(sys.argv[1]); folder.mkdir()\n"
-    code += "for name in ('metrics.jsonl', 'timing.jsonl'): (folder / name).touch()"
-    (record,) = gpu_check.run([part(code, "TMP/train", figures=gpu_check.trained)])
-    assert record["status"].startswith("no figures: IndexError: ")
+# The version of CUDA
 
 
 @pytest.mark.parametrize(
-    ("code", "status"),
+    ("version", "count", "expected"),
     [
-        ("print('{}'); raise SystemExit(3)", "exit status 3"),
-        ("print('no JSON')", "no figures: "),
-        ('print(\'{"failed": {"one": "a", "two": "b"}}\')', "failed: 2"),
+        (12040, 1, 12),
+        (13020, 2, 13),
+        (14000, 1, 13),
+        (11080, 1, "expected a driver for CUDA 12 or newer, got one for CUDA 11"),
+        (13000, 0, "finds no GPU (CUDA error 100)"),
+        (0, 0, "no NVIDIA driver (libcuda.so.1)"),
     ],
 )
-def test_failure_of_part_is_its_status(code: str, status: str) -> None:
-    record = gpu_check.run_part(part(code), 60)
-    assert record["status"].startswith(status) and record["output"]
+def test_cuda_of_the_driver_selects_the_extra(version: int, count: int, expected: int | str) -> None:
+    def put(value: int, status: int) -> Any:
+        return lambda pointer: setattr(pointer._obj, "value", value) or status
+
+    def load(name: str) -> Any:
+        if not version:
+            raise OSError(name)
+        no_device = 0 if count else 100
+        return SimpleNamespace(
+            cuDriverGetVersion=put(version, 0), cuInit=lambda flags: no_device, cuDeviceGetCount=put(count, no_device)
+        )
+
+    if isinstance(expected, int):
+        assert cuda_major(load) == expected
+    else:
+        with pytest.raises(RuntimeError, match=re.escape(expected)):
+            cuda_major(load)
 
 
-def test_missing_command_is_the_status() -> None:
-    record = gpu_check.run_part(gpu_check.Part("none", ("no-such-command",), 60, gpu_check.last_line), 60)
-    assert record["status"].startswith("cannot run: ")
+# The parts
 
 
-@pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background"])
-def test_part_out_of_time_is_interrupted_and_reports(ignored: bool) -> None:
-    # A shell without job control starts commands with & in this way.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
-    try:
-        record = gpu_check.run_part(part(INTERRUPTED), 1.5)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert record["status"] == "out of time after 2 s"
-    assert record["seconds"] < 10 and record["figures"] == {"done": 7}
+def reported(device: str, run: Any, done: tuple[str, ...] = (), share: int = 0, shares: int = 1) -> list[Any]:
+    """Return the events that a reporter writes."""
+    lines: list[str] = []
+    run(gpu_parts.Reporter(device, share, shares, done, lines.append))
+    return [json.loads(line) for line in lines]
 
 
-def test_part_that_ignores_interrupts_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_check, "GRACE", 0.2)
-    start = time.monotonic()
-    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
-    record = gpu_check.run_part(part(code), 1.5)
-    assert time.monotonic() - start < 20
-    assert record["status"].startswith("out of time")
+def test_reporter_runs_the_cases_of_a_share_that_are_not_done() -> None:
+    ran: list[str] = []
+    cases = {name: lambda name=name: ran.append(name) for name in "abcdef"}
+    events = reported("cpu", lambda reporter: reporter.run(cases), ("c",), 0, 2)
+    assert ran == ["a", "e"] and events[0] == {"total": 6}
+    assert events[1:3] == [{"start": "a"}, {"case": "a", "figures": {}, "error": ""}]
 
 
-# All parts
+def test_error_of_a_case_ends_the_process_if_the_device_no_longer_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ValueError("of the case")
+
+    statuses: list[int] = []
+    monkeypatch.setattr(gpu_parts.os, "_exit", statuses.append)
+    for works in (True, False):
+        monkeypatch.setattr(gpu_parts, "works", lambda device, works=works: works)
+        events = reported("cpu", lambda reporter: reporter.run({"a": fail}))
+        assert events[-1]["error"] == "ValueError: of the case"
+    assert statuses == [gpu_parts.UNUSABLE]
 
 
-def test_failed_part_does_not_stop_others(capsys: pytest.CaptureFixture[str]) -> None:
-    parts = [part("raise SystemExit(1)", name="bad"), part("print('{}')", name="good")]
-    assert [record["status"] for record in gpu_check.run(parts)] == ["exit status 1", "ok"]
-    assert len(capsys.readouterr().out.splitlines()) == 2
-    assert [record["status"] for record in gpu_check.run(parts, budget=0)] == ["not run: no time was left"] * 2
-
-
-def test_report_is_one_file_named_for_the_gpu_without_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XGRAD_DATA", str(tmp_path / "data"))
-    output = f"{tmp_path / 'data' / 'mnist'} {ROOT / 'xgrad'} {Path.home() / 'x'} {Path(sys.prefix) / 'lib'}"
-    path = gpu_check.write({"gpu": "Some GPU", "output": output}, tmp_path / "results")
-    assert path == tmp_path / "results" / "some-gpu.json"
-    assert json.loads(path.read_text()) == {"gpu": "Some GPU", "output": "XGRAD_DATA/mnist ./xgrad ~/x PREFIX/lib"}
-
-
-@pytest.mark.parametrize(("code", "status"), [("print('{}')", 0), ("raise SystemExit(1)", 1)])
-def test_report_has_machine_and_parts(code: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    device = xgrad.Device("cpu")
-    monkeypatch.setattr(gpu_check.xgrad, "Device", lambda name: device)
-    monkeypatch.setattr(gpu_check, "PARTS", [part(code)])
-    assert gpu_check.main(["--out", str(tmp_path)]) == status
-    (path,) = tmp_path.glob("*.json")
-    report = json.loads(path.read_text())
-    assert report["ok"] is (status == 0)
-    assert {"gpu", "driver", "numpy", "python", "xgrad", "commit", "date", "parts"} <= report.keys()
-    assert [record["name"] for record in report["parts"]] == ["part"]
-
-
-def test_all_parts_fit_into_ten_minutes() -> None:
-    assert gpu_check.BUDGET + 2 * gpu_check.GRACE <= 600
-    assert sum(part.limit for part in gpu_check.PARTS if part.alone) < gpu_check.BUDGET / 2
-    assert all(part.limit <= gpu_check.BUDGET for part in gpu_check.PARTS)
-
-
-def test_measurement_runs_alone_and_other_parts_together(tmp_path: Path) -> None:
-    """Two parts wait for each other; the third sees no other process at work. Each is noted when it has ended."""
-    meet = (
-        "import pathlib, sys, time; here = pathlib.Path(sys.argv[1]); (here / sys.argv[2]).touch()\n"
-        "while not (here / sys.argv[3]).exists(): time.sleep(0.01)\nprint('{}')"
+def test_tests_are_cases(tmp_path: Path) -> None:
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\ndef test_good(): pass\ndef test_bad(): assert 1 == 2\n"
+        "@pytest.mark.skip(reason='no GPU')\ndef test_skipped(): pass\n"
+        "@pytest.mark.xfail(reason='known')\ndef test_known(): assert 0\n"
     )
-    alone = f"import os; print('{{\"met\": %d}}' % len(os.listdir({str(tmp_path)!r})))"
-    parts = [
-        part(meet, str(tmp_path), "one", "two", name="one"),
-        part(meet, str(tmp_path), "two", "one", name="two"),
-        part(alone, name="alone", alone=True),
-    ]
-    noted: list[list[str]] = []
-    records = gpu_check.run(parts, note=lambda done: noted.append([record["name"] for record in done]))
-    assert [(record["name"], record["status"]) for record in records] == [("one", "ok"), ("two", "ok"), ("alone", "ok")]
-    assert records[2]["figures"] == {"met": 0}
-    assert noted[0] == ["alone"] and len(noted[1]) == 2 and noted[2] == ["one", "two", "alone"]
+    (tmp_path / "test_broken.py").write_text("import no_such_module\n")
+
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+
+    def run(reporter: gpu_parts.Reporter) -> None:
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--continue-on-collection-errors",
+            "-c",
+            str(tmp_path / "pytest.ini"),
+        ]
+        pytest.main([str(tmp_path), *options], plugins=[gpu_parts.TestReporter(reporter)])
+
+    events = {event["case"].partition("::")[2]: event for event in reported("cpu", run) if "case" in event}
+    assert {name: event["figures"] for name, event in events.items() if event["figures"]} == {
+        "test_skipped": {"skipped": "no GPU"}, "test_known": {"skipped": "known"}
+    }  # fmt: skip
+    assert {name: event["error"] for name, event in events.items() if event["error"]} == {
+        "test_bad": "assert 1 == 2", "": "E   ModuleNotFoundError: No module named 'no_such_module'"
+    }  # fmt: skip
 
 
-def test_disagreement_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [
+        ("ops", ["multiply float32", "softmax float32"]),
+        ("fused", ["the gradient of an LSTM float32"]),
+        ("capture", ["multiply", "softmax", "nonzero"]),
+        ("parity", ["seeded draws float32", "sign", "add float64"]),
+    ],
+)
+def test_part_passes_on_a_device(name: str, cases: list[str], device: str) -> None:
+    known = gpu_parts.CASES[name](device)
+    if name == "fused" and not known:
+        pytest.skip(f"{device} has no fused kernels")
+    kinds = Counter("skipped" in (known[case]() or {}) for case in cases)
+    assert kinds[True] <= (1 if xgrad.Device(device).backend.executor else len(cases))
+
+
+def test_smoke_passes_on_a_device(device: str) -> None:
+    for name, case in gpu_parts.smoke(device).items():
+        if name != "captured training step" or xgrad.Device(device).backend.executor:
+            case()
+
+
+def test_wrong_results_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     device = xgrad.Device("cpu")
-    monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)
-    failed = agreement("cpu")["failed"]
-    assert failed and all(label.startswith("argmax") for label in failed)
+    monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)  # not through an op, which would keep it
+    with pytest.raises(AssertionError):
+        gpu_parts.CASES["parity"]("cpu")["argmax rows float32 0"]()
 
 
-def test_agreement_is_that_of_its_command() -> None:
-    *command, device = named("agreement").command
-    assert device == "cuda"
-    figures = changed("agreement", [*command, "cpu"])
-    assert figures["failed"] == {} and figures["passed"] > 150
+def test_all_arrays_and_functions_agree_on_cpu() -> None:
+    device = xgrad.Device("cpu")
+    checks = list(agreement.checks(device))
+    assert len(checks) > 150
+    for check in checks:
+        agreement.compare(check, device)
 
 
-def test_parity_is_that_of_its_command() -> None:
-    command = [*named("parity").command, "--ops", "multiply,relu", "--parts", "ops,seeds"]
-    command[command.index("cpu,cuda")] = "cpu,strict"
-    figures = changed("parity", command)
-    assert figures["verdict"] == "pass" and figures["failed"] == []
-    assert figures["worst"]["strict float32 value, ULP"] == {"error": 0.5, "op": "multiply"}
-    equal, _, drawn = figures["equal draws"].partition(" of ")
-    assert equal == drawn != "0"
-
-
-def test_speed_is_that_of_its_command() -> None:
-    command = [*named("speed").command, "--device", "cpu", "--quick", "--peers", "xgrad,xgrad to the host"]
-    figures = changed("speed", command)
-    assert figures["Time of a step"]["xgrad"].popitem()[1] > 0
-    assert figures["Transfers"].keys() == {"xgrad to the host"}
+def test_speed_has_medians_by_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure, (peers,) = gpu.SECTIONS["transfers"]
+    own = {"xgrad to the host": peers["xgrad to the host"]}
+    monkeypatch.setitem(gpu.SECTIONS, "transfers", (measure, (own,)))
+    figures = gpu_parts.speed("cpu", quick=True)["transfers"]()
+    assert figures and figures["Transfers"]["xgrad to the host"]["4 KiB"] > 0

@@ -154,10 +154,12 @@ KERNEL_CASES: dict[str, KernelCase] = {
 def compare_fused(device: Device, dtype: str) -> list[FusedKernel]:
     """Compare every kernel of a device with its generic rule."""
     kernels = device.backend.kernels
-    return [_compare_kernel(what, case, device, dtype) for what, case in KERNEL_CASES.items() if case.kernel in kernels]
+    return [compare_kernel(what, device, dtype) for what, case in KERNEL_CASES.items() if case.kernel in kernels]
 
 
-def _compare_kernel(what: str, case: KernelCase, device: Device, dtype: str) -> FusedKernel:
+def compare_kernel(what: str, device: Device, dtype: str) -> FusedKernel:
+    """Compare a kernel of a device, by the name of its case, with its generic rule."""
+    case = KERNEL_CASES[what]
     kernel, rule = device.backend.kernels[case.kernel], case.generic or OVERRIDABLE[case.kernel].generic
     try:
         with device.active():

@@ -1,0 +1,323 @@
+"""The parts of ``make gpu-check``: cases on a device, each with figures or an error.
+
+``python -m benchmarks.gpu_parts PART DEVICE I/N`` runs every Nth case from the Ith on, without those in a JSON list of
+names on standard input, and writes a line of JSON at the start and at the end of each. An error on a GPU can make all
+later work of a process fail: the process then ends with `UNUSABLE`, and `benchmarks.gpu_check` starts another one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from benchmarks import agreement, gpu
+from benchmarks.environment import ROOT
+from benchmarks.harness import Options, agree
+from benchmarks.peers import xgrad_peer
+from benchmarks.report import Result
+from benchmarks.step import expected
+from xgrad import cli
+from xgrad.capture import CaptureWarning
+from xgrad.parity import fused_parity, seed_parity, training_parity
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.compare import compare
+from xgrad.parity.op_case import OpCase
+from xgrad.parity.run_op import options, outputs, quiet, tensors
+
+UNUSABLE = 3
+Figures = dict[str, Any]  # an entry "skipped" has the reason
+Cases = dict[str, Callable[[], Figures | None]]
+
+
+class Reporter:
+    """Selects the cases of a share, runs them, and writes their starts and ends."""
+
+    def __init__(self, device: str, share: int, shares: int, done: Sequence[str], write: Callable[[str], Any]) -> None:
+        self.device, self.share, self.shares, self.done, self._write = device, share, shares, set(done), write
+
+    def write(self, **event: Any) -> None:
+        self._write(json.dumps(event, default=float) + "\n")
+
+    def select(self, names: Sequence[str]) -> list[str]:
+        """Return the names of this share that are not done."""
+        self.write(total=len(names))
+        return [name for name in names[self.share :: self.shares] if name not in self.done]
+
+    def run(self, cases: Cases) -> None:
+        for name in self.select(list(cases)):
+            self.write(start=name)
+            try:
+                figures, error = cases[name](), ""
+            except Exception as failure:  # any error of a device is a result
+                figures, error = None, f"{type(failure).__name__}: {failure}"
+            self.end(name, figures, error)
+
+    def end(self, case: str, figures: Figures | None, error: str) -> None:
+        self.write(case=case, figures=figures or {}, error=error[:500])
+        if error and not works(self.device):
+            os._exit(UNUSABLE)  # without destructors, which would wait for the device
+
+
+class TestReporter:
+    """A plug-in of pytest for which each test is a case."""
+
+    __test__ = False
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter, self.figures, self.error = reporter, Figures(), ""
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed and report.nodeid not in self.reporter.done:
+            self.reporter.end(report.nodeid, None, str(report.longrepr).splitlines()[-1])
+
+    @pytest.hookimpl(trylast=True)  # after the selection by device
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        wanted = set(self.reporter.select([item.nodeid for item in items]))
+        items[:] = [item for item in items if item.nodeid in wanted]
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.figures, self.error = {}, ""
+        self.reporter.write(start=nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
+            self.figures = {"skipped": reason.removeprefix("Skipped: ")}
+        elif report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            self.error = self.error or (crash.message if crash else str(report.longrepr))
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.reporter.end(nodeid, self.figures, self.error)
+
+
+def works(device: str) -> bool:
+    """Return whether a small computation is right."""
+    try:
+        return bool((xgrad.ones(4, device=device) * 3).sum().item() == 12)
+    except Exception:  # any error is the answer
+        return False
+
+
+def smoke(device: str) -> Cases:
+    """Return the first things to know of a device."""
+    on, rng = xgrad.Device(device), np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 64, 64)).astype(np.float32)
+
+    def close(got: xgrad.Tensor, right: np.ndarray) -> None:
+        np.testing.assert_allclose(got.cpu().numpy(), right, rtol=1e-4, atol=1e-4)
+
+    def gradient() -> None:
+        x = xgrad.Tensor(a, device=device, requires_grad=True)
+        xgrad.tanh(x @ x).sum().backward()
+        assert x.grad is not None
+        g = 1 - np.tanh(a @ a) ** 2
+        close(x.grad, g @ a.T + a.T @ g)
+
+    def drawn(where: str) -> np.ndarray:
+        xgrad.manual_seed(0)
+        return xgrad.random.rand(1000, device=where).cpu().numpy()
+
+    return {
+        "transfers": lambda: close(xgrad.asarray(a, device=device), a),
+        "elementwise": lambda: close(xgrad.exp(xgrad.asarray(a, device=device)) * 2 + 1, np.exp(a) * 2 + 1),
+        "sum": lambda: close(xgrad.asarray(a, device=device).sum(axis=0), a.sum(axis=0)),
+        "matmul": lambda: close(xgrad.asarray(a, device=device) @ xgrad.asarray(b, device=device), a @ b),
+        "gradient": gradient,
+        "random numbers": lambda: np.testing.assert_array_equal(drawn(device), drawn("cpu")),
+        "training step": partial(_losses, xgrad_peer.step, device),
+        "captured training step": partial(_losses, xgrad_peer.step_captured, device),
+        "memory": on.memory,
+    }
+
+
+def _losses(make: Callable[..., Callable[[], Any]], device: str) -> None:
+    sizes, batch = (784, 256, 128, 10), 128
+    call, right = make(sizes, batch, device), expected(sizes, batch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CaptureWarning)
+        losses = [float(call()) for _ in range(5)]
+    assert agree(losses, right), f"expected the losses {right.values}, got {losses}"
+
+
+def op_table(device: str, dtype: str) -> Cases:
+    """Return the op table: values and gradients compared with the high-precision reference."""
+    return {f"{op} {dtype}": partial(_op, op, device, dtype) for op in OP_CASES}
+
+
+def _op(op: OpCase, device: str, dtype: str) -> Figures:
+    result = compare(op, [xgrad.Device(device)], [dtype], time=False)
+    if result.skipped:
+        return {"skipped": result.skipped[device]}
+    messages = [
+        f"{bad.quantity} on {bad.device}: {bad.note or f'off by {bad.error:.3g} {bad.unit}, tolerated {bad.limit:.3g}'}"
+        f", on {bad.sample}"
+        for bad in result.failures
+    ]
+    assert not messages, "; ".join(messages)
+    return {cell.quantity: float(f"{cell.error:.3g}") for cell in result.cells if cell.device == device}
+
+
+def fused(device: str) -> Cases:
+    """Return the fused kernels, compared with the generic rules that they replace."""
+    on = xgrad.Device(device)
+    return {
+        f"{what} {dtype}": partial(_kernel, what, on, dtype)
+        for dtype in ("float32", "float64")
+        for what, case in fused_parity.KERNEL_CASES.items()
+        if case.kernel in on.backend.kernels
+    }
+
+
+def _kernel(what: str, device: xgrad.Device, dtype: str) -> Figures:
+    kernel = fused_parity.compare_kernel(what, device, dtype)
+    assert kernel.passed, kernel.note or f"off by {kernel.error:.3g}, tolerated {kernel.limit:.3g}"
+    return {"error": float(f"{kernel.error:.3g}")}
+
+
+def capture(device: str) -> Cases:
+    """Return the op table in float32: captured values and gradients compared with eager ones."""
+    return {str(op): partial(_captured, op, xgrad.Device(device)) for op in OP_CASES}
+
+
+def _captured(op: OpCase, device: xgrad.Device) -> Figures | None:
+    sample, fn = op.samples[0], op.fn  # not `op`, whose samples would be searched for state
+    if device.type in op.unsupported or op.missing() or not device.backend.executor:
+        return {"skipped": op.unsupported.get(device.type) or op.missing() or f"{device} does not replay"}
+    fixed = options(sample, device)
+
+    def step(*inputs: Any) -> list[xgrad.Tensor]:
+        xs = [x.detach().requires_grad_() if op.differentiable and differentiable(x) else x for x in inputs]
+        outs = outputs(fn(*xs, **fixed))
+        ends, leaves = ([x for x in each if differentiable(x) and x.requires_grad] for each in (outs, xs))
+        seeds = [xgrad.ones_like(x.detach()) for x in ends]
+        grads = xgrad.autograd.grad(ends, leaves, seeds, allow_unused=True) if ends and leaves else ()
+        return [x.detach() for x in (*outs, *grads) if x is not None]
+
+    replayed = xgrad.capture(step)
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", CaptureWarning)
+        inputs = tensors(sample, device, np.dtype("float32"), False)
+        right = [x.cpu().numpy() for x in step(*inputs)]
+        for _ in range(3):
+            got = [x.cpu().numpy() for x in replayed(*inputs)]
+            for x, y in zip(got, right, strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5, strict=True)
+    return {"skipped": f"runs eagerly: {replayed.refusal.partition(': ')[2]}"} if replayed.refusal else None
+
+
+def differentiable(x: Any) -> bool:
+    return isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc"
+
+
+def mnist(device: str) -> Cases:
+    """Return training runs on MNIST, on the embedded digits without it, compared with cpu."""
+    return {name: partial(_train, device, name) for name in ("capture", "no-capture")}
+
+
+def _train(device: str, mode: str) -> Figures:
+    runs = {}
+    for each in (device, "cpu"):
+        with tempfile.TemporaryDirectory() as folder:
+            command = "train mnist --no-download --fallback digits --quiet --out"
+            assert cli.main([*command.split(), f"{folder}/run", "--device", each, f"--{mode}"]) == 0
+            files = [Path(folder, "run", name) for name in ("metrics.jsonl", "timing.jsonl")]
+            metrics, timing = (json.loads(file.read_text("utf-8").splitlines()[-1]) for file in files)
+            runs[each] = {**metrics, **timing}
+    got, right = runs[device]["test_accuracy"], runs["cpu"]["test_accuracy"]
+    assert abs(got - right) <= 0.01, f"test accuracy: expected that of cpu, {right}, within 0.01, got {got}"
+    return runs[device]
+
+
+def parity(device: str) -> Cases:
+    """Return seeded draws, training runs, arrays and CuPy's functions, and the op table in float64."""
+    on, cpu, dtypes = xgrad.Device(device), xgrad.Device("cpu"), ("float32", "float64")
+
+    def seeds(dtype: str) -> None:
+        wrong = [f"{x.what}: {x.note}" for x in seed_parity.compare_seeds(on, dtype) if not x.equal]
+        assert not wrong, "; ".join(wrong)
+
+    def training(dtype: str, optimizer: str) -> Figures:
+        baseline = training_parity.isolated(training_parity.train, cpu, dtype, optimizer)
+        run = training_parity.compare_training(on, dtype, optimizer, baseline)
+        off = {"losses": run.loss_error, "weights": run.weight_error}
+        assert run.passed, run.note or f"off by {off}, tolerated {run.limit}"
+        return off
+
+    return {
+        **{f"seeded draws {dtype}": partial(seeds, dtype) for dtype in dtypes},
+        **{
+            f"training by {name} {dtype}": partial(training, dtype, name)
+            for name in training_parity.OPTIMIZERS
+            for dtype in dtypes
+        },
+        **{check.label: partial(agreement.compare, check, on) for check in agreement.checks(on)},
+        **op_table(device, "float64"),
+    }
+
+
+def speed(device: str, quick: bool = False) -> Cases:
+    """Return the sections of the benchmark ``gpu``, in short blocks."""
+    settings = Options(quick=quick, repeats=5, seconds=0.03, device=device)
+    return {name: partial(_section, name, settings) for name in gpu.SECTIONS}
+
+
+def _section(name: str, settings: Options) -> Figures:
+    result: Result = gpu.run(settings, [name])
+    assert not result.failed, json.dumps(result.failed)
+    return {
+        table.title: {
+            row: {column: float(f"{median(samples):.4g}") for column, samples in cells.items() if samples}
+            for row, cells in table.cells.items()
+        }
+        for table in result.tables
+        if table.cells
+    } | ({"left out": result.left_out} if result.left_out else {})
+
+
+#: Cases by part.
+CASES: dict[str, Callable[[str], Cases]] = {
+    "smoke": smoke,
+    "ops": partial(op_table, dtype="float32"),
+    "fused": fused,
+    "capture": capture,
+    "mnist": mnist,
+    "parity": parity,
+    "speed": speed,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_parts")
+    parser.add_argument("part", choices=[*CASES, "tests"])
+    parser.add_argument("device")
+    parser.add_argument("share", metavar="I/N")
+    options = parser.parse_args(arguments)
+    events = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    os.dup2(2, 1)  # output of the cases goes to standard error
+    share, shares = map(int, options.share.split("/"))
+    reporter = Reporter(options.device, share, shares, json.load(sys.stdin), events.write)
+    if options.part == "tests":
+        settings = ("-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--device", options.device)
+        pytest.main([str(ROOT / "tests"), f"--rootdir={ROOT}", *settings], plugins=[TestReporter(reporter)])
+    else:
+        reporter.run(CASES[options.part](options.device))
+    reporter.write(end=True)
+
+
+if __name__ == "__main__":
+    main()
