@@ -1,8 +1,8 @@
 """The cost of checkpoints: `xgrad train mnist` without any, and with one every 100 steps.
 
 Runs alternate, each in a fresh process. "epochs" is the time of training and evaluation that the run itself measures,
-"all" that of the command, which also reads the data and writes the files of each epoch. `--quick` trains on the
-embedded digits.
+"all" that of the command, which also reads the data and writes the files of each epoch. It fails if checkpoints add
+more than 3 % to either, by the median of the rounds. `--quick` trains on the embedded digits, and has no bound.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
 from benchmarks.harness import Options, UsageError, begin, once
 from benchmarks.problems import images
 from benchmarks.report import Result, Table
-from benchmarks.statistics import ratios
+from benchmarks.statistics import ratios, spread
 from xgrad.cli import main
 from xgrad.data import DataError
 
+BOUND = 1.03  # of the time without checkpoints
 PEERS = {"no checkpoints": "", "every 100 steps": "--checkpoint-every=100"}
 
 
@@ -66,4 +68,14 @@ def run(options: Options) -> Result:
         without, with_them = samples.values()
         cells = {part: ratios(with_them[part], without[part]) for part in without}
         result.tables.append(Table("Ratios, round by round", "", {"every 100 steps / no checkpoints": cells}))
+        if not options.quick:
+            check(result, cells)
     return result
+
+
+def check(result: Result, cells: Mapping[str, Sequence[float]]) -> None:
+    """Record a failure for each part of the run with a median ratio above the bound."""
+    for part, samples in cells.items():
+        if (median := spread(samples).median) > BOUND:
+            reason = f"takes {median:.3f} times as long as without checkpoints: expected at most {BOUND}"
+            result.fail("every 100 steps", reason, part)

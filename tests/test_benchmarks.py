@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks import before, environment, epoch, harness, imports, models, reach, report, statistics, step
 from benchmarks.__main__ import NAMES, main
+from benchmarks.checkpoints import check
 from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
 from benchmarks.report import Result, Table
 
@@ -312,6 +313,13 @@ def test_import_above_the_bound_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds["import xgrad"] = 0.086
     reason = "takes 1.32 times as long as NumPy: expected at most 1.3"
     assert imports.run(options).failed == {"xgrad": {reason: ["import"]}}
+
+
+def test_cost_of_checkpoints_above_the_bound_fails() -> None:
+    result = Result("checkpoints", "")
+    check(result, {"epochs": [1.0, 1.02, 2.0], "all": [1.0, 1.05, 1.05]})
+    reason = "takes 1.050 times as long as without checkpoints: expected at most 1.03"
+    assert result.failed == {"every 100 steps": {reason: ["all"]}}
 
 
 def test_ratio_to_the_commit_above_the_bound_fails() -> None:

@@ -17,8 +17,8 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from hashlib import sha256
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from xgrad.support.hints import shown
 
 __all__ = ["load", "save"]
 
-FORMAT, STATE, CHECKSUM = "xgrad-2", "xgrad.state", "xgrad.sha256"
+FORMAT, STATE, CHECKSUM = "xgrad-3", "xgrad.state", "xgrad.crc32"
 MAX_DEPTH = 100  # levels of containers, each of at most three levels of JSON
 
 
@@ -72,32 +72,47 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
     write(target, serialized(state))
 
 
-def serialized(state: Any) -> bytes:
+def serialized(state: Any) -> bytearray:
     """Return the content of a file."""
     encoder = _Encoder(copy=None)
     return _content(encoder.encode(state, ()), encoder.arrays)
 
 
-def snapshot(state: Any) -> Callable[[], bytes]:
-    """Return a function that returns the content of a file with the state as it is now: for another thread."""
+def snapshot(state: Any) -> Callable[[], bytearray]:
+    """Return a function that returns the content of a file with the state as it is now: for another thread.
+
+    Copies are in the memory layout of the tensors, which is faster; the function converts them to that of the file.
+    """
     encoder = _Encoder(copy=True)
     return partial(_content, encoder.encode(state, ()), encoder.arrays)
 
 
-def _content(tree: Any, arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the length of a header, the header in JSON, and the data of the tensors."""
+def _content(tree: Any, arrays: Mapping[str, np.ndarray]) -> bytearray:
+    """Return the length of a header, the header in JSON, and the data of the tensors in C order."""
     metadata = {"format": FORMAT}
     if tree != {name: {"$tensor": name} for name in arrays}:
         metadata[STATE] = json.dumps(tree, allow_nan=False, separators=(",", ":"))
-    metadata[CHECKSUM] = _checksum(metadata.get(STATE, ""), arrays)
+    metadata[CHECKSUM] = f"{0:08x}"  # of the same length, until the data are in C order
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name in sorted(arrays, key=lambda name: -arrays[name].itemsize):  # so that each is aligned
         start, end = end, end + arrays[name].nbytes
         header[name] = {"dtype": _code(arrays[name]), "shape": arrays[name].shape, "data_offsets": (start, end)}
+    data = 8 + len(_header(header))
+    content = bytearray(data + end)
+    stored = {}
+    for name, array in arrays.items():
+        start, _ = header[name]["data_offsets"]
+        stored[name] = np.ndarray(array.shape, array.dtype, content, data + start)
+        stored[name][...] = array
+    metadata[CHECKSUM] = _checksum(metadata.get(STATE, ""), stored)
+    content[:data] = (data - 8).to_bytes(8, "little") + _header(header)
+    return content
+
+
+def _header(header: Mapping[str, Any]) -> bytes:
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join([len(text).to_bytes(8, "little"), text, *(arrays[name].data for name in list(header)[1:])])
+    return text + b" " * (-len(text) % 8)
 
 
 class _Encoder:
@@ -142,8 +157,8 @@ class _Encoder:
 
     def _tensor(self, tensor: Tensor, path: tuple[str | int, ...]) -> dict[str, str]:
         if id(tensor) not in self._known:
-            # In C order, and on the host; a name that UTF-8 or the format lacks is changed.
-            array = np.array(tensor.detach().cpu().numpy(), order="C", copy=self._copy)
+            # On the host; a name that UTF-8 or the format lacks is changed.
+            array = np.array(tensor.detach().cpu().numpy(), copy=self._copy)
             name = ".".join(map(str, path)).encode(errors="replace").decode()
             while name in self.arrays or name == "__metadata__":
                 name += "_"
@@ -170,11 +185,11 @@ def _code(array: np.ndarray) -> str:
 
 
 def _checksum(state: str, arrays: Mapping[str, np.ndarray]) -> str:
-    digest = sha256(state.encode())
+    checksum = crc32(state.encode())
     for name in sorted(arrays):
-        digest.update(f"\n{name}\n{_code(arrays[name])}{arrays[name].shape}\n".encode())
-        digest.update(arrays[name].data)
-    return digest.hexdigest()
+        checksum = crc32(f"\n{name}\n{_code(arrays[name])}{arrays[name].shape}\n".encode(), checksum)
+        checksum = crc32(arrays[name].data, checksum)
+    return f"{checksum:08x}"
 
 
 @documented()

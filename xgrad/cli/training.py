@@ -26,7 +26,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
-from xgrad.support.files import write, write_together
+from xgrad.support.files import Content, write, write_together
 from xgrad.training import EMA, Callback, EarlyStopping, Progress, TensorBoard, Trainer
 from xgrad.training.callbacks import json_lines
 
@@ -312,7 +312,7 @@ class TrainingRun(Callback):
         `test` is the last line of the metrics, and that of the times.
         """
         rates = [{"images_per_second": len(self.train) / line["train_seconds"]} for line in trainer.timing]
-        files: dict[str, bytes | None] = {
+        files: dict[str, Content | None] = {
             WEIGHTS: serialized(self.stopping.best_weights or trainer.eval_model.state_dict()),  # see write_together
             CONFIG: (json.dumps(self.config(), indent=2) + "\n").encode(),
             METRICS: json_lines([*trainer.history, *test[:1]]),

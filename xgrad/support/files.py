@@ -15,9 +15,10 @@ if sys.platform != "win32":
 DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 TEMPORARY = ".xgrad-", ".tmp"  # start and end of the names of temporary files
 BACKUP = ".xgrad-old"  # appended to the name of a file while `write_together` replaces it
+Content = bytes | bytearray
 
 
-def write(path: str | os.PathLike[str], content: bytes) -> None:
+def write(path: str | os.PathLike[str], content: Content) -> None:
     """Write a file completely or not at all.
 
     The content goes to a temporary file in the same folder, which then replaces the earlier file. The mode is kept, and
@@ -44,7 +45,7 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
             _unlink(temporary)
 
 
-def write_together(files: Mapping[str, bytes | None]) -> None:
+def write_together(files: Mapping[str, Content | None]) -> None:
     """Write several files of a folder, so that the first one never stands beside files of another call.
 
     All are written under temporary names before one is replaced, as by `write`. The first one is then renamed before
@@ -118,7 +119,7 @@ def read(path: str | os.PathLike[str], limit: int) -> bytes:
 
 
 @contextmanager
-def _named(path: str | os.PathLike[str], content: bytes | None = None) -> Iterator[None]:
+def _named(path: str | os.PathLike[str], content: Content | None = None) -> Iterator[None]:
     """Put the path of the file to write into OSErrors, in place of a temporary name."""
     try:
         yield
@@ -148,7 +149,7 @@ def _opened_in_place(path: str | os.PathLike[str]) -> str | int | None:
     return None if stat.S_ISREG(status.st_mode) else os.fspath(path)
 
 
-def _write_in_place(path: str | os.PathLike[str], content: bytes | None) -> bool:
+def _write_in_place(path: str | os.PathLike[str], content: Content | None) -> bool:
     """Write to a file that must not be replaced, such as a device; return False, without a write, for any other."""
     opened = _opened_in_place(path)
     if opened is not None and content is not None:
@@ -164,7 +165,7 @@ def _temporary(target: str) -> str:
     return os.path.join(folder, os.urandom(8).hex().join(TEMPORARY))
 
 
-def _stage(temporary: str, target: str, content: bytes) -> ExitStack:
+def _stage(temporary: str, target: str, content: Content) -> ExitStack:
     """Write the content of a target to a temporary file, and return a context at the end of which its lock ends.
 
     The caller removes the file, since a signal may arrive before this returns.
