@@ -3,7 +3,7 @@
 #   make train        train a network, on MNIST where there is one, else on the digits that come with xgrad
 #   make test         the tests
 #   make check        lint, types and tests; make lint, make types for one of them
-#   make test-peers   the tests that need PyTorch or JAX, which it installs beside, into .venv-peers
+#   make test-peers   the tests that need PyTorch, JAX or onnxruntime, which it installs beside, into .venv-peers
 #   make test-distributed  the tests of several processes, which need MPI, in .venv-mpi
 #   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
 #   make test-extras  the wheel with each combination of extras, each in an environment of its own
@@ -19,7 +19,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-PEERS ?= torch==2.13.0 jax==0.10.2
+PEERS ?= torch==2.13.0 jax==0.10.2 ndonnx==0.23.0 onnxruntime==1.32.0
 BENCH ?= all
 SUITE ?= ../array-api-tests
 ARGS ?=

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from xgrad.backend.device import intercepting
 from xgrad.backend.devices import current_device
 
 DEVICES = ("cpu", "strict", "torch", "torch:1", "cuda")
-PEERS = {"torch", "jax"}  # fixtures of what ``make test-peers`` installs
+PEERS = {"torch", "jax", "onnxruntime"}  # fixtures of what ``make test-peers`` installs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +32,14 @@ def pytest_configure(config: pytest.Config) -> None:
                 import_module(peer)
             xgrad.Device("torch")
         except (ImportError, DeviceError) as error:
-            raise pytest.UsageError(f"--peers: expected PyTorch and JAX: {error}: make test-peers") from error
+            raise pytest.UsageError(
+                f"--peers: expected PyTorch, JAX and onnxruntime: {error}: make test-peers"
+            ) from error
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the examples of a module whose library is not installed."""
+    return True if collection_path.parts[-2:] == ("xgrad", "onnx.py") and not find_spec("ndonnx") else None
 
 
 def usable(name: str) -> bool:
@@ -71,7 +80,9 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
     devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
     if config.getoption("--device") and not fixtures & {"device", "capturing_device", "devices"}:
         return False
-    return not config.getoption("--peers") or bool(fixtures & PEERS) or any(d.startswith("torch") for d in devices)
+    if not config.getoption("--peers") or item.path.parts[-2:] == ("xgrad", "onnx.py"):
+        return True
+    return bool(fixtures & PEERS) or any(d.startswith("torch") for d in devices)
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +97,15 @@ def torch() -> Any:
 def jax() -> Any:
     """JAX; a test without it is skipped."""
     return pytest.importorskip("jax", reason="needs JAX: make test-peers")
+
+
+@pytest.fixture(scope="session")
+def onnxruntime() -> Any:
+    """onnxruntime without warnings; a test without it or ndonnx is skipped."""
+    pytest.importorskip("ndonnx", reason="needs ndonnx: make test-peers")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime: make test-peers")
+    onnxruntime.set_default_logger_severity(4)
+    return onnxruntime
 
 
 @pytest.fixture(scope="session")

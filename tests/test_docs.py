@@ -13,7 +13,7 @@ import xgrad
 from xgrad.support.docstrings import by_name, documented
 
 MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional, xgrad.nn.init,
-           xgrad.nn.utils, xgrad.ops, xgrad.optim,
+           xgrad.nn.utils, xgrad.onnx, xgrad.ops, xgrad.optim,
            xgrad.optim.swa_utils, xgrad.random, xgrad.special, xgrad.testing, xgrad.training]  # fmt: skip
 
 

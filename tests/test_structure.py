@@ -44,7 +44,7 @@ LAYERS = [
     "autograd fft linalg special serialization",
     "nn",
     "optim",
-    "amp data distributed inspection transforms",
+    "amp data distributed inspection onnx transforms",
     "capture testing",
     "training",
     "__init__ standard_2024_12",

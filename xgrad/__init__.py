@@ -51,7 +51,7 @@ from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 if _typing.TYPE_CHECKING:
-    from xgrad import amp, data, distributed, fft, linalg, nn, optim, random, special, testing, training
+    from xgrad import amp, data, distributed, fft, linalg, nn, onnx, optim, random, special, testing, training
     from xgrad.backend.threads import get_num_threads as get_num_threads
     from xgrad.backend.threads import set_num_threads as set_num_threads
     from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
@@ -87,6 +87,7 @@ _MODULES = (
     "fft",
     "linalg",
     "nn",
+    "onnx",
     "optim",
     "random",
     "serialization",
@@ -136,8 +137,8 @@ __all__ = [
     "Device", "DeviceError", "Function", "LostGradientWarning", "Tensor", "__array_api_version__", "__version__",
     "amp", "autograd", "bool", "capture", "complex64", "complex128", "data", "default_device", "device", "devices",
     "distributed", "e", "enable_grad", "fft", "float16", "float32", "float64", "get_default_dtype", "inf", "int8",
-    "int16", "int32", "int64", "is_grad_enabled", "linalg", "nan", "newaxis", "nn", "no_grad", "ops", "optim", "pi",
-    "random", "set_default_dtype", "set_tf32", "special", "tensor", "testing", "training", "uint8", "uint16",
+    "int16", "int32", "int64", "is_grad_enabled", "linalg", "nan", "newaxis", "nn", "no_grad", "onnx", "ops", "optim",
+    "pi", "random", "set_default_dtype", "set_tf32", "special", "tensor", "testing", "training", "uint8", "uint16",
     "uint32", "uint64", "warn_lost_gradients",
 ]  # fmt: skip
 __all__ += [name for names in _FUNCTIONS.values() for name in names]
