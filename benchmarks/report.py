@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.statistics import spread
@@ -120,7 +121,7 @@ def picture(tables: Sequence[Table]) -> Any:
     """
     from matplotlib.figure import Figure
 
-    heights = [1 + 0.15 * len(t.cells) * len(t.columns()) if t.plot == "bars" else 3 for t in tables]
+    heights = [1 + len(t.columns()) * _height(t) if t.plot == "bars" else 3 for t in tables]
     figure = Figure(figsize=(7, sum(heights)), layout="constrained")
     subplots = figure.subplots(len(tables), squeeze=False, height_ratios=heights)
     for axes, table in zip(subplots[:, 0], tables, strict=True):
@@ -137,7 +138,7 @@ def picture(tables: Sequence[Table]) -> Any:
             else:
                 axes.errorbar([float(column) for column in spreads], medians, errors, marker=".", label=row)
         if table.plot == "bars":
-            axes.set_yticks(range(len(columns)), [column.replace(", ", ",\n") for column in columns])
+            axes.set_yticks(range(len(columns)), [_label(column) for column in columns])
             axes.set_ylim(len(columns) - 0.5, -0.5)
             axes.set_xlabel(table.unit)
         else:
@@ -152,6 +153,17 @@ def picture(tables: Sequence[Table]) -> Any:
         axes.grid(alpha=0.3, axis="x" if table.plot == "bars" else "both")
         axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))  # beside the axes
     return figure
+
+
+def _label(column: str) -> str:
+    """Return the name of a column on short lines."""
+    return ",\n".join([fill(part, 30) for part in column.split(", ")])
+
+
+def _height(table: Table) -> float:
+    """Return the inches of a group of bars, which its label also needs."""
+    lines = max((_label(column).count("\n") + 1 for column in table.columns()), default=0)
+    return max(0.15 * len(table.cells), 0.18 * (lines + 1))
 
 
 def svg(tables: Sequence[Table]) -> str:

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -287,10 +287,20 @@ def test_without_matplotlib_the_plot_is_left_out(monkeypatch: pytest.MonkeyPatch
     assert sorted(path.name for path in tmp_path.iterdir()) == ["name.json", "name.md"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks" / "results").glob("*.json")), ids=lambda path: path.stem)
-def test_labels_and_legends_of_plots_do_not_overlap(path: Path) -> None:
+def long_names() -> Any:
+    """Return tables with long names of columns, and few bars for each."""
+    names = [f"a model of many words, {' '.join(['layers'] * 8)}, width {i}, length {i}, batch {i}" for i in range(4)]
+    return [asdict(Table("Time", "s", {"a": {name: [1.0, 2.0, 300.0] for name in names}}, "bars"))]
+
+
+RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", [None, *RESULTS], ids=lambda path: path.stem if path else "long names")
+def test_labels_and_legends_of_plots_do_not_overlap(path: Path | None) -> None:
     pytest.importorskip("matplotlib")
-    tables = [Table(**table) for table in json.loads(path.read_text("utf-8"))["tables"] if table["plot"]]
+    written = json.loads(path.read_text("utf-8"))["tables"] if path else long_names()
+    tables = [Table(**table) for table in written if table["plot"]]
     figure = report.picture(tables)
     figure.draw_without_rendering()
     for axes, table in zip(figure.axes, tables, strict=True):
