@@ -151,6 +151,7 @@ def test_float16_is_computed_in_float32():
          "ValueError: group_norm: expected an input of shape (batch, channels, ...), got (4,)"),
         ("nn.BatchNorm1d(True)", "ValueError: BatchNorm1d: expected an int above 0 for num_features, got True"),
         ("nn.BatchNorm1d(3, momentum=2)", "ValueError: BatchNorm1d: expected momentum from 0 to 1, or None, got 2"),
+        ("nn.BatchNorm1d(3, momentum='x')", "ValueError: BatchNorm1d: expected momentum from 0 to 1, or None, got 'x'"),
         ("nn.BatchNorm1d(3)(xp.ones((2, 4)))",
          "ValueError: BatchNorm1d: expected an input of shape (batch, 3) or (batch, 3, length), got (2, 4)"),
         ("nn.BatchNorm2d(3)(xp.ones((2, 3)))",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,7 @@ def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
 @pytest.mark.parametrize(("call", "expected"), [
     ("m.StepLR(5, 3)", "TypeError: StepLR: expected an optimizer, got int"),
     ("m.LambdaLR(o, [abs])", "ValueError: LambdaLR: expected one lr_lambda, or one for each of 2 groups, got 1"),
+    ("m.LambdaLR(o, [abs, 0.5])", "TypeError: LambdaLR: expected a function for lr_lambda, got 0.5"),
     ("m.StepLR(o, 0)", "ValueError: StepLR: expected an int of 1 or more for step_size, got 0"),
     ("m.StepLR(o, 2.0)", "ValueError: StepLR: expected an int of 1 or more for step_size, got 2.0"),
     ("m.StepLR(p, 2, last_epoch=3)", "ValueError: StepLR: expected an optimizer that had a schedule, for last_epoch 3"),
@@ -202,6 +204,21 @@ def test_errors(call, expected):
     optimizer, _ = started(xgrad, "StepLR")
     params = [xgrad.ones(2, requires_grad=True)]
     check_error(call, expected, m=lr_scheduler, o=optimizer, p=optim.SGD(params), g=optim.Adagrad(params))
+
+
+@pytest.mark.parametrize(("kind", "arguments"), [
+    ("StepLR", {"step_size": 2}), ("MultiStepLR", {"milestones": [1]}), ("ExponentialLR", {"gamma": 0.5}),
+    ("ConstantLR", {}), ("LinearLR", {}), ("PolynomialLR", {}), ("CosineAnnealingLR", {"T_max": 3}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3}), ("ReduceLROnPlateau", {"min_lr": 0.0}),
+    ("OneCycleLR", {"max_lr": 0.1, "total_steps": 9}),
+])  # fmt: skip
+def test_hyperparameter_of_another_type_is_refused_by_name(kind, arguments):
+    optimizer, _ = started(xgrad, "StepLR")
+    defaults = {name: x.default for name, x in signature(getattr(lr_scheduler, kind)).parameters.items()}
+    for name, value in (defaults | arguments).items():
+        if type(value) in (int, float, list) and name != "last_epoch":
+            with pytest.raises(ValueError, match=rf"^{kind}: expected .*\b{name}, got 'x'"):
+                getattr(lr_scheduler, kind)(optimizer, **arguments | {name: "x"})
 
 
 def test_group_added_after_the_schedule_takes_factors_or_is_refused():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -334,6 +336,18 @@ class Untyped:
 def test_invalid_parameters_and_options_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call(xgrad.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("kind", [kind(name) for name in NAMES] + [LBFGS])
+def test_hyperparameter_of_another_type_is_refused_by_name(kind):
+    defaults = {name: x.default for name, x in signature(kind).parameters.items() if type(x.default) in (int, float)}
+    for name, default in defaults.items():
+        for value in ("x", str(default), None, [default]):
+            with pytest.raises(
+                ValueError, match=rf"^{kind.__name__}: expected .*\b{name}\b.*, got {re.escape(repr(value))}"
+            ):
+                kind([xgrad.ones((2, 2), requires_grad=True)], **{name: value})
+    assert "lr" in defaults
 
 
 def test_refused_group_is_not_added():

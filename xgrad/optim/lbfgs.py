@@ -86,7 +86,9 @@ class LBFGS(Optimizer):
     ) -> None:
         self._memory: dict[str, Any] = {}
         defaults = {"lr": lr, "max_iter": max_iter, "tolerance_grad": tolerance_grad, "history_size": history_size}
-        defaults |= {"max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
+        if max_eval is None and isinstance(max_iter, int):
+            max_eval = max_iter * 5 // 4
+        defaults["max_eval"] = max_eval
         super().__init__(params, defaults | {"tolerance_change": tolerance_change, "line_search_fn": line_search_fn})
 
     def check(self, options: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ SHARED = by_name(
 def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:
     """Raise a ValueError unless an option is a number from 0 up to `below`, which is left out."""
     try:
-        good = 0 <= float(value) < below
+        good = not isinstance(value, str) and 0 <= float(value) < below
     except (TypeError, ValueError):
         good = False
     if not good:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 from xgrad.backend.device import tracing
@@ -142,6 +143,13 @@ def count(name: str, argument: str, value: Any, least: int = 0) -> int:
     return value
 
 
+def number(name: str, argument: str, value: Any) -> float:
+    """Return a number; ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name}: expected a number for {argument}, got {shown(value)}")
+    return float(value)
+
+
 def fraction(name: str, argument: str, value: Any, positive: bool = False) -> float:
     """Return a factor; ValueError unless it is from 0 to 1, and above 0 if it must be `positive`."""
     if not isinstance(value, (int, float)) or not 0 <= value <= 1 or (positive and not value):
@@ -159,3 +167,8 @@ def one_for_each(name: str, argument: str, value: Any, optimizer: Optimizer) -> 
     if len(values) != groups:
         raise ValueError(f"{name}: expected one {argument}, or one for each of {groups} groups, got {len(values)}")
     return values
+
+
+def numbers(name: str, argument: str, value: Any, optimizer: Optimizer) -> list[float]:
+    """Return a number for each group of an optimizer, given one for all or a sequence of them."""
+    return [number(name, argument, x) for x in one_for_each(name, argument, value, optimizer)]

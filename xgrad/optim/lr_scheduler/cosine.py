@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, number
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
 
@@ -32,7 +32,8 @@ class CosineAnnealingLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        self.T_max, self.eta_min = count("CosineAnnealingLR", "T_max", T_max, 1), eta_min
+        self.T_max = count("CosineAnnealingLR", "T_max", T_max, 1)
+        self.eta_min = number("CosineAnnealingLR", "eta_min", eta_min)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -69,7 +70,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
         name = "CosineAnnealingWarmRestarts"
-        self.T_0, self.T_mult, self.eta_min = count(name, "T_0", T_0, 1), count(name, "T_mult", T_mult, 1), eta_min
+        self.T_0, self.T_mult = count(name, "T_0", T_0, 1), count(name, "T_mult", T_mult, 1)
+        self.eta_min = number(name, "eta_min", eta_min)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:

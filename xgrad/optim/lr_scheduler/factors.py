@@ -6,9 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, one_for_each
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, number, one_for_each
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
 
 
 @documented(shared=SHARED)
@@ -34,6 +35,9 @@ class LambdaLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         self.lr_lambdas = one_for_each("LambdaLR", "lr_lambda", lr_lambda, optimizer)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(f"LambdaLR: expected a function for lr_lambda, got {shown(function)}")
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -71,7 +75,7 @@ class StepLR(Multiplied):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.step_size, self.gamma = count("StepLR", "step_size", step_size, 1), gamma
+        self.step_size, self.gamma = count("StepLR", "step_size", step_size, 1), number("StepLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def ratio(self, epoch: int) -> float:
@@ -99,7 +103,8 @@ class MultiStepLR(Multiplied):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones, self.gamma = Counter(milestones), gamma
+        self.milestones = Counter([count("MultiStepLR", "milestones", epoch) for epoch in milestones])
+        self.gamma = number("MultiStepLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def ratio(self, epoch: int) -> float:
@@ -125,7 +130,7 @@ class ExponentialLR(Multiplied):
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
-        self.gamma = gamma
+        self.gamma = number("ExponentialLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def ratio(self, epoch: int) -> float:
@@ -225,7 +230,8 @@ class PolynomialLR(Multiplied):
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
-        self.total_iters, self.power = count("PolynomialLR", "total_iters", total_iters, 1), power
+        self.total_iters = count("PolynomialLR", "total_iters", total_iters, 1)
+        self.power = number("PolynomialLR", "power", power)
         super().__init__(optimizer, last_epoch)
 
     def ratio(self, epoch: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, one_for_each
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, number, numbers
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
@@ -68,11 +68,11 @@ class OneCycleLR(LRScheduler):
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {shown(anneal_strategy)}")
         rise, self.anneal_strategy = fraction("OneCycleLR", "pct_start", pct_start) * total_steps, anneal_strategy
-        highs = one_for_each("OneCycleLR", "max_lr", max_lr, optimizer)
-        low_momenta = one_for_each("OneCycleLR", "base_momentum", base_momentum, optimizer)
-        high_momenta = one_for_each("OneCycleLR", "max_momentum", max_momentum, optimizer)
-        starts = [high / div_factor for high in highs]
-        ends = [start / final_div_factor for start in starts]
+        highs = numbers("OneCycleLR", "max_lr", max_lr, optimizer)
+        low_momenta = numbers("OneCycleLR", "base_momentum", base_momentum, optimizer)
+        high_momenta = numbers("OneCycleLR", "max_momentum", max_momentum, optimizer)
+        starts = [high / number("OneCycleLR", "div_factor", div_factor) for high in highs]
+        ends = [start / number("OneCycleLR", "final_div_factor", final_div_factor) for start in starts]
         #: The ends of the phases, and for each group the learning rates and momenta at the beginning and these ends.
         self.phases = [rise - 1, 2 * rise - 2, total_steps - 1.0] if three_phase else [rise - 1, total_steps - 1.0]
         middle = [starts] if three_phase else []

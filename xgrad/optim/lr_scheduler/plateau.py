@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xgrad.backend.device import tracing
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, one_for_each
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, number, numbers
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
@@ -50,16 +50,17 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ) -> None:
         name = "ReduceLROnPlateau"
-        if not factor < 1:
+        if not number(name, "factor", factor) < 1:
             raise ValueError(f"{name}: expected a factor below 1, got {shown(factor)}")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ValueError(
                 f"{name}: expected mode 'min' or 'max' and threshold_mode 'rel' or 'abs', got {shown(mode)} and "
                 f"{shown(threshold_mode)}"
             )
-        self.mode, self.factor, self.threshold, self.threshold_mode = mode, factor, threshold, threshold_mode
+        self.mode, self.factor, self.threshold_mode = mode, factor, threshold_mode
+        self.threshold, self.eps = number(name, "threshold", threshold), number(name, "eps", eps)
         self.patience, self.cooldown = count(name, "patience", patience), count(name, "cooldown", cooldown)
-        self.eps, self.min_lrs = eps, one_for_each(name, "min_lr", min_lr, optimizer)
+        self.min_lrs = numbers(name, "min_lr", min_lr, optimizer)
         self.best, self.num_bad_epochs, self.cooldown_counter = math.inf if mode == "min" else -math.inf, 0, 0
         super().__init__(optimizer)
 
