@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 from xgrad.backend.device import Device
@@ -241,7 +240,7 @@ class _Running(_Normalization):
         super().__init__()
         name = type(self).__name__
         self.num_features = positive_int(name, "num_features", num_features)
-        if momentum is not None and not (isinstance(momentum, Real) and 0 <= momentum <= 1):
+        if momentum is not None and not (isinstance(momentum, (int, float)) and 0 <= momentum <= 1):
             raise ValueError(f"{name}: expected momentum from 0 to 1, or None, got {shown(momentum)}")
         self.eps, self.momentum, self.affine = eps, momentum, bool(affine)
         self.track_running_stats = bool(track_running_stats)
