@@ -54,7 +54,20 @@ CALLS = {
     "f.layer_norm(x, 3)": "float32",
     "f.rms_norm(x, 3)": "float32",
     "f.group_norm(x, 1)": "float32",
+    "f.softplus(x)": "float32",
+    "f.normalize(x)": "float32",
+    "x ** 2": "float32",
+    "2 ** x": "float32",
+    "x.sum()": "float32",
+    "xp.prod(x)": "float32",
+    "xp.cumulative_sum(x, axis=0)": "float32",
+    "xp.cumulative_prod(x, axis=0)": "float32",
+    "xp.linalg.vector_norm(x)": "float32",
+    "xp.linalg.matrix_norm(x)": "float32",
+    "xp.special.erfinv(x / 9)": "float32",
 }
+CALLS |= {f"xp.{name}(abs(x) / 9)": "float32" for name in "exp expm1 log log10 log1p log2 reciprocal".split()}
+CALLS |= {f"xp.{name}(x / 9)": "float32" for name in "acos asin cosh sinh tan".split()}
 
 
 @pytest.mark.parametrize("call", CALLS)

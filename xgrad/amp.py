@@ -36,9 +36,10 @@ class autocast(Mode[Any]):
     """Cast the inputs of matrix products to float16 [1]_, in a ``with`` block or a decorated function.
 
     Linear, convolutional and recurrent layers, attention, `matmul` and `tensordot` cast inputs and weights of float32
-    to float16; softmax, losses, distances, and normalization of layers and groups cast to float32. Other ops take what
-    they get, and float64 is left alone. Gradients of parameters are float32, as the parameters. The setting belongs to
-    the thread or task. A captured step may contain the block, or be within it: then each setting has its own trace.
+    to float16. Softmax, losses, distances, norms, sums, products, powers, exponentials, logarithms, and layers of
+    normalization cast to float32, as in PyTorch. Other ops take what they get, and float64 is left alone. Gradients of
+    parameters are float32, as the parameters. The setting belongs to the thread or task. A captured step may contain
+    the block, or be within it: then each setting has its own trace.
 
     device_type : str or Device -- The type of the devices whose ops cast, such as ``"cuda"``.
     dtype : dtype, default float16 -- The dtype of matrix products. xgrad has no bfloat16.

@@ -11,7 +11,7 @@ from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
 from xgrad.core import errors
 from xgrad.core.arguments import to_tensors
-from xgrad.core.autocast import autocast_dtypes, cast_inputs
+from xgrad.core.autocast import WIDE, autocast_dtypes, cast_inputs
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.grad_mode import grad_enabled
@@ -105,6 +105,7 @@ class Function(Op):
         self = object.__new__(cls)
         joint = flags.pop("joint", False)
         vars(self).update(flags, forward=forward)
+        self.autocast = self.autocast or ("wide" if name in WIDE else None)
         self._declare(name, tuple(rules), {}, joint)
         return self
 

@@ -20,7 +20,7 @@ def _one(name: str) -> Callable[[Any], Tensor]:
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
     """Return a binary op as a method, without a call around it."""
-    return binary_fast_path(name, lambda: getattr(namespace, name).function, autocast=name == "matmul")
+    return binary_fast_path(name, lambda: getattr(namespace, name).function, autocast=name in ("matmul", "pow"))
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
